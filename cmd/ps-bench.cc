@@ -14,6 +14,7 @@
 #include "bench/bars_report.h"
 #include "bench/catalog.h"
 #include "bench/gpu/suite.h"
+#include "bench/link/plan_check_program.h"
 #include "bench/link/program.h"
 #include "bench/plan/program.h"
 #include "bench/process/child.h"
@@ -39,8 +40,9 @@ Program program() {
       .name = "ps-bench",
       .summary = "measure every part, beside the limits of the machine and what others do",
       .synopsis =
-          "SUITE... [flags] | plan JOB.json [flags] | dgc --bandwidth B,... [flags] | local-sgd | scaling | "
-          "accuracy",
+          "SUITE... [flags] | plan JOB.json [flags] | plan-check | dgc --bandwidth B,... [flags] | local-sgd "
+          "| "
+          "scaling | accuracy",
       .positionals = {{.name = "SUITE",
                        .help = "what to measure; --list names the benchmarks",
                        .choices = suite_choices(),
@@ -306,6 +308,8 @@ int main(int argc, char** argv) {
     return run_main(plan_program, argc - 1, argv + 1, run_plan);
   if (argc > 1 && std::string_view(argv[1]) == "accuracy")
     return run_main(accuracy_program, argc - 1, argv + 1, run_accuracy);
+  if (argc > 1 && std::string_view(argv[1]) == "plan-check")
+    return run_main(plan_check_program, argc - 1, argv + 1, run_plan_check);
   const std::span<const char* const> words(argv + 1, static_cast<size_t>(std::max(argc - 1, 0)));
   if (const std::optional<LinkSuite> suite = find_link_suite(words)) {
     return run_main([&] { return link_program(*suite); }, argc - 1, argv + 1,

@@ -29,8 +29,8 @@ DgcExchangeStep::Tensor::Tensor(const TensorShape& shape, int num_trainers, uint
       weights(dgc.elements()) {}
 
 DgcExchangeStep::DgcExchangeStep(ExchangeCommunicator& communicator, const ModelShape& model,
-                                 double compute_seconds)
-    : communicator_(communicator), accelerator_(compute_seconds) {
+                                 double compute_seconds, Packing packing)
+    : communicator_(communicator), packing_(packing), accelerator_(compute_seconds) {
   make_tensors(model);
   sums_.resize(whole_.size());
 }
@@ -78,7 +78,7 @@ void DgcExchangeStep::run() {
 void DgcExchangeStep::pack() {
   for (size_t i = tensors_.size(); i-- > 0;) {
     Tensor& tensor = tensors_[i];
-    accelerator_.await_gradient(tensor.ready_at);
+    accelerator_.await_gradient(packing_ == Packing::kBeside ? tensor.ready_at : 1);
     ScopedSeconds seconds(terms_.pack);
     tensor.packed.clear();
     tensor.dgc.step_sparse({.values = tensor.gradient, .scale = 1, .rate = 1}, tensor.weights, tensor.packed);

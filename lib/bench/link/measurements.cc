@@ -5,12 +5,11 @@
 #include <memory>
 
 #include "base/error.h"
+#include "bench/link/link_model.h"
 #include "bench/link/rank_run.h"
 #include "bench/link/steps.h"
 #include "bench/plan/columns.h"
 #include "bench/statistics.h"
-#include "collective/cost_model.h"
-#include "collective/parts.h"
 #include "config/json.h"
 #include "simulate/published.h"
 
@@ -22,20 +21,13 @@ namespace {
 template <class Result>
 using ByRank = std::vector<Result>;
 
-// A collective must not time out on a link that is only slow.
-Duration patience(const LinkRequest& request) {
-  constexpr double kLeast = 60, kTimes = 20, kMost = 24 * 3600;
-  const double sent = 8 * request.model.bytes() / request.bits_per_second;
-  return seconds_duration(std::min(kLeast + kTimes * sent * request.ranks, kMost));
-}
-
 // Opens the links, probes them, and runs `body` on all ranks.
 struct LinkSession {
   LinkSession(const LinkRequest& wanted, Log& log)
       : request(wanted), links(make_rank_links(wanted.link, wanted.ranks, wanted.bits_per_second, log)) {}
 
   void run(const RankBody& body) {
-    run_ranks(*links, request.ranks, patience(request), [&](ExchangeCommunicator& communicator) {
+    run_ranks(*links, request.ranks, link_patience(request), [&](ExchangeCommunicator& communicator) {
       const LinkProbe found = probe_links(communicator, request.bits_per_second);
       if (communicator.rank() == 0) probe = found;
       body(communicator);
@@ -59,19 +51,9 @@ struct LinkSession {
 
   // A step by the cost model, over links as they were measured.
   double modelled(ExchangeKind exchange) const {
-    ClusterParameters cluster;
-    cluster.ranks = request.ranks;
-    cluster.bandwidth = probe.bits_per_second / 8;
-    cluster.latency = probe.latency_seconds;
-    cluster.sum_rate = probe.sum_rate;
-    cluster.chunk_bytes = kChunkBytes;
-    StepBytes payload{.dense_bytes = request.model.bytes()};
-    for (const TensorShape& tensor : request.model.tensors) {
-      constexpr double kDensity = 0.001, kEntry = 6;
-      const double values = static_cast<double>(tensor.elements());
-      payload.packed_bytes += values * (tensor.one_dimensional() ? sizeof(float) : kDensity * kEntry);
-    }
-    return request.compute_seconds + exchange_cost(exchange, cluster, payload).total();
+    const ExchangeCost cost =
+        exchange_cost(exchange, link_cluster(request.ranks, probe), link_payload(request.model));
+    return request.compute_seconds + cost.total();
   }
 
   const LinkRequest& request;
@@ -208,13 +190,6 @@ std::unique_ptr<LinkStep> scaling_step(const LinkRequest& request, ExchangeCommu
     return std::make_unique<DgcExchangeStep>(communicator, request.model, request.compute_seconds);
   return std::make_unique<DenseStep>(communicator, request.model, request.compute_seconds,
                                      all_reduce_algorithm(algorithm), DenseStep::Exchange::kAfterwards);
-}
-
-ExchangeKind exchange_named(const std::string& name) {
-  for (const ExchangeEntry& entry : exchange_catalog()) {
-    if (entry.name == name) return entry.exchange;
-  }
-  fail(Code::kInternal, "the cost model has no exchange ", quote(name));
 }
 
 Json scaling_row(const LinkSession& session, const std::string& algorithm, const StepRun& run,

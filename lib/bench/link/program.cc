@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "bench/link/link_flags.h"
 #include "bench/link/rank_links.h"
 #include "bench/link/report.h"
 #include "bench/plan/columns.h"
@@ -15,8 +16,6 @@
 namespace ps {
 
 namespace {
-
-constexpr double kLeastBandwidth = 1e5, kMostBandwidth = 1e12;
 
 // The differences between the suites.
 struct LinkSuiteEntry {
@@ -138,32 +137,6 @@ void add_own_flags(LinkSuite suite, std::vector<Flag>& flags) {
   }
 }
 
-std::vector<int> integers(const Flags& flags, std::string_view name, int least, int most) {
-  std::vector<int> numbers;
-  for (const std::string& text : flags.list(name)) {
-    const std::optional<int64_t> number = parse_int(text);
-    if (!number || *number < least || *number > most)
-      flags.refuse(name, cat(quote(text), " is not a number from ", least, " to ", most));
-    numbers.push_back(static_cast<int>(*number));
-  }
-  if (numbers.empty()) flags.refuse(name, "expected at least one number");
-  return numbers;
-}
-
-std::vector<double> bandwidths(const Flags& flags) {
-  std::vector<double> rates;
-  for (const std::string& text : flags.list("bandwidth")) {
-    const std::optional<double> rate = parse_decimal_rate(text);
-    if (!rate || *rate < kLeastBandwidth || *rate > kMostBandwidth) {
-      flags.refuse("bandwidth", cat(quote(text), " is not a rate from ", decimal_rate_text(kLeastBandwidth),
-                                    " to ", decimal_rate_text(kMostBandwidth), ", such as 10G"));
-    }
-    rates.push_back(*rate);
-  }
-  if (rates.empty()) flags.refuse("bandwidth", "expected at least one, such as 10G");
-  return rates;
-}
-
 std::vector<std::string> algorithms(const Flags& flags) {
   const std::vector<std::string> names = flags.list("algorithms");
   for (const std::string& name : names) {
@@ -181,7 +154,7 @@ LinkRequest read_request(LinkSuite suite, const Flags& flags) {
   request.link = *flags.text("link");
   request.most_runs = static_cast<int>(*flags.integer("runs", 1, 10000));
   if (suite == LinkSuite::kLocalSgd) {
-    request.periods = integers(flags, "periods", 1, 1000);
+    request.periods = integer_list(flags, "periods", 1, 1000);
     request.batch = static_cast<int>(*flags.integer("batch", 1, 1 << 24));
   }
   if (suite == LinkSuite::kScaling) request.algorithms = algorithms(flags);
@@ -189,7 +162,7 @@ LinkRequest read_request(LinkSuite suite, const Flags& flags) {
 }
 
 std::vector<int> rank_counts(LinkSuite suite, const Flags& flags) {
-  if (suite == LinkSuite::kScaling) return integers(flags, "ranks", 2, kMostLinkedRanks);
+  if (suite == LinkSuite::kScaling) return integer_list(flags, "ranks", 2, kMostLinkedRanks);
   return {static_cast<int>(*flags.integer("ranks", 2, kMostLinkedRanks))};
 }
 
@@ -223,7 +196,7 @@ Program link_program(LinkSuite suite) {
 int run_link_suite(LinkSuite suite, const Flags& flags, Log& log) {
   LinkRequest request = read_request(suite, flags);
   const std::vector<int> counts = rank_counts(suite, flags);
-  const std::vector<double> rates = bandwidths(flags);
+  const std::vector<double> rates = bandwidth_list(flags);
   RowOutput output(flags);
   Interrupts interrupts("ps-bench", "ending after this link; press Ctrl-C again to end at once");
   for (double rate : rates) {

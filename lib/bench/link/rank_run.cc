@@ -39,7 +39,7 @@ struct Meeting {
   const RankLinks& links;
   int ranks;
   Duration timeout;
-  const RankBody& body;
+  const NetworkBody& body;
   MeetingPlace place = {};
 };
 
@@ -55,7 +55,7 @@ void run_rank(Meeting& meeting, int rank) {
   options.rendezvous = rank == 0 ? options.listen : meeting.place.wait();
   options.on_listening = [&](const Address& address) { meeting.place.set(address); };
   const auto communicator = make_net_communicator(shaped, options);
-  meeting.body(*communicator);
+  meeting.body(*communicator, shaped);
 }
 
 bool is_consequence(const std::exception_ptr& error) {
@@ -114,7 +114,7 @@ double probe_sums(ExchangeCommunicator& communicator) {
 
 }  // namespace
 
-void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBody& body) {
+void run_ranks(const RankLinks& links, int ranks, Duration timeout, const NetworkBody& body) {
   Meeting meeting{links, ranks, timeout, body};
   std::vector<std::exception_ptr> errors(static_cast<size_t>(ranks));
   std::vector<std::thread> threads;
@@ -133,6 +133,13 @@ void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBo
   if (errors.empty()) return;
   const auto cause = std::ranges::find_if_not(errors, is_consequence);
   std::rethrow_exception(cause != errors.end() ? *cause : errors.front());
+}
+
+void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBody& body) {
+  const NetworkBody with_network = [&](ExchangeCommunicator& communicator, Transport&) {
+    body(communicator);
+  };
+  run_ranks(links, ranks, timeout, with_network);
 }
 
 LinkProbe probe_links(ExchangeCommunicator& communicator, double nominal_bits_per_second) {

@@ -12,8 +12,12 @@ namespace ps {
 
 using RankBody = std::function<void(ExchangeCommunicator& communicator)>;
 
+// `network` is that of the communicator, behind the rank's link: what a rank does over it takes its share of the link.
+using NetworkBody = std::function<void(ExchangeCommunicator& communicator, Transport& network)>;
+
 // Runs `body` for each rank at once, on a thread of its own, to its end.  `timeout` is that of a collective.
 // Throws what a rank threw, rather than what its end did to the others.
+void run_ranks(const RankLinks& links, int ranks, Duration timeout, const NetworkBody& body);
 void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBody& body);
 
 // The speed of links and processors that the ranks measure while all are busy.

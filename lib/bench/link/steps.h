@@ -50,11 +50,15 @@ class DenseStep final : public LinkStep {
   std::vector<float> gradient_;  // after a run, the sum
 };
 
-// The gradient is packed by Deep Gradient Compression, each tensor as soon as its gradient is there, and
-// exchanged when all is packed; tensors of one dimension are summed whole.
+// The gradient is packed by Deep Gradient Compression, and exchanged when all is packed; tensors of one dimension are summed
+// whole.
 class DgcExchangeStep final : public LinkStep {
  public:
-  DgcExchangeStep(ExchangeCommunicator& communicator, const ModelShape& model, double compute_seconds);
+  // In kBeside a tensor is packed as soon as its gradient is there, else when all are.
+  enum class Packing { kAfterwards, kBeside };
+
+  DgcExchangeStep(ExchangeCommunicator& communicator, const ModelShape& model, double compute_seconds,
+                  Packing packing = Packing::kBeside);
 
   void run() override;
   uint64_t count_wrong() override { return wrong_; }
@@ -89,6 +93,7 @@ class DgcExchangeStep final : public LinkStep {
   uint64_t wrong_in(const SparsePart& part, int rank, uint64_t first) const;
 
   ExchangeCommunicator& communicator_;
+  const Packing packing_;
   EmulatedAccelerator accelerator_;
   std::vector<Tensor> tensors_;      // those that are packed
   std::vector<float> whole_, sums_;  // gradients of the others, and what the ranks' add up to

@@ -1,0 +1,213 @@
+#include "bench/link/plan_check.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/error.h"
+#include "bench/link/link_model.h"
+#include "bench/link/link_servers.h"
+#include "bench/link/rank_run.h"
+#include "bench/link/server_step.h"
+#include "bench/link/steps.h"
+#include "bench/plan/columns.h"
+#include "bench/statistics.h"
+#include "collective/algorithm.h"
+
+namespace ps {
+
+namespace {
+
+constexpr const char* kServer = "server";
+constexpr const char* kDgc = "dgc";
+
+// The rates of DGC on tensors that no measured model has, while all ranks are busy.
+struct CodecRates {
+  double encode = 0, decode = 0;  // bytes a second of dense and of packed gradients
+};
+
+CodecRates probe_codec(ExchangeCommunicator& communicator) {
+  constexpr int64_t kSize = 1500;
+  constexpr int kRuns = 3;
+  const ModelShape model{.name = "probe", .tensors = {{kSize, kSize}}};
+  DgcExchangeStep step(communicator, model, 0);
+  std::vector<double> pack, apply;
+  step.run();
+  for (int i = 0; i < kRuns; ++i) {
+    communicator.barrier();
+    step.run();
+    pack.push_back(step.terms().pack);
+    apply.push_back(step.terms().apply);
+  }
+  const double packed = link_payload(model).packed_bytes * communicator.size();
+  return {model.bytes() / median(pack), packed / median(apply)};
+}
+
+ExchangeCost divided(const ExchangeCost& cost, double by) {
+  return {cost.latency / by, cost.overhead / by, cost.transfer / by, cost.sum / by, cost.codec / by};
+}
+
+// A run of a strategy, of one rank or of the slowest.
+struct CheckedRun {
+  StepRun run;
+  double codec_seconds = 0;  // of DGC, in its last step
+};
+
+// The ranks' runs travel as JSON, and each rank gets those of all.
+CheckedRun slowest_run(ExchangeCommunicator& communicator, const CheckedRun& own) {
+  const Json json = {{"seconds", own.run.seconds}, {"wrong", own.run.wrong}, {"codec", own.codec_seconds}};
+  std::vector<StepRun> runs;
+  CheckedRun all;
+  for (const std::string& text : communicator.gather(json.dump())) {
+    const Json each = parse_json(text, "a rank's run");
+    runs.push_back({.seconds = each.at("seconds"), .wrong = each.at("wrong")});
+    all.codec_seconds = std::max(all.codec_seconds, each.at("codec").get<double>());
+  }
+  all.run = slowest(runs);
+  return all;
+}
+
+// A configuration: links, servers behind some of them, and the steps that ranks run.  Constant after construction.
+class PlanCheck {
+ public:
+  PlanCheck(const PlanCheckRequest& request, Log& log)
+      : request_(request),
+        link_(request.link),
+        links_(make_rank_links(link_.link, link_.ranks + most_servers(), link_.bits_per_second, log)) {
+    for (const CheckedStrategy& strategy : request.strategies) {
+      if (strategy.servers == 0) continue;
+      servers_.try_emplace(strategy.servers,
+                           std::make_unique<LinkServers>(*links_, link_.ranks, strategy.servers, link_.model,
+                                                         link_patience(link_)));
+    }
+  }
+
+  void run(const std::function<void(const Json&)>& done) {
+    run_ranks(*links_, link_.ranks, link_patience(link_),
+              [&](ExchangeCommunicator& communicator, Transport& network) {
+                const LinkProbe probe = probe_links(communicator, link_.bits_per_second);
+                const CodecRates rates = probe_codec(communicator);
+                for (const CheckedStrategy& strategy : request_.strategies) {
+                  const CheckedRun slowest =
+                      slowest_run(communicator, run_strategy(communicator, network, strategy));
+                  if (communicator.rank() == 0) done(row(strategy, slowest, probe, rates));
+                }
+              });
+  }
+
+ private:
+  int most_servers() const {
+    int most = 0;
+    for (const CheckedStrategy& strategy : request_.strategies) most = std::max(most, strategy.servers);
+    return most;
+  }
+
+  CheckedRun run_strategy(ExchangeCommunicator& communicator, Transport& network,
+                          const CheckedStrategy& strategy) const {
+    if (strategy.name == kDgc) {
+      DgcExchangeStep step(communicator, link_.model, link_.compute_seconds,
+                           DgcExchangeStep::Packing::kAfterwards);
+      CheckedRun done{timed(communicator, step)};
+      done.codec_seconds = step.terms().pack + step.terms().apply;
+      return done;
+    }
+    const std::unique_ptr<LinkStep> step = make_step(communicator, network, strategy);
+    CheckedRun done{timed(communicator, *step)};
+    for (double& seconds : done.run.seconds) seconds /= strategy.period;
+    return done;
+  }
+
+  std::unique_ptr<LinkStep> make_step(ExchangeCommunicator& communicator, Transport& network,
+                                      const CheckedStrategy& strategy) const {
+    if (strategy.servers > 0)
+      return std::make_unique<ServerStep>(communicator, network, *servers_.at(strategy.servers), link_.model,
+                                          link_.compute_seconds);
+    if (strategy.period > 1)
+      return std::make_unique<LocalSgdPeriod>(communicator, link_.model, link_.compute_seconds,
+                                              strategy.period);
+    return std::make_unique<DenseStep>(communicator, link_.model, link_.compute_seconds,
+                                       all_reduce_algorithm(strategy.name), DenseStep::Exchange::kAfterwards);
+  }
+
+  StepRun timed(ExchangeCommunicator& communicator, LinkStep& step) const {
+    return run_step(communicator, step, link_.most_runs, link_.budget_seconds);
+  }
+
+  ExchangeCost modelled(const CheckedStrategy& strategy, const LinkProbe& probe,
+                        const CodecRates& rates) const {
+    ClusterParameters cluster = link_cluster(link_.ranks, probe);
+    cluster.encode_rate = rates.encode;
+    cluster.decode_rate = rates.decode;
+    cluster.servers = std::max(strategy.servers, 1);
+    const ExchangeKind kind = strategy.period > 1 ? ExchangeKind::kDirect : exchange_named(strategy.name);
+    return divided(exchange_cost(kind, cluster, link_payload(link_.model)), strategy.period);
+  }
+
+  Json row(const CheckedStrategy& strategy, const CheckedRun& measured, const LinkProbe& probe,
+           const CodecRates& rates) const {
+    if (measured.run.wrong != 0)
+      fail(Code::kInternal, strategy.name, ": ", measured.run.wrong, " values of the sum are wrong");
+    const ExchangeCost cost = modelled(strategy, probe, rates);
+    const double seconds = median(measured.run.seconds), exchange = seconds - link_.compute_seconds;
+    Json row = {{"suite", "plan-check"},
+                {"model", link_.model.name},
+                {"ranks", link_.ranks},
+                {"link", links_->name()},
+                {"bandwidth", link_.bits_per_second},
+                {"bandwidth_text", decimal_rate_text(link_.bits_per_second)},
+                {"measured_bandwidth", probe.bits_per_second},
+                {"dense_bytes", link_.model.bytes()},
+                {"compute_seconds", link_.compute_seconds},
+                {"strategy", strategy.name},
+                {"servers", strategy.servers},
+                {"runs", measured.run.seconds.size()},
+                {"step_seconds", seconds},
+                {"modelled_step_seconds", link_.compute_seconds + cost.total()},
+                {"exchange_seconds", exchange},
+                {"modelled_exchange_seconds", cost.total()}};
+    add_terms(row, strategy, measured, cost);
+    return row;
+  }
+
+  // The codec is the one term that ranks can time apart from the others.
+  static void add_terms(Json& row, const CheckedStrategy& strategy, const CheckedRun& measured,
+                        const ExchangeCost& cost) {
+    row["modelled_latency_seconds"] = cost.latency + cost.overhead;
+    row["modelled_transfer_seconds"] = cost.transfer;
+    row["modelled_sum_seconds"] = cost.sum;
+    row["modelled_codec_seconds"] = cost.codec;
+    row["codec_seconds"] = nullptr;
+    if (strategy.name == kDgc) row["codec_seconds"] = measured.codec_seconds;
+  }
+
+  const PlanCheckRequest& request_;
+  const LinkRequest& link_;
+  const std::unique_ptr<RankLinks> links_;
+  std::map<int, std::unique_ptr<LinkServers>> servers_;  // by their number
+};
+
+}  // namespace
+
+std::vector<CheckedStrategy> checked_strategies(const std::vector<int>& servers,
+                                                const std::vector<int>& periods) {
+  std::vector<CheckedStrategy> strategies;
+  for (int count : servers) strategies.push_back({.name = kServer, .servers = count});
+  for (const AllReduceAlgorithm* algorithm : all_reduce_catalog())
+    strategies.push_back({.name = algorithm->name});
+  strategies.push_back({.name = kDgc});
+  for (int period : periods) strategies.push_back({.name = cat("local_sgd, k = ", period), .period = period});
+  return strategies;
+}
+
+void check_plan(const PlanCheckRequest& request, Log& log, const std::function<void(const Json& row)>& done) {
+  PlanCheck(request, log).run(done);
+}
+
+bool is_plan_row(const Json& row, const LinkRequest& link, const CheckedStrategy& strategy) {
+  return row.at("model") == link.model.name && row.at("ranks") == link.ranks &&
+         row.at("bandwidth") == link.bits_per_second && row.at("compute_seconds") == link.compute_seconds &&
+         row.at("strategy") == strategy.name && row.at("servers") == strategy.servers;
+}
+
+}  // namespace ps
