@@ -32,6 +32,20 @@ expect_text dgc.dat '1 2.45'
 "$plot" <"$streams/dgc.jsonl" >/dev/null
 [[ -s dgc.svg ]] || fail "without a name the pictures are not named after the suite"
 
+
+# The pictures in the tree are those of the lines beside them.
+cp -r "$PS_SOURCE/share/plots" .
+for picture in "$PS_SOURCE"/share/plots/pictures/*.svg; do
+  name=$(basename "$picture" .svg)
+  plots/pictures.sh --draw "$name" >/dev/null
+  diff <(grep -o '<text>.*' "$picture") <(grep -o '<text>.*' "plots/pictures/$name.svg") || fail "$name.svg is of other lines"
+  grep -q "share/plots/pictures/$name.svg" "$PS_SOURCE/README.md" || fail "README.md does not show $name.svg"
+done
+expect_status 2 plots/pictures.sh
+expect_text err "usage: share/plots/pictures.sh"
+expect_status 2 plots/pictures.sh accuracies
+expect_text err "there is no picture 'accuracies'"
+
 expect_status 3 "$plot" </dev/null
 expect_text err "no results of ps-bench"
 echo '{"rows": []}' >none
