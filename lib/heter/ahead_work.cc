@@ -127,7 +127,7 @@ void AheadWork::train_pulled(Waiting& front) {
   decode_batch(front.body.bytes(), network_, planners_, prepared_, rows_);
   link_->finish_pull(*front.step, prepared_.plans, views_);
   for (size_t p = 0; p < views_.size(); ++p) {
-    if (network_.parameters()[p].kind == ParameterKind::kRows) views_[p].rows = rows_[p].data();
+    if (with_readers(network_.parameters()[p])) views_[p].rows = rows_[p].data();
   }
   Payload result = compute(views_, front.step->gradients());
   push(*front.step, step_of_batch(front.body.bytes()), std::move(front.responder), std::move(result));

@@ -113,6 +113,7 @@ std::string encode_batch(uint64_t step, const PreparedBatch& prepared,
   std::string out;
   put_prepared(step, prepared, out);
   for (size_t p = 0; p < specs.size(); ++p) {
+    if (!with_readers(specs[p])) continue;
     const size_t cols = static_cast<size_t>(specs[p].cols), num_keys = prepared.plans[p].keys.size();
     check_size(out.size() + num_keys * cols * sizeof(float));
     for (size_t n = 0; n < num_keys; ++n) put_array<float>(out, {views[p].rows[n], cols});
@@ -135,12 +136,13 @@ void decode_batch(std::span<char> body, const Network<float>& network, Network<f
   get_prepared(in, body.size(), network, planners, prepared);
   rows.resize(specs.size());
   for (size_t p = 0; p < specs.size(); ++p) {
+    rows[p].clear();
+    if (!with_readers(specs[p])) continue;
     const size_t bytes = num_floats(prepared.plans[p], specs[p]) * sizeof(float);
     if (!in.has(bytes)) fail(Code::kData, "batch: it has too few rows");
     char* from = body.data() + (body.size() - in.remaining());
     in.get_bytes(bytes);
     skip_padding(in, body.size());
-    rows[p].clear();
     for (size_t n = 0; n < prepared.plans[p].keys.size(); ++n) {
       rows[p].push_back(reinterpret_cast<float*>(from) + n * static_cast<size_t>(specs[p].cols));
     }
@@ -186,6 +188,7 @@ Payload encode_result(double cost, Matrix<const float> predictions, const Prepar
   using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
   payload.keep = std::make_shared<Both>(std::move(payload.keep), std::move(keep));
   for (size_t p = 0; p < specs.size(); ++p) {
+    if (!with_readers(specs[p])) continue;
     const size_t bytes = num_floats(prepared.plans[p], specs[p]) * sizeof(float);
     if (bytes == 0) continue;
     payload.parts.push_back({reinterpret_cast<const char*>(views[p].row_gradients), bytes});
@@ -213,6 +216,7 @@ BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepa
   in.get_array(std::span<float>(result.predictions));
   skip_padding(in, body.size());
   for (size_t p = 0; p < specs.size(); ++p) {
+    if (!with_readers(specs[p])) continue;
     in.get_array(std::span<float>(views[p].row_gradients, num_floats(prepared.plans[p], specs[p])));
     skip_padding(in, body.size());
   }

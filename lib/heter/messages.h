@@ -2,7 +2,7 @@
 //
 //   hello  := JSON of ReaderHello; answered by JSON of ComputeWelcome
 //   batch  := step:u64 size:u64 prepared[size] pad rows*             (prepared: feed/prepared_batch_bytes.h)
-//             rows := f32[N * D] pad                                 (of each parameter that is used by keys)
+//             rows := f32[N * D] pad                                 (of each parameter of readers: with_readers)
 //   result := cost:f64 B:u32 C:u32 predictions:f32[B * C] pad rows*  (rows: the gradients of those of the batch)
 //   end    := nothing; answered by nothing
 //

@@ -49,7 +49,7 @@ void OneBatchWork::begin() {
 void OneBatchWork::train() {
   link_->finish_pull(prepared_.plans, views_);
   for (size_t p = 0; p < views_.size(); ++p) {
-    if (network_.parameters()[p].kind == ParameterKind::kRows) views_[p].rows = rows_[p].data();
+    if (with_readers(network_.parameters()[p])) views_[p].rows = rows_[p].data();
   }
   result_ = compute(views_, link_->gradients());
   stage_ = Stage::kPushing;

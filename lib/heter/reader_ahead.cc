@@ -66,7 +66,7 @@ void ReaderAhead::ask_rows(Batch& batch) {
     batch.pulls = std::move(free_pulls_.back());
     free_pulls_.pop_back();
     batch.pulls->begin(batch.prepared->plans,
-                       {PullMode::kTrain, batch.step, PullScope::kRows, /*push_follows=*/false});
+                       {PullMode::kTrain, batch.step, PullScope::kReaders, /*push_follows=*/false});
     return;
   }
   forget_applied();
@@ -191,7 +191,7 @@ Matrix<const float> ReaderAhead::predictions() const {
 
 void ReaderAhead::pull(std::span<const KeyPlan> plans, PullMode mode,
                        std::vector<ParameterView<float>>& views) {
-  if (mode == PullMode::kTrain) return remote_.prepare_push(plans, PullScope::kRows, views);
+  if (mode == PullMode::kTrain) return remote_.prepare_push(plans, PullScope::kReaders, views);
   remote_.finish_pushes();
   remote_.pull(plans, mode, views);
 }

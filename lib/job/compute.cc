@@ -110,7 +110,7 @@ void check_role(const Job& job, const RunOptions& options) {
 std::string describe_cut(const std::vector<ParameterSpec>& parameters) {
   std::vector<std::string> readers, computes;
   for (const ParameterSpec& spec : parameters) {
-    (spec.kind == ParameterKind::kRows ? readers : computes).push_back(spec.name);
+    (with_readers(spec) ? readers : computes).push_back(spec.name);
   }
   return cat("with readers: ", join(readers, ", "), "\nwith compute trainers: ", join(computes, ", "));
 }

@@ -12,6 +12,14 @@ namespace {
 
 constexpr int kDefaultPort = 7164;
 
+// Takes the key `device` from each layer where it says this; null: whatever it says.
+void leave_out_devices(Json& model, const char* value) {
+  for (Json& layer : model["layers"]) {
+    const auto device = layer.find("device");
+    if (device != layer.end() && (value == nullptr || *device == value)) layer.erase(device);
+  }
+}
+
 }  // namespace
 
 std::vector<Address> parse_addresses(const std::vector<std::string>& lists, const char* key) {
@@ -50,12 +58,14 @@ Json job_fingerprint(const Job& job) {
               {"train", {{"gradient", job.train.gradient}, {"strategy", whole["train"]["strategy"]}}},
               {"cluster", {{"request_timeout", job.cluster.request_timeout}}}};
   if (job.train.pull_ahead > 0) out["train"]["pull_ahead"] = job.train.pull_ahead;
+  leave_out_devices(out["model"], "auto");
   return out;
 }
 
 Json job_identity(const Job& job) {
   Json out = job_fingerprint(job);
   out["train"].erase("pull_ahead");
+  leave_out_devices(out["model"], nullptr);
   out["data"] = {{"batch_size", job.data.batch_size},
                  {"shuffle", job.data.shuffle},
                  {"shuffle_window", job.data.shuffle_window}};

@@ -18,6 +18,7 @@ LayerNode read_layer(const Json& given, const std::string& path) {
   node.name = node.object["name"].get<std::string>();
   node.activation = node.object["activation"].get<std::string>();
   node.input_names = node.object["input"].get<std::vector<std::string>>();
+  node.device = node.object.value("device", node.device);
   const Json standard = ParameterOptions::spec().to_json({});
   node.weight_set = node.object.contains("weight") && node.object["weight"] != standard;
   node.bias_set = node.object.contains("bias") && node.object["bias"] != standard;

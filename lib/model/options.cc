@@ -116,6 +116,11 @@ const ObjectSpec<WeightedLayerOptions>& WeightedLayerOptions::spec() {
     s.field("weight", &WeightedLayerOptions::weight, "start and tuning of the weights");
     s.field("share_with", &WeightedLayerOptions::share_with,
             "a layer whose parameters of the same names and shapes are used instead of own ones");
+    s.field("device", &WeightedLayerOptions::device,
+            "in heterogeneous training, who pulls and pushes the rows that ids reach: reader; compute, which "
+            "has "
+            "the whole table, for one without sparse_update; auto: reader")
+        .one_of({"auto", "reader", "compute"});
     return s;
   }();
   return spec;

@@ -93,6 +93,13 @@ int NodeSetup::add_rows(const Request& request, bool sparse_update) {
     fail(Code::kUsage, "weight.rows: sparse_update must be true, else all rows are there all the time");
   }
   spec.row_policy = request.options.row_policy;
+  spec.with_compute = node_.device == "compute";
+  if (spec.with_compute && sparse_update) {
+    fail(Code::kUsage,
+         "device: a compute trainer has whole tables, and sparse_update makes one of single rows: "
+         "leave out one of the two");
+  }
+  has_rows_ = true;
   return add(request.suffix, std::move(spec));
 }
 
@@ -228,8 +235,22 @@ void NodeSetup::follow_ids(int input) {
   wiring_.sequences[index_] = ref.index;
 }
 
+void NodeSetup::check_device() const {
+  if (node_.device == "auto") return;
+  if (node_.share_with) {
+    fail(Code::kUsage, "device: is that of ", quote(graph_.nodes[*node_.share_with].name),
+         ", which share_with names: set it there");
+  }
+  if (has_rows_) return;
+  if (node_.device == "reader") {
+    fail(Code::kUsage, "device: a reader has rows that ids reach alone, and ", quote(node_.name),
+         " has none: leave it to the compute trainers");
+  }
+}
+
 void NodeSetup::finish() const {
   PS_CHECK(wiring_.cols[index_] > 0);
+  check_device();
   for (const InputInfo& input : inputs_) {
     if (takes_sequences_ || !input.sequence) continue;
     fail(Code::kUsage, "input: ", node_.entry->name, " takes one row an example, found ", quote(input.name),

@@ -60,8 +60,8 @@ class NodeSetup final : public LayerSetup {
   void follow_ids(int input) override;
   void count_pair_work(int64_t multiply_adds) override { wiring_.pair_work[index_] = multiply_adds; }
 
-  // To be called when the layer is made.  Throws kUsage when share_with shared nothing, or when the layer does not
-  // take the sequences that are its input.
+  // To be called when the layer is made.  Throws kUsage when share_with shared nothing, when the layer does not take the
+  // sequences that are its input, or when its device cannot have its parameters.
   void finish() const;
 
  private:
@@ -69,6 +69,7 @@ class NodeSetup final : public LayerSetup {
   int share(const std::string& suffix, const ParameterSpec& spec);
   int add_lookup(int parameter, std::optional<size_t> slot, bool transposed);
   void add_row_slot(int parameter, size_t slot);
+  void check_device() const;
 
   const LayerNode& node_;
   const size_t index_;
@@ -76,7 +77,7 @@ class NodeSetup final : public LayerSetup {
   const uint64_t seed_;
   std::vector<InputInfo> inputs_;
   Wiring& wiring_;
-  bool shared_ = false, takes_sequences_ = false;
+  bool shared_ = false, takes_sequences_ = false, has_rows_ = false;
 };
 
 // Sizes of the layers, in the graph's order, for sequences of `ids` ids.

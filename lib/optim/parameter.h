@@ -31,7 +31,14 @@ struct ParameterSpec {
   std::optional<RowPolicy> row_policy;  // sparse: the policy that creates and removes rows; absent: none
   bool split = false;  // kMatrix: each trainer moves its part of the columns, even_part of collective/parts.h
   bool by_trainers = false;  // dense, on servers: trainers move it, and servers have what these set last
+  bool with_compute =
+      false;  // kRows of a dense table: in heterogeneous training, the compute trainers pull and push it
 };
+
+// In heterogeneous training readers pull and push these parameters, and compute trainers all others.
+inline bool with_readers(const ParameterSpec& spec) {
+  return spec.kind == ParameterKind::kRows && !spec.with_compute;
+}
 
 // Pointers to the weights of one parameter during one step.  The owner sets the pointers of the parameter's
 // kind.

@@ -2,7 +2,7 @@
 processes=()
 trap 'kill -9 "${processes[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
-# A wide part and vectors on readers; a batch_norm, whose statistics are pushed too, and clipping by norm, for which
+# A wide part and vectors on readers, a table that is whole on compute trainers; a batch_norm, whose statistics are pushed too, and clipping by norm, for which
 # servers apply a step in two.
 cat >job.json <<'JSON'
 {
@@ -12,7 +12,8 @@ cat >job.json <<'JSON'
     "layers": [
       {"name": "wide", "type": "fc", "size": 1, "sparse_update": true, "input": ["C1", "C2", "C3", "C6"]},
       {"name": "vectors", "type": "embedding", "size": 4, "sparse_update": true, "input": ["C1", "C2", "C7", "C9"]},
-      {"name": "all", "type": "concat", "input": ["integers", "vectors"]},
+      {"name": "coarse", "type": "embedding", "size": 3, "input": ["C3", "C4"], "device": "compute"},
+      {"name": "all", "type": "concat", "input": ["integers", "vectors", "coarse"]},
       {"name": "even", "type": "batch_norm", "input": "all"},
       {"name": "deep1", "type": "fc", "input": "even", "size": 16, "activation": "relu"},
       {"name": "deep2", "type": "fc", "input": "deep1", "size": 1},

@@ -18,10 +18,10 @@ run, plan = json.load(open("measured.json"))["passes"][-1], json.load(open("plan
 assert run["batches"] == 40
 assert abs(plan["read_seconds"] * 40 / run["reading_seconds"] - 1) < 1e-6
 assert abs(plan["cpu_seconds"] * 40 / run["computing_seconds"] - 1) < 1e-6
-# A batch of 50 examples uses 4 slots with rows of one column, and 4 with rows of four; each use has a key of 8 bytes and a
-# place of 4.  Then there are 13 numbers and a label.
-wide, vectors = 50 * 4 * (12 + 4), 50 * 4 * (12 + 16)
-assert plan["batch_bytes"] == wide + vectors + 50 * 4 * (1 + 13), plan["batch_bytes"]
+# A batch of 50 examples uses 4 slots with rows of one column, 4 with rows of four, and 2 whose rows the compute trainer
+# has; each use has a key of 8 bytes and a place of 4.  Then there are 13 numbers and a label.
+wide, vectors, coarse = 50 * 4 * (12 + 4), 50 * 4 * (12 + 16), 50 * 2 * 12
+assert plan["batch_bytes"] == wide + vectors + coarse + 50 * 4 * (1 + 13), plan["batch_bytes"]
 PY
 
 # rate N M: batches a second of N readers and M compute trainers, with an accelerator that takes 100 ms for a batch.

@@ -59,7 +59,7 @@ done
 echo "a reader tells the cut"
 ps-train job.json --data train.txt --servers 127.0.0.1:9 --role reader --compute 127.0.0.1:9 --dry-run 2>cut
 expect_text cut 'with readers: wide.weight0, wide.weight1, wide.weight2, wide.weight3, vectors.weight'
-grep -q 'with compute trainers: .*deep1.weight' cut || fail "$(<cut)"
+grep -q 'with compute trainers: .*coarse.weight.*deep1.weight' cut || fail "$(<cut)"
 
 echo "what cannot be is told"
 serve

@@ -24,12 +24,19 @@ constexpr uint64_t kSeed = 7;  // of the job
 constexpr uint16_t kComputePort = 7000;
 constexpr uint64_t kMemory = uint64_t{1} << 30;  // bytes of copies
 
+// Compute trainers have the table that ids reach.
+std::string with_compute(std::string model) {
+  const std::string table = R"("name": "reached",)";
+  return model.replace(model.find(table), table.size(), table + R"( "device": "compute",)");
+}
+
 struct Plan : ClusterSize {
   explicit Plan(Random& random) : ClusterSize(random) {
     draw_optimizer(random, job);
     draw_steps(random, job, 3, 0, 6);
     computes = draw(random, 1, 2);
     crashes = draw(random, 0, 3);
+    if (draw(random, 0, 1) == 1) model = with_compute(model);
   }
 
   SyntheticJob job;  // its optimizer, and how many batches trainers have

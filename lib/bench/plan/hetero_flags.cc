@@ -57,7 +57,8 @@ double bytes_of_batch(const Network<float>& network, double batch, double ids, d
     const ParameterSpec& spec = network.parameters()[p];
     if (spec.kind != ParameterKind::kRows) continue;
     const double uses = batch * ids * static_cast<double>(network.row_slots(p).size());
-    bytes += uses * kNumber + unique * uses * (kKey + kNumber * static_cast<double>(spec.cols));
+    const double row = with_readers(spec) ? kNumber * static_cast<double>(spec.cols) : 0;
+    bytes += uses * kNumber + unique * uses * (kKey + row);
   }
   return bytes;
 }

@@ -21,7 +21,7 @@ DenseLink::DenseLink(Transport& transport, const RemoteOptions& options, std::ve
 
 void DenseLink::begin_pull(uint64_t step) {
   if (asked_step_ == step) return;
-  pulls_.begin(no_plans_, {PullMode::kTrain, step, PullScope::kDense});
+  pulls_.begin(no_plans_, {PullMode::kTrain, step, PullScope::kCompute});
   asked_step_ = step;
 }
 
@@ -30,7 +30,7 @@ void DenseLink::finish_pull(std::span<const KeyPlan> plans, std::vector<Paramete
 }
 
 void DenseLink::begin_pull(DenseStep& step, uint64_t number) const {
-  step.begin(no_plans_, {PullMode::kTrain, number, PullScope::kDense, /*push_follows=*/false});
+  step.begin(no_plans_, {PullMode::kTrain, number, PullScope::kCompute, /*push_follows=*/false});
 }
 
 // The parts of a push always travel with it: they are ranges, and short.

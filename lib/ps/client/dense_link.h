@@ -53,7 +53,7 @@ class DenseLink {
   // views <- buffers for all gradients, without a pull: the caller has all weights.
   void prepare(DenseStep& step, std::span<const KeyPlan> plans,
                std::vector<ParameterView<float>>& views) const {
-    step.prepare(plans, PullScope::kDense, views);
+    step.prepare(plans, PullScope::kCompute, views);
   }
   void push(DenseStep& step, uint64_t number, std::span<const ParameterView<float>> views,
             std::function<void()> on_held);

@@ -10,10 +10,36 @@ namespace ps {
 namespace {
 
 bool is_left_out(const ParameterSpec& spec, PullScope scope) {
-  return scope == PullScope::kSparse ? !spec.sparse : scope == PullScope::kNotSparse && spec.sparse;
+  switch (scope) {
+    case PullScope::kAll:
+      return false;
+    case PullScope::kRows:
+      return spec.kind != ParameterKind::kRows;
+    case PullScope::kSparse:
+      return !spec.sparse;
+    case PullScope::kNotSparse:
+      return spec.sparse;
+    case PullScope::kReaders:
+      return !with_readers(spec);
+    case PullScope::kCompute:
+      return with_readers(spec);
+  }
+  return false;
 }
 
 }  // namespace
+
+void add_pushed(std::span<const ParameterSpec> specs, std::span<const KeyPlan> plans, PullScope scope,
+                BatchRouter& router) {
+  for (size_t p = 0; p < specs.size(); ++p) {
+    if (is_left_out(specs[p], scope)) continue;
+    if (specs[p].kind == ParameterKind::kRows) {
+      router.add_keys(p, plans[p].keys, plans[p].counts);
+    } else {
+      router.add_all(p);
+    }
+  }
+}
 
 RemotePulls::RemotePulls(ShardLinks& links, const std::vector<ParameterSpec>& specs, const RowTypes& types)
     : links_(links),
@@ -24,15 +50,15 @@ RemotePulls::RemotePulls(ShardLinks& links, const std::vector<ParameterSpec>& sp
       held_(specs.size()),
       gradients_(specs.size()) {}
 
-RowExchange::AddParts RemotePulls::parts_of(std::span<const KeyPlan> plans, PullScope scope) const {
-  return [this, plans, scope](BatchRouter& router) {
+RowExchange::AddParts RemotePulls::pushed_parts(std::span<const KeyPlan> plans, PullScope scope) const {
+  return [this, plans, scope](BatchRouter& router) { add_pushed(specs_, plans, scope, router); };
+}
+
+RowExchange::AddParts RemotePulls::pulled_parts(std::span<const KeyPlan> plans, PullScope scope) const {
+  if (scope != PullScope::kCompute) return pushed_parts(plans, scope);
+  return [this](BatchRouter& router) {
     for (size_t p = 0; p < specs_.size(); ++p) {
-      if (is_left_out(specs_[p], scope)) continue;
-      if (specs_[p].kind == ParameterKind::kRows) {
-        if (scope != PullScope::kDense) router.add_keys(p, plans[p].keys, plans[p].counts);
-      } else if (scope != PullScope::kRows) {
-        router.add_all(p);
-      }
+      if (!with_readers(specs_[p])) router.add_all(p);
     }
   };
 }
@@ -45,7 +71,7 @@ PullTicket RemotePulls::begin(std::span<const KeyPlan> plans, const Request& req
               .step = request.step,
               .type = trains ? types_.pull : RowType::kF32,
               .last_number = trains && request.push_follows ? &num_messages_ : nullptr},
-             parts_of(plans, request.scope));
+             pulled_parts(plans, request.scope));
   return {++num_begun_};
 }
 
@@ -63,15 +89,34 @@ void RemotePulls::finish(const PullTicket& ticket, std::span<const KeyPlan> plan
   };
   links_.wait_for_others([&] { return next_->show_arrived(place_rows); });
   std::swap(current_, next_);
+  if (asked_.scope == PullScope::kCompute) {
+    for (size_t p = 0; p < specs_.size(); ++p) {
+      if (specs_[p].with_compute) find_in_whole(p, plans[p]);
+    }
+    if (std::ranges::any_of(specs_, &ParameterSpec::with_compute)) {
+      current_->route(pushed_parts(plans, asked_.scope));
+    }
+  }
   views.assign(specs_.size(), {});
   for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], asked_, views[p]);
 }
 
 void RemotePulls::prepare(std::span<const KeyPlan> plans, PullScope scope,
                           std::vector<ParameterView<float>>& views) {
-  current_->route(parts_of(plans, scope));
+  current_->route(pushed_parts(plans, scope));
   views.assign(specs_.size(), {});
   for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], {PullMode::kTrain, 0, scope}, views[p]);
+}
+
+// The table came whole, and is pushed by the keys of the batch.
+void RemotePulls::find_in_whole(size_t p, const KeyPlan& plan) {
+  Held& held = held_[p];
+  float* const whole = held.in_frame != nullptr ? held.in_frame : held.whole.data();
+  const auto cols = static_cast<size_t>(specs_[p].cols);
+  for (size_t n = 0; n < plan.keys.size(); ++n) {
+    PS_CHECK(plan.keys[n] < static_cast<uint64_t>(specs_[p].rows));
+    held.rows[n] = whole + plan.keys[n] * cols;
+  }
 }
 
 // Rows of f32 are used where the frame put them.
@@ -105,8 +150,9 @@ void RemotePulls::show(size_t p, const KeyPlan& plan, const Request& request, Pa
   const ParameterSpec& spec = specs_[p];
   Held& held = held_[p];
   const bool by_keys = spec.kind == ParameterKind::kRows;
-  if (!by_keys && request.scope == PullScope::kRows) return;
-  if (is_left_out(spec, request.scope)) return;
+  const bool returned =
+      by_keys && request.scope == PullScope::kCompute;  // gradients of readers' rows go to these
+  if (is_left_out(spec, request.scope) && !returned) return;
   if (by_keys) {
     view.rows = held.rows.data();
   } else {

@@ -16,9 +16,13 @@
 
 namespace ps {
 
-// The parameters of a pull or of a push: all; those alone that batches use by keys, or all but these; sparse ones alone, or
-// all but these.
-enum class PullScope { kAll, kRows, kDense, kSparse, kNotSparse };
+// The parameters of a pull or of a push: all; those alone that batches use by keys; sparse ones alone, or all but these;
+// in heterogeneous training, those of readers, or those of compute trainers.
+enum class PullScope { kAll, kRows, kSparse, kNotSparse, kReaders, kCompute };
+
+// Adds what a push has of the parameters of this scope: the rows of the plans, and the others whole.
+void add_pushed(std::span<const ParameterSpec> specs, std::span<const KeyPlan> plans, PullScope scope,
+                BatchRouter& router);
 
 // One owner thread.  The rows of a batch are good until the next batch is pulled; while it is in use, the next
 // one may be on its way.
@@ -34,7 +38,8 @@ class RemotePulls {
     bool push_follows = true;  // with what was pulled, after a pull to train
   };
 
-  // Asks for the rows.  A batch that was begun and is not wanted any more is waited for, and dropped.
+  // Asks for the rows; for kCompute, which may not know the batch yet, for whole tables.  A batch that was begun and is not
+  // wanted any more is waited for, and dropped.
   PullTicket begin(std::span<const KeyPlan> plans, const Request& request);
 
   // Waits for the rows of the batch that was begun last, and shows them.
@@ -68,7 +73,9 @@ class RemotePulls {
     std::vector<Buffer> decoded;  // rows that the frames have in another type
   };
 
-  RowExchange::AddParts parts_of(std::span<const KeyPlan> plans, PullScope scope) const;
+  RowExchange::AddParts pushed_parts(std::span<const KeyPlan> plans, PullScope scope) const;
+  RowExchange::AddParts pulled_parts(std::span<const KeyPlan> plans, PullScope scope) const;
+  void find_in_whole(size_t p, const KeyPlan& plan);
   void place(size_t shard, const Piece& piece, const ArrivedRows& rows);
   void show(size_t p, const KeyPlan& plan, const Request& request, ParameterView<float>& view);
 

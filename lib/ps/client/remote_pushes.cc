@@ -16,13 +16,16 @@ RemotePushes::RemotePushes(const Parts& parts, const Consistency& consistency, R
       cuts_at_end_(std::move(cuts_at_end)),
       sent_elsewhere_(parts.links.size()) {}
 
+void RemotePushes::leave_to_compute() {
+  elsewhere_by_keys_ = std::ranges::any_of(parts_.specs, &ParameterSpec::with_compute);
+  if (!elsewhere_by_keys_) count_elsewhere({});
+}
+
 // The other process routes the same parameters in the same way.
-void RemotePushes::leave_dense() {
+void RemotePushes::count_elsewhere(std::span<const KeyPlan> plans) {
   BatchRouter router(parts_.specs, parts_.links.places());
   router.begin();
-  for (size_t p = 0; p < parts_.specs.size(); ++p) {
-    if (parts_.specs[p].kind != ParameterKind::kRows) router.add_all(p);
-  }
+  add_pushed(parts_.specs, plans, PullScope::kCompute, router);
   router.end();
   for (size_t s = 0; s < sent_elsewhere_.size(); ++s) {
     sent_elsewhere_[s] = static_cast<uint32_t>(router.bundles(s).size());
@@ -36,6 +39,7 @@ void RemotePushes::begin_at(uint64_t step, uint64_t cut_at) {
 
 void RemotePushes::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                         const StepInfo& info) {
+  if (elsewhere_by_keys_) count_elsewhere(plans);
   if (parts_.residuals.used()) parts_.residuals.find(plans);
   send_step(views, info, /*ended=*/false);
 }

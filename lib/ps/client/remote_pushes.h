@@ -37,8 +37,8 @@ class RemotePushes {
   RemotePushes(const Parts& parts, const Consistency& consistency, RowType type,
                std::function<bool(int64_t pass)> cuts_at_end);
 
-  // From now on another process of this rank pushes what batches do not use by keys, before this one pushes a step.
-  void leave_dense();
+  // From now on another process of this rank pushes the parameters of compute trainers, before this one pushes a step.
+  void leave_to_compute();
 
   // The next step, and the newest checkpoint that shards have told of, which begins after so many.
   void begin_at(uint64_t step, uint64_t cut_at);
@@ -98,6 +98,7 @@ class RemotePushes {
     std::vector<ExactSquares> squares;  // of these, by parameter
   };
 
+  void count_elsewhere(std::span<const KeyPlan> plans);
   void send_step(std::span<const ParameterView<float>> views, const StepInfo& info, bool ended);
   void send_rows(size_t shard, PushHeader header, Bundle& bundle,
                  std::span<const ParameterView<float>> views);
@@ -113,6 +114,7 @@ class RemotePushes {
   const std::function<bool(int64_t pass)> cuts_at_end_;
 
   std::vector<uint32_t> sent_elsewhere_;       // messages of a step that another process sends, by shard
+  bool elsewhere_by_keys_ = false;             // batches differ in how many these are
   uint64_t step_ = 0;                          // the next to be pushed
   std::map<uint64_t, Unanswered> unanswered_;  // by step
   Done last_done_;                             // of the latest step that shards have answered,

@@ -38,7 +38,7 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
       consistency_(consistency),
       train_scope_(options.dense_here        ? PullScope::kSparse
                    : options.sparse_here     ? PullScope::kNotSparse
-                   : options.dense_elsewhere ? PullScope::kRows
+                   : options.dense_elsewhere ? PullScope::kReaders
                                              : PullScope::kAll),
       read_scope_(options.dense_here ? PullScope::kSparse : PullScope::kAll),
       links_(transport, options),
@@ -51,7 +51,7 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
       checkpoints_(links_, pushes_, states_),
       run_(links_, group_, pushes_, checkpoints_) {
   check_widths(specs_);
-  if (options.dense_elsewhere) pushes_.leave_dense();
+  if (options.dense_elsewhere) pushes_.leave_to_compute();
   if (options.hello.role == "train" && !links_.finished()) run_.resume(consistency_, states_);
 }
 

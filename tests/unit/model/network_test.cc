@@ -267,6 +267,38 @@ TEST(Network, RefusesToShareWhatDiffers) {
       "model.layers.0.share_with: 'a' has no parameter of the same name");
 }
 
+TEST(Network, ALayerNamesWhoHasItsRowsInHeterogeneousTraining) {
+  Network<float> network = network_of(R"([
+      {"name": "out", "type": "fc", "input": ["a", "b", "c"], "size": 2, "device": "compute"},
+      {"name": "a", "type": "fc", "input": "ids", "size": 4, "device": "compute"},
+      {"name": "b", "type": "fc", "input": "ids", "size": 4, "device": "reader"},
+      {"name": "c", "type": "fc", "input": "ids", "size": 4}])");
+  std::vector<std::string> readers;
+  for (const ParameterSpec& spec : network.parameters()) {
+    if (with_readers(spec)) readers.push_back(spec.name);
+  }
+  EXPECT_THAT(readers, testing::UnorderedElementsAre("b.weight", "c.weight"));
+}
+
+TEST(Network, RefusesADeviceThatCannotHaveTheParametersOfALayer) {
+  EXPECT_EQ(
+      refusal(model_of(R"([{"name": "out", "type": "fc", "input": "a", "size": 2, "device": "reader"},
+                                 {"name": "a", "type": "fc", "input": "ids", "size": 4}])")),
+      "model.layers.0.device: a reader has rows that ids reach alone, and 'out' has none: leave it to the "
+      "compute trainers");
+  EXPECT_EQ(
+      refusal(model_of(R"([{"name": "out", "type": "fc", "input": "ids", "size": 2, "sparse_update": true,
+                                  "device": "compute"}])")),
+      "model.layers.0.device: a compute trainer has whole tables, and sparse_update makes one of single "
+      "rows: "
+      "leave out one of the two");
+  EXPECT_EQ(refusal(model_of(R"([{"name": "out", "type": "fc", "input": ["a", "b"], "size": 2},
+                                 {"name": "b", "type": "fc", "input": "ids", "size": 4, "share_with": "a",
+                                  "device": "compute"},
+                                 {"name": "a", "type": "fc", "input": "ids", "size": 4}])")),
+            "model.layers.1.device: is that of 'a', which share_with names: set it there");
+}
+
 TEST(Network, LooksUpTheIdsOfASlotOnceForLayersThatShareATable) {
   Json model = model_of(R"([
       {"name": "out", "type": "fc", "input": ["a", "b", "c"], "size": 2, "activation": "softmax"},
