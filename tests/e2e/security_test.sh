@@ -153,3 +153,22 @@ kill -HUP "$server"
 until grep -q 'Read the tokens and certificates again' serve.err; do sleep 0.02; done
 [[ $(serial) == "$(openssl x509 -noout -serial -in renewed.crt)" ]] || fail "it does not show the new certificate"
 end
+
+echo "a reader and its compute trainer know each other by certificates, and the model is the same"
+start --host 0.0.0.0 --tls-cert server.crt --tls-key server.key --tls-ca ca.crt
+rm -f compute.port
+ps-train job.json --role compute --host 0.0.0.0 --port 0 --port-file compute.port --servers "127.0.0.1:$port" \
+  --tls-cert server.crt --tls-key server.key --tls-ca ca.crt >compute.out 2>compute.err &
+compute=$!
+until [[ -s compute.port ]]; do
+  kill -0 "$compute" 2>/dev/null || fail "the compute trainer did not start: $(cat compute.err)"
+  sleep 0.02
+done
+reads=("127.0.0.1:$port" --role reader --compute "127.0.0.1:$(<compute.port)" --tls-ca ca.crt)
+openssl s_client -connect "127.0.0.1:$(<compute.port)" -CAfile ca.crt -cert stranger.crt -key stranger.key -ign_eof \
+  </dev/null >log 2>&1 || true
+expect_text log 'alert unknown ca'
+train "${reads[@]}" --tls-cert trainer.crt --tls-key trainer.key --save-dir heter >out 2>err || fail "$(cat err)"
+cmp plain/pass-00000/model.safetensors heter/pass-00000/model.safetensors
+wait "$compute" || fail "the compute trainer ended with $?: $(cat compute.err)"
+end
