@@ -190,6 +190,13 @@ ps::Program program() {
                .argument = "FILE",
                .help = "write the port of a compute trainer there",
                .group = "Cluster"},
+              {.name = "max-memory",
+               .argument = "BYTES",
+               .help = "most memory of a compute trainer for batches of readers, and answers",
+               .details =
+                   "Such as 4G.  By default, half of what is available when it begins.  What has no room is "
+                   "refused with status 6.",
+               .group = "Cluster"},
               {.name = "init-model",
                .argument = "PATH",
                .help = "start from a saved model or a checkpoint",
@@ -312,7 +319,7 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
         "collective", "discovery", "init-model", "device"}}};
   const std::string task = *flags.text("job");
   if (*flags.text("role") != "compute") {
-    for (const char* name : {"host", "port", "port-file"}) {
+    for (const char* name : {"host", "port", "port-file", "max-memory"}) {
       if (flags.given(name) && flags.typed(name).starts_with("-"))
         log.warning(flags.typed(name), " is ignored: it is for --role compute");
     }
@@ -332,6 +339,7 @@ bool run_role(const ps::Flags& flags, const ps::Job& job, const ps::RunOptions& 
   place.host = *flags.text("host");
   place.port = static_cast<uint16_t>(*flags.integer("port", 0, 65535));
   place.port_file = flags.text("port-file").value_or("");
+  place.max_memory_bytes = flags.bytes("max-memory");
   return ps::run_compute(job, options, place, log);
 }
 

@@ -7,18 +7,14 @@
 
 namespace ps {
 
-// A batch that waits must not take up the memory of connections, or these could not be heard.
 void AheadWork::take(Frame frame, Responder& responder) {
   const ComputeFrame type{frame.header.type};
   if ((type == ComputeFrame::kBatch) != setup_.asynchronous) {
     fail(Code::kData, "a batch of another mode than the job's");
   }
   if (waiting_.size() >= kMostWaiting) fail(Code::kData, waiting_.size(), " batches wait already");
-  Waiting& batch = waiting_.emplace_back();
-  batch.type = type;
-  batch.body = std::move(frame.body);
-  pool_.adopt(batch.body);
-  batch.responder = std::move(responder);
+  waiting_.push_back({.type = type, .body = hold(frame), .responder = {}, .step = nullptr});
+  waiting_.back().responder = std::move(responder);
 }
 
 bool AheadWork::front_ready() const {
@@ -64,12 +60,21 @@ void AheadWork::begin_copies(Waiting& front) {
   front.responder.answer(Payload());
 }
 
+// Passes without a batch are few: each is ended one by one.
+void AheadWork::check_pass(int64_t pass) const {
+  constexpr int64_t kMostPasses = 1 << 16;
+  if (pass < pass_.value_or(0)) fail(Code::kData, "batch: it is of a pass that has ended");
+  if (pass_ && pass - *pass_ > kMostPasses) {
+    fail(Code::kData, "batch: it is of pass ", pass, ", the one before of pass ", *pass_);
+  }
+}
+
 // Ends passes, drops the rows that no batch on its way uses, and takes those that come with the batch.
 void AheadWork::take_rows(const AheadBatch& ahead) {
   const std::vector<ParameterSpec>& specs = network_.parameters();
   if (ahead.left > num_trained_)
     fail(Code::kData, "batch: ", ahead.left, " steps are applied before it comes");
-  if (pass_ && ahead.pass < *pass_) fail(Code::kData, "batch: it is of a pass that has ended");
+  check_pass(ahead.pass);
   for (int64_t pass = pass_.value_or(ahead.pass); pass < ahead.pass; ++pass) copies_->end_pass(pass);
   pass_ = ahead.pass;
   std::vector<uint64_t> keys;

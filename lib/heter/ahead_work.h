@@ -24,7 +24,7 @@ class AheadWork final : public ReaderWork {
  public:
   using ReaderWork::ReaderWork;
 
-  // Throws kData when more than kMostWaiting batches wait, or for a message of the other mode.
+  // Throws kData when more than kMostWaiting batches wait, or for a message of the other mode; and as hold().
   void take(Frame frame, Responder& responder) override;
   bool ready() const override;
 
@@ -51,6 +51,7 @@ class AheadWork final : public ReaderWork {
   void begin_pulls();
   void begin_copies(Waiting& front);
   void train_copies(Waiting& front);
+  void check_pass(int64_t pass) const;
   void take_rows(const AheadBatch& ahead);
   void train_pulled(Waiting& front);
   void push(DenseLink::DenseStep& step, uint64_t number, Responder responder, Payload result);

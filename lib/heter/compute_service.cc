@@ -12,9 +12,10 @@ namespace ps {
 
 namespace {
 
-ServerOptions server_options(Duration request_timeout) {
+ServerOptions server_options(const ComputeServiceOptions& of_service) {
   ServerOptions options;
-  options.connection = alive_within(request_timeout);
+  options.connection = alive_within(of_service.request_timeout);
+  options.max_memory_bytes = of_service.arriving_bytes;
   options.max_handshake_bytes = kMostReaderHelloBytes;
   return options;
 }
@@ -40,7 +41,7 @@ class ComputeService::ReaderSession final : public Session {
       case ComputeFrame::kBatch:
       case ComputeFrame::kBeginning:
       case ComputeFrame::kAhead:
-        return work_ ? kMostBatchBytes : 0;
+        return hello_ && !hello_->ends ? kMostBatchBytes : 0;
       case ComputeFrame::kEnd:
         return 0;
     }
@@ -55,14 +56,17 @@ class ComputeService::ReaderSession final : public Session {
       service_.end_run(*hello_);
       return responder.answer(Payload());
     }
-    if (!work_) fail(Code::kData, "a batch of a reader that has ended the run");
-    work_->take(std::move(frame), responder);
+    if (hello_->ends) fail(Code::kData, "a batch of a reader that has ended the run");
+    const auto work = work_.lock();
+    if (!work || work->closed()) fail(Code::kFenced, "another connection has the reader's place");
+    work->take(std::move(frame), responder);
   }
 
   void on_closed(const Error& reason) override {
-    if (!work_) return;
-    service_.log_.info("Reader ", work_->rank(), " of ", work_->trainers(), " is gone: ", reason.message());
-    work_->close();
+    const auto work = work_.lock();
+    if (!work || work->closed()) return;
+    service_.log_.info("Reader ", work->rank(), " of ", work->trainers(), " is gone: ", reason.message());
+    work->close();
   }
 
  private:
@@ -72,6 +76,7 @@ class ComputeService::ReaderSession final : public Session {
     }
     if (hello_) fail(Code::kData, "a second hello");
     ReaderHello hello = parse_hello(frame);
+    check_hello(hello, service_.setup_);
     if (hello.ends) {
       service_.end_run(hello);
     } else {
@@ -86,21 +91,25 @@ class ComputeService::ReaderSession final : public Session {
   ComputeService& service_;
   SessionLink link_;
   std::optional<ReaderHello> hello_;
-  std::shared_ptr<ReaderWork> work_;  // null: it has not said hello, or only that it ends
+  std::weak_ptr<ReaderWork> work_;  // the service's; gone when another connection has the reader's place
 };
 
 ComputeService::ComputeService(const ComputeSetup& setup, const ComputeServiceOptions& options, Log& log)
     : setup_(setup),
       options_(options),
       log_(log),
-      server_(setup.transport, options.address, server_options(options.request_timeout),
+      server_(setup.transport, options.address, server_options(options),
               [this](SessionLink link) { return std::make_unique<ReaderSession>(*this, std::move(link)); }) {}
 
 ComputeService::~ComputeService() = default;
 
-// A hello may be read after the end that the same process has said over another connection.
+// A reader has one connection: what came over one before, and copies for it, are of no use to it any more.  A hello may be
+// read after the end that the same process has said over another connection.
 std::shared_ptr<ReaderWork> ComputeService::greet(const ReaderHello& hello, const std::string& peer) {
-  auto work = make_reader_work(setup_, hello, pool_);
+  auto work = make_reader_work(setup_, hello, held_);
+  for (const auto& other : works_) {
+    if (other->rank() == hello.rank) other->close();
+  }
   works_.push_back(work);
   const auto ended = ended_.find(hello.rank);
   if (ended == ended_.end() || ended->second != hello.generation) unfinished_.insert(hello.rank);

@@ -16,6 +16,8 @@ namespace ps {
 
 struct ComputeServiceOptions {
   Address address;
+  uint64_t arriving_bytes = uint64_t{1}
+                            << 30;  // of messages that are being received; a longer one is refused
   Duration request_timeout = std::chrono::seconds(15);  // without a sign of life a connection is ended
   Duration reader_timeout = std::chrono::seconds(60);   // for which it waits when all readers are gone
 };
@@ -49,7 +51,7 @@ class ComputeService {
   const ComputeSetup& setup_;
   const ComputeServiceOptions options_;
   Log& log_;
-  BufferPool pool_;                                 // of batches that wait
+  HeldBatches held_;
   std::vector<std::shared_ptr<ReaderWork>> works_;  // of connections, in the order in which they came
   std::set<int> unfinished_;                        // readers that have come and have not ended the run
   std::map<int, uint64_t> ended_;                   // generations of those that have, by rank

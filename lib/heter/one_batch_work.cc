@@ -6,14 +6,12 @@
 
 namespace ps {
 
-// A batch that waits for others must not take up the memory of connections, or these could not be heard.
 void OneBatchWork::take(Frame frame, Responder& responder) {
   if (ComputeFrame{frame.header.type} != ComputeFrame::kBatch) {
     fail(Code::kData, "a batch with copies, but the job has no train.pull_ahead");
   }
   if (stage_ != Stage::kIdle) fail(Code::kData, "a batch before the one before is answered");
-  body_ = std::move(frame.body);
-  pool_.adopt(body_);
+  body_ = hold(frame);
   responder_ = std::move(responder);
   stage_ = Stage::kArrived;
 }

@@ -14,7 +14,7 @@ class OneBatchWork final : public ReaderWork {
  public:
   using ReaderWork::ReaderWork;
 
-  // Throws kData while another batch is not answered.
+  // Throws kData while another batch is not answered; and as hold().
   void take(Frame frame, Responder& responder) override;
   bool ready() const override;
 

@@ -10,17 +10,42 @@
 
 namespace ps {
 
-ReaderWork::ReaderWork(const ComputeSetup& setup, const ReaderHello& hello, BufferPool& pool)
-    : setup_(setup),
-      hello_(hello),
-      pool_(pool),
-      network_(setup.model, schema_from_json(hello.schema), setup.seed),
-      planners_(network_.make_planners(KeyOrder::kAscending)),
-      computation_(setup.computation ? setup.computation(network_) : nullptr) {
+namespace {
+
+// The gradients of an answer, which are counted until it is sent.
+struct CountedGradients {
+  CountedGradients(const GradientBuffers& all, std::shared_ptr<std::atomic<uint64_t>> account)
+      : gradients(all), counted(std::move(account)) {
+    for (const auto& buffer : gradients) bytes += buffer ? buffer->size() : 0;
+    *counted += bytes;
+  }
+  ~CountedGradients() { *counted -= bytes; }
+  CountedGradients(const CountedGradients&) = delete;
+  CountedGradients& operator=(const CountedGradients&) = delete;
+
+  const GradientBuffers gradients;
+  const std::shared_ptr<std::atomic<uint64_t>> counted;
+  uint64_t bytes = 0;
+};
+
+}  // namespace
+
+void check_hello(const ReaderHello& hello, const ComputeSetup& setup) {
   if (auto difference = first_difference(hello.job, setup.job)) {
     fail(Code::kUsage, "this compute trainer has another job: ", *difference);
   }
+  if (hello.rank >= hello.trainers) {
+    fail(Code::kUsage, "rank ", hello.rank, " is not one of ", hello.trainers, " readers");
+  }
 }
+
+ReaderWork::ReaderWork(const ComputeSetup& setup, const ReaderHello& hello, HeldBatches& held)
+    : setup_(setup),
+      hello_(hello),
+      held_(held),
+      network_(setup.model, schema_from_json(hello.schema), setup.seed),
+      planners_(network_.make_planners(KeyOrder::kAscending)),
+      computation_(setup.computation ? setup.computation(network_) : nullptr) {}
 
 // An answer of kUnavailable would have the reader send the batch again and again to this process, which does not reach the
 // servers.
@@ -43,8 +68,21 @@ void ReaderWork::connect() {
   link_ = std::make_unique<DenseLink>(setup_.transport, remote, network_.parameters());
 }
 
+// A batch that waits must not take up the memory of connections, or these could not be heard.
+Buffer ReaderWork::hold(Frame& frame) {
+  const uint64_t size = frame.body.size(), held = held_.bytes();
+  if (held > setup_.held_bytes || size > setup_.held_bytes - held) {
+    fail(Code::kExhausted, "a batch of ", size, " bytes comes while batches and answers of ", held,
+         " bytes wait: this compute trainer has room for ", setup_.held_bytes,
+         "; try smaller batches, fewer of them ahead, or more compute trainers");
+  }
+  Buffer body = std::move(frame.body);
+  held_.waiting.adopt(body);
+  return body;
+}
+
 Payload ReaderWork::compute(std::span<const ParameterView<float>> views, const GradientBuffers& gradients) {
-  auto keep = std::make_shared<const GradientBuffers>(gradients);
+  auto keep = std::make_shared<const CountedGradients>(gradients, held_.answers);
   if (computation_) {
     const double cost = computation_->run(prepared_, views);
     computation_->finish_gradients(prepared_, views, nullptr);
@@ -56,9 +94,9 @@ Payload ReaderWork::compute(std::span<const ParameterView<float>> views, const G
 }
 
 std::shared_ptr<ReaderWork> make_reader_work(const ComputeSetup& setup, const ReaderHello& hello,
-                                             BufferPool& pool) {
-  if (setup.ahead) return std::make_shared<AheadWork>(setup, hello, pool);
-  return std::make_shared<OneBatchWork>(setup, hello, pool);
+                                             HeldBatches& held) {
+  if (setup.ahead) return std::make_shared<AheadWork>(setup, hello, held);
+  return std::make_shared<OneBatchWork>(setup, hello, held);
 }
 
 }  // namespace ps

@@ -3,6 +3,7 @@
 #ifndef PS_HETER_READER_WORK_H_
 #define PS_HETER_READER_WORK_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -32,16 +33,30 @@ struct ComputeSetup {
   bool asynchronous = false;
   OptimizerPlan optimizers = {};  // of the copies, with `ahead`, in synchronous mode
   uint64_t memory_limit = 0;      // of these, bytes
+  // Batches of all readers that wait for their turn, and answers that are not sent, have so many bytes together.
+  uint64_t held_bytes = UINT64_MAX;
   // Computes the batches of a network instead of the network itself; null: nothing does.
   std::function<std::unique_ptr<Computation>(const Network<float>& network)> computation = {};
+};
+
+// Throws kUsage when the reader has another job, or no rank of those that it tells.
+void check_hello(const ReaderHello& hello, const ComputeSetup& setup);
+
+// The bytes of batches that wait, and of answers that are not sent, of all readers of a compute trainer.  Answers may
+// outlive it.
+struct HeldBatches {
+  BufferPool waiting;
+  std::shared_ptr<std::atomic<uint64_t>> answers = std::make_shared<std::atomic<uint64_t>>(0);
+
+  uint64_t bytes() const { return waiting.bytes_in_use() + *answers; }
 };
 
 // A batch is answered when the servers hold the gradients of its dense parameters: should this process end then, the step
 // lacks nothing.  One owner thread; take() alone may be called by the loop.
 class ReaderWork {
  public:
-  // Throws kUsage when the reader has another job, or data for which there is no such network.
-  ReaderWork(const ComputeSetup& setup, const ReaderHello& hello, BufferPool& pool);
+  // The hello is checked.  Throws kUsage when there is no such network for the reader's data.
+  ReaderWork(const ComputeSetup& setup, const ReaderHello& hello, HeldBatches& held);
   virtual ~ReaderWork() = default;
   ReaderWork(const ReaderWork&) = delete;
   ReaderWork& operator=(const ReaderWork&) = delete;
@@ -72,12 +87,15 @@ class ReaderWork {
 
   void connect();  // unless that has been done
 
+  // Takes the body of a batch that waits.  Throws kExhausted when that is more than setup.held_bytes.
+  Buffer hold(Frame& frame);
+
   // Returns the answer to prepared_, whose weights and gradients are those of `views`.  `gradients` are their buffers.
   Payload compute(std::span<const ParameterView<float>> views, const GradientBuffers& gradients);
 
   const ComputeSetup& setup_;
   const ReaderHello hello_;
-  BufferPool& pool_;
+  HeldBatches& held_;
   Network<float> network_;
   Network<float>::Planners planners_;
   std::unique_ptr<Computation> computation_;  // null: the network's own
@@ -90,7 +108,7 @@ class ReaderWork {
 };
 
 std::shared_ptr<ReaderWork> make_reader_work(const ComputeSetup& setup, const ReaderHello& hello,
-                                             BufferPool& pool);
+                                             HeldBatches& held);
 
 }  // namespace ps
 

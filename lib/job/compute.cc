@@ -1,5 +1,6 @@
 #include "job/compute.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -142,6 +143,7 @@ void ReaderPart::describe(Json& result) const {
 }
 
 bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& place, Log& log) {
+  constexpr uint64_t kMostArriving = uint64_t{1} << 30;  // bytes of messages that are on their way
   check_role(job, options);
   check_exposure(options.security, place.host);
   if (options.dry_run) {
@@ -158,6 +160,8 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
   const std::unique_ptr<Transport> network = make_network();
   SecureTransport transport(*network, peer_credentials(options.security));
   Device device(options.threads, options.cpu);
+  const uint64_t memory = place.max_memory_bytes.value_or(available_memory_bytes() / 2);
+  const uint64_t arriving = std::min(kMostArriving, memory / 4);
   uint64_t num_links = 0;
   const ComputeSetup setup = {
       .transport = transport,
@@ -173,12 +177,14 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
       .asynchronous = server_plan(job, options.cpu).consistency.async,
       .optimizers = make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu),
       .memory_limit = available_memory_bytes(),
+      .held_bytes = memory - arriving,
       .computation = emulated_computation(job)};
   if (setup.computation) {
     log.warning("train.emulated_compute: batches are waits, and the weights of this run mean nothing");
   }
   ComputeService service(setup,
                          {.address = {place.host, place.port},
+                          .arriving_bytes = arriving,
                           .request_timeout = seconds_duration(job.cluster.request_timeout),
                           .reader_timeout = seconds_duration(job.cluster.trainer_timeout)},
                          log);

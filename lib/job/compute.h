@@ -48,11 +48,12 @@ class ReaderPart {
   std::optional<ReaderAhead> ahead_;   // null: one batch at a time
 };
 
-// The place at which a compute trainer listens.
+// The place at which a compute trainer listens, and the memory that it has for readers.
 struct ComputePlace {
   std::string host = "127.0.0.1";
-  uint16_t port = 0;      // 0: any that is free
-  std::string port_file;  // where the port is written; empty: nowhere
+  uint16_t port = 0;                              // 0: any that is free
+  std::string port_file;                          // where the port is written; empty: nowhere
+  std::optional<uint64_t> max_memory_bytes = {};  // of batches and answers; absent: half of what is available
 };
 
 // Computes for readers until they have ended the run; false when options.stop ended it early.

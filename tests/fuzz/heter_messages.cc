@@ -1,10 +1,15 @@
-// A batch from a reader, and the answer of a compute trainer: what is accepted has all its rows in the bytes that came.
+// A batch from a reader, a beginning, and the answer of a compute trainer: what is accepted has all its rows in the bytes
+// that came, and a beginning is the same bytes when it is encoded again.
 //
-// input := kind:u8 body                            (kind: odd is an answer, 2 modulo 4 a batch ahead, else a batch)
+// input := kind:u8 body                            (kind, modulo 4: 0 a batch, 1 an answer, 2 a batch ahead, 3 a beginning)
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "heter/messages.h"
+#include "optim/optimizer_plan.h"
+#include "ps/client/stored_beginning.h"
+#include "store/local_store.h"
 #include "unit/feed/batches.h"
 
 namespace {
@@ -51,6 +56,22 @@ void take_ahead(std::string_view bytes) {
   }
 }
 
+// A store begins from it, or is left as it is for an error of its own.
+void take_beginning(std::string_view bytes) {
+  static const ps::OptimizerPlan plan =
+      ps::make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 0.1}}, "mean");
+  static ps::Device device(1, ps::best_cpu_level());
+  const std::vector<ps::ParameterSpec>& specs = network().parameters();
+  const ps::StoredBeginning beginning = ps::decode_beginning({bytes.data(), bytes.size()}, specs.size());
+  PS_CHECK(ps::encode_beginning(beginning) == bytes);
+  ps::LocalStore copies(specs, plan, uint64_t{1} << 30, device);
+  try {
+    ps::begin_from(beginning, specs, copies);
+  } catch (const ps::Error& error) {
+    if (error.code() != ps::Code::kCorrupt) throw;
+  }
+}
+
 void take_answer(std::string_view bytes) {
   ps::PreparedBatch prepared;
   prepared.batch = ps::feed_batch(5, 6);
@@ -75,7 +96,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view body(reinterpret_cast<const char*>(data) + 1, size - 1);
   try {
     const int kind = data[0] % 4;
-    kind == 0 ? take_batch(body) : kind == 2 ? take_ahead(body) : take_answer(body);
+    constexpr std::array kTakes{take_batch, take_answer, take_ahead, take_beginning};
+    kTakes[static_cast<size_t>(kind)](body);
   } catch (const ps::Error& error) {
     PS_CHECK(error.code() == ps::Code::kData);
   }

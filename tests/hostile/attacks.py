@@ -3,6 +3,7 @@
 usage: attacks.py FOLDER TRAINER...   runs ps-serve of the path on FOLDER/job.json, and attacks it
 """
 
+import atexit
 import json
 import os
 import random
@@ -39,6 +40,7 @@ class Server:
                 ["ps-serve", os.path.join(folder, "job.json"), "--host", "127.0.0.1", "--port", "0",
                  "--port-file", self.port_file, "--max-memory", str(MAX_MEMORY), *flags],
                 stdout=subprocess.PIPE, stderr=errors)
+        atexit.register(self.process.kill)
         assert self.process.stdout.readline(), self.said()
         with open(self.port_file) as file:
             self.port = int(file.readline())

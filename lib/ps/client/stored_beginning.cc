@@ -71,7 +71,12 @@ void begin_from(const StoredBeginning& beginning, const std::vector<ParameterSpe
     }
     local.set_stored(parameter, beginning.dense[p]);
   }
+  constexpr int64_t kMostSteps = int64_t{1} << 32;
   const std::string optimizers = take_optimizers(beginning, specs, local);
+  // An optimizer may take a moment for each step to load its state, and it is a peer that tells how many these are.
+  if (local.schedule().steps() > kMostSteps) {
+    fail(Code::kData, "beginning: ", local.schedule().steps(), " steps, expected ", kMostSteps, " at most");
+  }
   ByteReader in(optimizers);
   local.load_optimizers(in, local.schedule().steps());
 }

@@ -6,6 +6,7 @@
 
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "heter/messages.h"
@@ -142,6 +143,29 @@ TEST_F(ComputeServiceTest, ABatchWithCopiesOfAnAsynchronousJobIsRefused) {
 TEST_F(ComputeServiceTest, BatchesOnTheirWayThatServersCannotBeReachedForAreNotToBeSentAgain) {
   setup_.ahead = setup_.asynchronous = true;
   EXPECT_EQ(answer_to_batch(ComputeFrame::kBatch).code(), kServersUnavailable);
+}
+
+TEST_F(ComputeServiceTest, ABatchForWhichThereIsNoRoomBesideOthersIsRefused) {
+  setup_.held_bytes = 100;
+  EXPECT_EQ(answer_to_batch().code(), Code::kExhausted);
+}
+
+TEST_F(ComputeServiceTest, AReaderHasTheConnectionOverWhichItCameLast) {
+  const auto first = connect(*compute_, /*ends=*/false);
+  Loop& loop = compute_->loop();
+  loop.run_until([&] { return first->ready(); }, add_time(loop.now(), kLongest));
+  const auto second = connect(*reader_, /*ends=*/false);
+  std::optional<Answer> answer;
+  bool asked = false;
+  service_.run([&] {
+    reader_->loop().poll();
+    if (second->ready() && !std::exchange(asked, true)) {
+      first->request(static_cast<uint16_t>(ComputeFrame::kBatch), Payload(std::string(8, '\0')), kLongest,
+                     [&](Answer got) { answer.emplace(std::move(got)); });
+    }
+    return answer.has_value();
+  });
+  EXPECT_EQ(answer->error.value_or(Error(Code::kInternal, "no error")).code(), Code::kFenced);
 }
 
 TEST_F(ComputeServiceTest, ABatchForWhichThereIsNoMemoryIsRefusedAndTheServiceGoesOn) {
