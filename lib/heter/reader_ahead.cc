@@ -19,7 +19,8 @@ ReaderAhead::ReaderAhead(RemoteStore& remote, ComputeLink& link, const std::vect
       local_(local),
       options_(options),
       lead_(ahead_consistency(static_cast<int64_t>(options.batches)).lead()),
-      stored_(remote.links(), specs, layouts_of(local, specs.size()),
+      stored_(remote.links(), specs,
+              options.asynchronous ? std::vector<TableLayout>(specs.size()) : layouts_of(local, specs.size()),
               [this](uint64_t number, size_t p, const RowBlock& rows) { take_rows(number, p, rows); }) {
   const RunPosition start = remote.run().position();
   pass_ = start.pass + (start.pass_ended ? 1 : 0);

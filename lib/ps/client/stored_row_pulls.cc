@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "ps/wire/protocol.h"
 #include "ps/wire/stored_rows.h"
 
 namespace ps {
@@ -22,9 +23,23 @@ std::vector<uint64_t> keys_of(const Piece& piece, std::span<const uint64_t> keys
 
 }  // namespace
 
+// A message has a head, and the count, bytes and difference of one key, which the row's eight bytes for it allow for.
+void check_stored_rows(const std::vector<TableLayout>& layouts) {
+  constexpr uint64_t kHeadBytes = 3 * sizeof(uint64_t) + sizeof(uint32_t);
+  for (const TableLayout& layout : layouts) {
+    const uint64_t bytes = layout.row_bytes() + kHeadBytes;
+    if (!layout.sparse || bytes <= kMaxMessageBytes) continue;
+    fail(Code::kUsage, "a row of ", quote(layout.name), " takes ", bytes,
+         " bytes with the state of its optimizer, ", "servers send and take rows of up to ", kMaxMessageBytes,
+         ": make the layer narrower, or choose an optimizer with less state");
+  }
+}
+
 StoredRowPulls::StoredRowPulls(ShardLinks& links, const std::vector<ParameterSpec>& specs,
                                std::vector<TableLayout> layouts, Take take)
-    : links_(links), specs_(specs), layouts_(std::move(layouts)), take_(std::move(take)) {}
+    : links_(links), specs_(specs), layouts_(std::move(layouts)), take_(std::move(take)) {
+  check_stored_rows(layouts_);
+}
 
 uint64_t StoredRowPulls::ask(std::vector<std::vector<uint64_t>> keys) {
   const uint64_t number = ++num_asked_;

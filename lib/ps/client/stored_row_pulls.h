@@ -17,13 +17,16 @@
 
 namespace ps {
 
+// Throws kUsage, naming it, for a sparse table of which one row, as it is stored, fits into no message.
+void check_stored_rows(const std::vector<TableLayout>& layouts);
+
 // One owner thread.
 class StoredRowPulls {
  public:
   // Takes rows of the request with this number that have come, in a wait or poll of the links.
   using Take = std::function<void(uint64_t number, size_t parameter, const RowBlock& rows)>;
 
-  // `links` and `specs` outlive this.  layouts[p]: of the tables of the parameters.
+  // `links` and `specs` outlive this.  layouts[p]: of the tables of the parameters.  Throws as check_stored_rows.
   StoredRowPulls(ShardLinks& links, const std::vector<ParameterSpec>& specs, std::vector<TableLayout> layouts,
                  Take take);
 

@@ -13,6 +13,7 @@
 #include "ps/client/remote_model.h"
 #include "ps/client/remote_pulls.h"
 #include "ps/client/remote_pushes.h"
+#include "ps/client/stored_row_pulls.h"
 #include "ps/server/snapshot_fields.h"
 #include "ps/wire/checkpoint_messages.h"
 #include "support/scratch_folder.h"
@@ -92,6 +93,16 @@ TEST_F(RemoteRowsTest, AnAnswerWithTooFewOrTooManyRowsIsRefused) {
   short_by_ = 0;
   long_by_ = 64;
   EXPECT_THAT(error_of(read).message(), HasSubstr("too many rows"));
+}
+
+TEST_F(RemoteRowsTest, StoredRowsThatFitIntoNoMessageAreRefusedBeforeAnyIsAsked) {
+  const TableLayout wide{.name = "deep.weight", .sparse = true, .width = 8 << 20, .state_arrays = 1};
+  const Error error = error_of([&] {
+    shards_.run([&](ShardLinks& links) { StoredRowPulls(links, specs_, {wide}, [](auto, auto, auto&) {}); });
+  });
+  EXPECT_EQ(error.code(), Code::kUsage);
+  EXPECT_THAT(error.message(), HasSubstr("a row of 'deep.weight'"));
+  EXPECT_TRUE(shards_.of_type(Message::kStoredRows).empty());
 }
 
 // A shard whose index grows meanwhile gives a key twice.

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "config/json.h"
 #include "optim/synthetic_parameter.h"
+#include "ps/client/stored_row_pulls.h"
 #include "ps/server/table_updater.h"
 #include "store/local_store.h"
 
@@ -65,6 +66,19 @@ class StoredRows : public testing::Test {
     return std::nullopt;
   }
 
+  // The error of a table of rows of so many floats, with the state of this optimizer.
+  std::string refusal_of_width(int64_t width, const OptimizerPlan& optimizer) {
+    const LocalStore store({synthetic_parameter("deep.weight", ParameterKind::kRows, true, 0, width)},
+                           optimizer, UINT64_MAX, device_);
+    try {
+      check_stored_rows({store.layout(0)});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUsage);
+      return error.message();
+    }
+    return "";
+  }
+
   Device device_{1, best_cpu_level()};
   Random random_{1, 2};
   std::vector<ParameterSpec> specs_;
@@ -72,6 +86,15 @@ class StoredRows : public testing::Test {
   std::unique_ptr<LocalStore> local_;
   std::string message_;
 };
+
+// A message of 64 MiB has room for 16777216 floats, less its head, the key and the stamp.
+TEST_F(StoredRows, ThatFitIntoNoMessageAreRefusedByTheNameOfTheirParameter) {
+  EXPECT_EQ(refusal_of_width((8 << 20) - 6, kMomentum), "");
+  EXPECT_THAT(refusal_of_width(8 << 20, kMomentum),
+              HasSubstr("a row of 'deep.weight' takes 67108904 bytes with the state of its optimizer"));
+  const OptimizerPlan sgd = make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 0.1}}, "mean");
+  EXPECT_EQ(refusal_of_width(8 << 20, sgd), "");
+}
 
 TEST_F(StoredRows, AreThoseThatThereAreAsTheTableHasThem) {
   step({2, 5, 7});
