@@ -91,6 +91,8 @@ class RecoveringCluster {
       for (uint64_t lost = 0;;) {
         try {
           return take_part(rank, host, lost);
+        } catch (const ServersMoved&) {
+          continue;  // the run that it came to was just over
         } catch (const StateLost& error) {
           if (!error.checkpointed()) throw;
           lost = error.run();

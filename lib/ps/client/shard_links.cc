@@ -207,8 +207,10 @@ void ShardLinks::wait_until(const std::function<bool()>& done, Time deadline) {
   throw *error_;
 }
 
+// A first hello may wait for the log of a shard that another trainer has drop its run.
 void ShardLinks::lose_run(const std::string& why) {
   const bool takes_part = !links_.empty() && links_[0]->welcome;
+  if (!takes_part && options_.in_run == 0) throw ServersMoved(why);
   const RunStatus first = takes_part ? welcome(0).run_status : RunStatus();
   throw StateLost(first.run, first.checkpointed, why);
 }

@@ -59,7 +59,8 @@ class StateLost final : public Error {
   bool checkpointed_;  // the servers' run can go back
 };
 
-// A server is somewhere else, and this trainer takes no part in a run yet: it has to be looked for again.
+// This trainer takes no part in a run yet, and a server is somewhere else, or the run that it came to is over: servers have
+// to be looked for, and greeted, again.
 class ServersMoved final : public Error {
  public:
   explicit ServersMoved(const std::string& message) : Error(Code::kUnavailable, message) {}

@@ -76,7 +76,8 @@ class FakeShards {
     return some;
   }
 
-  std::vector<RunStatus> statuses;  // by shard
+  std::vector<RunStatus> statuses;    // by shard
+  std::map<size_t, int> lost_hellos;  // by shard: hellos to come that find the run lost
   std::map<Message, Handler> handlers;
   std::vector<Asked> asked;
 
@@ -95,6 +96,10 @@ class FakeShards {
         return responder.answer(Payload(ServerPorts::spec().to_json({{kPort}, 1, 1}).dump()));
       }
       if (type == Message::kHello) {
+        if (shards_.lost_hellos[shard_] > 0) {
+          --shards_.lost_hellos[shard_];
+          fail(kStateLost, "the run goes back");
+        }
         link_.establish();
         Welcome welcome;
         welcome.run_status = shards_.statuses[shard_];

@@ -217,6 +217,24 @@ TEST_F(RemoteRunTest, AnAsynchronousRankThatWasGivenUpWaitsForTheSamePassEverywh
   EXPECT_EQ(error_of([this] { resumed_at({.async = true}); }).code(), Code::kUnavailable);
 }
 
+TEST_F(RemoteRunTest, WhoHearsBeforeItIsWelcomeThatTheRunIsLostComesAnew) {
+  shards_.lost_hellos[0] = 1;
+  EXPECT_THROW(shards_.run([](ShardLinks&) {}), ServersMoved);
+  EXPECT_NO_THROW(shards_.run([](ShardLinks&) {}));
+}
+
+TEST_F(RemoteRunTest, WhoHearsItAfterwardsGoesBackWithTheOthers) {
+  shards_.statuses[0].checkpointed = true;
+  shards_.lost_hellos[1] = 1;
+  bool goes_back = false;
+  try {
+    shards_.run([](ShardLinks&) {});
+  } catch (const StateLost& lost) {
+    goes_back = lost.checkpointed() && lost.run() == 7;
+  }
+  EXPECT_TRUE(goes_back);
+}
+
 TEST_F(RemoteRunTest, TheFirstShardElectsWhoSaves) {
   shards_.handlers[Message::kSaveLease] = [](size_t, std::string_view) { return encode_saver({true, 3}); };
   shards_.run([](ShardLinks& links) {
