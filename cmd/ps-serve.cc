@@ -71,8 +71,10 @@ ps::Program program() {
               {.name = "status-port",
                .argument = "P",
                .help = "serve status pages and metrics, 0: on any port",
-               .details = "HTTP, for whoever can reach the port: / for people, /metrics for Prometheus, "
-                          "/livez and /readyz for supervisors.  Without it there are none.",
+               .details =
+                   "HTTP: / for people, /metrics for Prometheus, /livez and /readyz for supervisors; with "
+                   "--token-file for those who send a token for status, else for whoever can reach the "
+                   "port.  Without it there are none.",
                .group = "Network",
                .brief = true},
               {.name = "max-memory",

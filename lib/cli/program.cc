@@ -42,8 +42,8 @@ std::vector<Flag> shared_flags() {
       {.name = "token-file",
        .argument = "FILE",
        .help = "secrets by which servers and trainers know each other",
-       .details = "Lines such as train SECRET, with at least 32 hexadecimal digits; roles are read, train "
-                  "and admin.  The file must be its owner's alone, mode 600.  See ps-security(7).",
+       .details = "Lines such as train SECRET, with at least 32 hexadecimal digits; roles are read, train, "
+                  "admin and status.  The file must be its owner's alone, mode 600.  See ps-security(7).",
        .group = "Security"},
       {.name = "tls-cert",
        .argument = "FILE",

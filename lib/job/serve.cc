@@ -19,6 +19,7 @@
 #include "job/refusal_log.h"
 #include "job/status_thread.h"
 #include "membership/server_lease.h"
+#include "net/auth/http_token.h"
 #include "net/network.h"
 #include "ps/server/shard_server.h"
 
@@ -34,9 +35,19 @@ struct Guard {
   HandshakeOptions handshakes;
 };
 
+Credentials read_credentials(const ServeOptions& options) {
+  Credentials credentials = server_credentials(options.security);
+  const bool shows_pages = std::ranges::count(credentials.tokens, kStatusAccess, &Token::access) > 0;
+  if (options.status_port && !credentials.tokens.empty() && !shows_pages) {
+    fail(Code::kUsage, "--status-port: token file ", quote(options.security.token_file),
+         " has no token for 'status', by which the pages know who may see them: ps-security(7)");
+  }
+  return credentials;
+}
+
 Guard make_guard(const ServeOptions& options, Log& log) {
   check_exposure(options.security, options.host);
-  Guard guard{server_credentials(options.security), {}};
+  Guard guard{read_credentials(options), {}};
   auto refusals = std::make_shared<RefusalLog>(log);
   guard.handshakes.on_refused = [refusals](const std::string& peer, const Error& reason) {
     refusals->add(peer, reason);
@@ -220,12 +231,6 @@ std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, co
   return shards;
 }
 
-// Browsers show no tokens: where nobody asks them for a certificate either, they have to come from this machine.
-std::string status_host(const ServeOptions& options) {
-  const bool guarded = !options.security.tls.authority.empty() || options.security.insecure;
-  return guarded || is_loopback(options.host) ? options.host : "127.0.0.1";
-}
-
 // The status pages, when they are wanted.
 std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& options, const Guard& guard,
                                           uint64_t max_memory,
@@ -239,11 +244,8 @@ std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& op
   const StatusFacts facts = {.job = job.job.name,
                              .exposure = describe_exposure(options.security, options.host),
                              .memory_limit = max_memory};
-  Guard without_tokens = guard;
-  without_tokens.credentials.tokens.clear();
-  return std::make_unique<StatusThread>(Address{status_host(options), *options.status_port},
-                                        without_tokens.credentials, guard.handshakes, facts,
-                                        std::move(boards));
+  return std::make_unique<StatusThread>(Address{options.host, *options.status_port}, guard.credentials,
+                                        guard.handshakes, facts, std::move(boards));
 }
 
 void announce(const Job& job, const ServeOptions& options, const ServerPorts& ports,
@@ -274,7 +276,7 @@ void tell_exposure(const ServeOptions& options, Log& log) {
 void renew_credentials(const ServeOptions& options, std::vector<std::unique_ptr<ShardThread>>& shards,
                        StatusThread* status, Log& log) {
   try {
-    const Credentials credentials = server_credentials(options.security);
+    const Credentials credentials = read_credentials(options);
     for (auto& shard : shards) shard->set_credentials(credentials);
     if (status != nullptr) status->set_credentials(credentials);
     log.info("Read the tokens and certificates again");

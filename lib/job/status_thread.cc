@@ -1,18 +1,36 @@
 #include "job/status_thread.h"
-#include "base/start_thread.h"
 
 #include <exception>
+
+#include "base/start_thread.h"
 
 namespace ps {
 
 StatusThread::StatusThread(const Address& address, const Credentials& credentials,
                            const HandshakeOptions& handshakes, const StatusFacts& facts,
                            std::vector<const StatusBoard*> boards)
-    : transport_(*network_, credentials, handshakes),
+    : transport_(*network_, without_tokens(credentials), handshakes),
+      handshakes_(handshakes),
+      tokens_(credentials.tokens),
       service_(network_->loop(), facts, std::move(boards)),
       server_(transport_, address, HttpOptions(),
-              [this](const HttpRequest& request) { return service_.answer(request); }),
+              [this](const HttpRequest& request) { return answer(request); }),
       thread_(start_thread([this] { work(); })) {}
+
+// A program that shows no token learns how; one that shows a wrong one waits, so that guessing is slow.
+HttpResponse StatusThread::answer(const HttpRequest& request) {
+  if (tokens_.empty()) return service_.answer(request);
+  const ShownToken shown = check_http_token(request.authorization, tokens_);
+  if (shown == ShownToken::kRight) return service_.answer(request);
+  HttpResponse refusal{
+      .status = 401,
+      .body = "this server shows its pages to those who send a token for 'status': ps-security(7)\n"};
+  if (shown == ShownToken::kNone) return refusal;
+  service_.count_refusal();
+  handshakes_.on_refused(request.peer, Error(Code::kAuthentication, "it showed a wrong token"));
+  refusal.delay = handshakes_.refusal_delay;
+  return refusal;
+}
 
 // An exception, most likely for want of memory, ends the answer in which it was thrown; the pages go on.  The deadline of
 // its connection ends that one.

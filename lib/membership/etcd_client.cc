@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/byte_text.h"
 #include "base/error.h"
 #include "config/json.h"
 #include "net/http/http_client.h"
@@ -13,7 +14,6 @@ namespace {
 
 constexpr std::string_view kScheme = "etcd://";
 constexpr uint16_t kDefaultPort = 2379;
-constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 [[noreturn]] void fail_shape(std::string_view what) {
   fail(Code::kData, "the answer has no ", what, " that can be read");
@@ -219,40 +219,6 @@ std::string EtcdClient::call(const std::string& path, const Json& request) {
       endpoint_ = (endpoint_ + 1) % place_.endpoints.size();
     }
   }
-}
-
-// ---- base64
-
-std::string to_base64(std::string_view bytes) {
-  std::string out;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;  // 24 bits
-    for (size_t k = 0; k < 3; ++k) {
-      group = group << 8 | (i + k < bytes.size() ? static_cast<uint8_t>(bytes[i + k]) : 0);
-    }
-    for (size_t k = 0; k < 4; ++k) {
-      out += i + k > bytes.size() ? '=' : kDigits[group >> (18 - 6 * k) & 63];
-    }
-  }
-  return out;
-}
-
-std::optional<std::string> from_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return std::nullopt;
-  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  std::string out;
-  uint32_t group = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool pads = i + padding >= text.size();
-    const size_t digit = pads ? 0 : kDigits.find(text[i]);
-    if (digit == std::string_view::npos) return std::nullopt;
-    group = group << 6 | static_cast<uint32_t>(digit);
-    if (i % 4 < 3) continue;
-    for (int shift : {16, 8, 0}) out += static_cast<char>(group >> shift & 255);
-    group = 0;
-  }
-  out.resize(out.size() - padding);
-  return out;
 }
 
 }  // namespace ps

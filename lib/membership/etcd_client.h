@@ -88,10 +88,6 @@ class EtcdClient {
   size_t endpoint_ = 0;  // the one that answered last
 };
 
-// RFC 4648, with padding.  from_base64 returns nothing for text that is not base64.
-std::string to_base64(std::string_view bytes);
-std::optional<std::string> from_base64(std::string_view text);
-
 }  // namespace ps
 
 #endif  // PS_MEMBERSHIP_ETCD_CLIENT_H_

@@ -1,8 +1,10 @@
 #include "net/secure_transport.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "net/auth/http_token.h"
 
 namespace ps {
 
@@ -26,9 +28,18 @@ static TlsContexts server_certificates(const SecurityOptions& options) {
   return {.server = std::make_shared<TlsContext>(files, TlsSide::kServer), .client = nullptr};
 }
 
+// Tokens of status pages let nobody in: with them alone the ports would ask for a token that none can have.
+static std::vector<Token> read_server_tokens(const std::string& path) {
+  std::vector<Token> tokens = read_token_file(path);
+  const bool lets_in =
+      std::ranges::any_of(tokens, [](const Token& token) { return token.access != kStatusAccess; });
+  if (!lets_in) fail(Code::kUsage, "token file ", quote(path), ": no token for 'read', 'train' or 'admin'");
+  return tokens;
+}
+
 Credentials server_credentials(const SecurityOptions& options) {
   Credentials credentials;
-  if (!options.token_file.empty()) credentials.tokens = read_token_file(options.token_file);
+  if (!options.token_file.empty()) credentials.tokens = read_server_tokens(options.token_file);
   credentials.tls = server_certificates(options);
   return credentials;
 }

@@ -33,9 +33,13 @@ usage() {
   exit 2
 }
 
-# make_token FILE: a token by which the job's servers and trainers know each other; its owner alone may read it.
+# make_token FILE: a token by which the job's servers and trainers know each other, and one for status pages, if flags of
+# servers ask for pages; its owner alone may read it.
 make_token() {
-  (umask 077 && echo "train $(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')" >"$1")
+  local role
+  (umask 077 && for role in train status; do
+    echo "$role $(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"
+  done >"$1")
 }
 
 # wait_for_file FILE ID: until FILE has something in it; fails when the process has ended.

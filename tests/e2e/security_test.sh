@@ -50,7 +50,8 @@ secret=$(openssl rand -hex 32)
 echo "train $secret" >train.token
 echo "read $(openssl rand -hex 16)" >read.token
 echo "train $(openssl rand -hex 32)" >wrong.token
-cat train.token read.token >tokens
+status_secret=$(openssl rand -hex 32)
+cat train.token read.token <(echo "status $status_secret") >tokens
 
 echo "a server listens on this machine alone, and others need a reason to be let in"
 start
@@ -80,7 +81,7 @@ if grep -q "$secret" err; then fail "the secret is in the message"; fi
 echo "without a right token nobody is let in, at once and with status 7"
 start --host 0.0.0.0 --token-file tokens
 expect_text serve.err 'those with a token are let in, but what they send is not encrypted'
-[[ $(ss -Htln "sport = :$status_port" | awk '{print $4}') == "127.0.0.1:$status_port" ]] || fail "its pages are elsewhere"
+[[ $(ss -Htln "sport = :$status_port" | awk '{print $4}') == "0.0.0.0:$status_port" ]] || fail "its pages are elsewhere"
 begin=$EPOCHSECONDS
 expect_status 7 train "127.0.0.1:$port" --save-dir ''
 expect_text err 'this server lets in who shows a token: --token-file'
@@ -90,7 +91,7 @@ expect_text err "the server refuses the token for 'train'"
 expect_status 2 train "127.0.0.1:$port" --save-dir '' --token-file read.token
 expect_text err "no token for 'train'"
 expect_text serve.err 'refused 127.0.0.1:'
-curl -s "http://127.0.0.1:$status_port/metrics" >metrics
+curl -s -H "Authorization: Bearer $status_secret" "http://127.0.0.1:$status_port/metrics" >metrics
 [[ $(awk '/^pskit_shard_peers_refused_total/ {sum += $2} END {print sum}' metrics) == 2 ]] || fail "$(cat metrics)"
 
 echo "with it the model is the same, and who may read may test"
@@ -105,7 +106,7 @@ echo nonsense >tokens
 kill -HUP "$server"
 until grep -q 'the tokens and certificates stay as they were' serve.err; do sleep 0.02; done
 train "127.0.0.1:$port" --save-dir '' --token-file train.token >out 2>err || fail "$(cat err)"
-cp wrong.token tokens
+cat wrong.token <(echo "status $status_secret") >tokens
 kill -HUP "$server"
 until grep -q 'Read the tokens and certificates again' serve.err; do sleep 0.02; done
 expect_status 7 train "127.0.0.1:$port" --save-dir '' --token-file train.token

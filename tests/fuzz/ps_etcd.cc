@@ -4,6 +4,7 @@
 #include <functional>
 #include <string_view>
 
+#include "base/byte_text.h"
 #include "base/error.h"
 #include "membership/etcd_client.h"
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_text.h"
 #include "config/json.h"
 #include "membership/etcd_client.h"
 #include "net/network.h"

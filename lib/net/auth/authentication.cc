@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "net/auth/http_token.h"
 
 namespace ps {
 
@@ -116,7 +117,9 @@ void ServerAuthentication::take_proof() {
   const Token* found = nullptr;
   for (const Token& token : *tokens_) {
     const bool right = same(proof_, make_proof(token.secret, kClientLabel, transcript_));
-    if (right && static_cast<uint8_t>(token.access) == shown) found = &token;
+    if (right && token.access != kStatusAccess && static_cast<uint8_t>(token.access) == shown) {
+      found = &token;
+    }
   }
   if (found == nullptr) {
     last_words_ = encode_answer(false, {});

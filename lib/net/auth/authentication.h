@@ -36,7 +36,7 @@ Proof make_proof(std::string_view secret, std::string_view label, std::string_vi
 inline constexpr std::string_view kClientLabel = "pskit client", kServerLabel = "pskit server";
 
 // The handshake of a server with these tokens.  A peer may show any token of the access
-// that it names.  A stranger learns only that it was refused.
+// that it names, but for that of status pages (http_token.h).  A stranger learns only that it was refused.
 class ServerAuthentication final : public Handshake {
  public:
   explicit ServerAuthentication(std::shared_ptr<const std::vector<Token>> tokens)

@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/byte_text.h"
 #include "base/error.h"
+#include "net/auth/http_token.h"
 
 namespace ps {
 
@@ -17,32 +19,13 @@ namespace {
 
 constexpr size_t kMaxTokenFileBytes = 64 << 10;
 
-constexpr std::array kAccesses = {Access::kRead, Access::kTrain, Access::kAdmin};
+constexpr std::array kAccesses = {kStatusAccess, Access::kRead, Access::kTrain, Access::kAdmin};
 
 std::optional<Access> parse_access(std::string_view name) {
   for (Access access : kAccesses) {
     if (access_name(access) == name) return access;
   }
   return std::nullopt;
-}
-
-int hex_value(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  return -1;
-}
-
-// Nothing when these are no hexadecimal digits, or an odd number of them.
-std::optional<std::string> parse_hex(std::string_view digits) {
-  if (digits.size() % 2 != 0) return std::nullopt;
-  std::string bytes;
-  for (size_t i = 0; i < digits.size(); i += 2) {
-    const int high = hex_value(digits[i]), low = hex_value(digits[i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    bytes += static_cast<char>(high * 16 + low);
-  }
-  return bytes;
 }
 
 // Parses "train SECRET", with blanks between and around, into `token`.
@@ -53,8 +36,8 @@ void parse_token(std::string_view line, const std::string& where, Token& token) 
   line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
   const std::string_view digits = line.substr(0, line.find_last_not_of(kBlanks) + 1);
   const std::optional<Access> access = parse_access(name);
-  if (!access) fail(Code::kUsage, where, ": expected 'train', 'read' or 'admin', then a secret");
-  std::optional<std::string> secret = parse_hex(digits);
+  if (!access) fail(Code::kUsage, where, ": expected 'train', 'read', 'admin' or 'status', then a secret");
+  std::optional<std::string> secret = from_hex(digits);
   if (!secret || secret->size() < kMinSecretBytes || secret->size() > kMaxSecretBytes) {
     fail(Code::kUsage, where, ": the secret of '", name, "' is not an even number of hexadecimal digits, ",
          2 * kMinSecretBytes, " to ", 2 * kMaxSecretBytes, " of them: openssl rand -hex 32 makes one");
@@ -112,6 +95,7 @@ class OpenFile {
 }  // namespace
 
 std::string_view access_name(Access access) {
+  if (access == kStatusAccess) return "status";
   return access == Access::kRead ? "read" : access == Access::kTrain ? "train" : "admin";
 }
 

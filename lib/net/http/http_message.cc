@@ -49,6 +49,8 @@ HttpRequestParser::State HttpRequestParser::finish() {
   keep_alive_ = message.keep_alive();
   std::string_view target(message.target().data(), message.target().size());
   request_.path = target.substr(0, target.find('?'));
+  const auto authorization = message[http::field::authorization];
+  request_.authorization.assign(authorization.data(), authorization.size());
   return State::kRequest;
 }
 
@@ -116,6 +118,10 @@ std::string http_response_text(const HttpResponse& response, bool head_only, boo
       "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
       "frame-ancestors 'none'");
   if (response.status == 405) message.set(http::field::allow, "GET, HEAD");
+  if (response.status == 401) {
+    message.insert(http::field::www_authenticate, "Bearer realm=\"pskit\"");
+    message.insert(http::field::www_authenticate, "Basic realm=\"pskit\"");
+  }
   message.keep_alive(keep_alive);
   message.body() = response.body;
   message.prepare_payload();

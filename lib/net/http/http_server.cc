@@ -36,7 +36,8 @@ class HttpPeer final : private Stream::Events {
         number_(number),
         stream_(std::move(stream)),
         parser_(server.options.max_header_bytes),
-        timer_(server.loop, [this] { time_out(); }) {
+        timer_(server.loop, [this] { time_out(); }),
+        delay_(server.loop, [this] { go_on(); }) {
     stream_->set_events(this);
     wait(server_.options.timeout);
     stream_->wait_readable();
@@ -49,6 +50,7 @@ class HttpPeer final : private Stream::Events {
   void end() {
     stream_.reset();
     timer_.stop();
+    delay_.stop();
     server_.bury(number_);
   }
 
@@ -90,6 +92,7 @@ class HttpPeer final : private Stream::Events {
   // False when the rest has to wait, or there is nobody to take it.
   bool write_answer() {
     if (out_.empty()) return true;
+    if (delay_.started()) return false;
     while (sent_ < out_.size()) {
       const ConstBytes rest = ConstBytes(out_).subspan(sent_);
       IoResult result = stream_->write({&rest, 1});
@@ -111,10 +114,17 @@ class HttpPeer final : private Stream::Events {
     const bool good = state == HttpRequestParser::State::kRequest;
     ++server_.counters.requests;
     if (!good) ++server_.counters.requests_bad;
-    out_ = http_response_text(good ? server_.answer(parser_.request()) : parser_.refusal(),
-                              parser_.head_only(), parser_.keep_alive());
-    wait(server_.options.timeout);
+    const HttpResponse response = good ? answer() : parser_.refusal();
+    out_ = http_response_text(response, parser_.head_only(), parser_.keep_alive());
+    wait(server_.options.timeout + response.delay);
+    if (response.delay > Duration(0)) delay_.start_after(response.delay);
     return true;
+  }
+
+  HttpResponse answer() const {
+    HttpRequest request = parser_.request();
+    request.peer = stream_->peer();
+    return server_.answer(request);
   }
 
   void end_writing() {
@@ -130,6 +140,7 @@ class HttpPeer final : private Stream::Events {
   std::unique_ptr<Stream> stream_;  // null once ended
   HttpRequestParser parser_;
   Timer timer_;
+  Timer delay_;  // of the answer
   Time waiting_since_{};
   std::string in_;       // received and not parsed: less than the limit of a header and one read
   std::string out_;      // the answer

@@ -12,13 +12,16 @@
 namespace ps {
 
 struct HttpRequest {
-  std::string path;  // what stands before '?', as it was sent
+  std::string path;           // what stands before '?', as it was sent
+  std::string authorization;  // the header's value; empty where there is none
+  std::string peer;           // who asks, for messages: "127.0.0.1:4711"
 };
 
 struct HttpResponse {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
   std::string body;
+  Duration delay{0};  // before it is sent; the client's other requests wait, too
 };
 
 // The limits of the time and memory that clients take of a server.

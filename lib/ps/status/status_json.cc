@@ -43,6 +43,7 @@ std::string status_json(const ServerStatus& server) {
                {"uptime_seconds", server.uptime_seconds},
                {"memory_bytes", server.resident_bytes},
                {"memory_limit_bytes", server.memory_limit},
+               {"status_refused", server.status_refused},
                {"shards", Json::array()}};
   for (const ShardStatus& shard : server.shards) json["shards"].push_back(shard_json(shard, server.now));
   return json.dump();

@@ -74,6 +74,9 @@ void add_process(MetricsText& text, const ServerStatus& server) {
   text.sample({}, server.resident_bytes);
   text.family("process_cpu_seconds_total", "counter", "Total user and system CPU time spent in seconds.");
   text.sample({}, server.cpu_seconds);
+  text.family("pskit_status_requests_refused_total", "counter",
+              "Requests for these pages with a wrong token.");
+  text.sample({}, server.status_refused);
 }
 
 void add_requests(MetricsText& text, const ServerStatus& server) {

@@ -75,7 +75,7 @@ function show(status) {
     `${bytes(status.memory_limit_bytes)} allowed · ` +
     `${count(sum("rows"))} rows · ${rate(sum("pulls_per_second"))} pulls/s · ${rate(sum("pushes_per_second"))} pushes/s`;
   at("state").className = "";
-  const refused = sum("peers_refused");
+  const refused = sum("peers_refused") + status.status_refused;
   at("exposure").textContent = status.exposure + (refused ? ` · ${count(refused)} peers refused` : "");
   at("exposure").className = status.exposure.startsWith("insecure") ? "late" : "";
   fill("shards", shards.map(s => [s.port, count(s.clock), count(s.rows), bytes(s.table_bytes), bytes(s.message_bytes),

@@ -29,6 +29,7 @@ ServerStatus StatusService::status() const {
   server.resident_bytes = resident_memory_bytes();
   server.memory_limit = facts_.memory_limit;
   server.cpu_seconds = process_cpu_seconds();
+  server.status_refused = num_refused_;
   for (const StatusBoard* board : boards_) server.shards.push_back(board->latest());
   return server;
 }

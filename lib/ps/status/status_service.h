@@ -28,6 +28,7 @@ struct ServerStatus {
   uint64_t resident_bytes = 0;  // of the process
   uint64_t memory_limit = 0;    // of tables and messages
   double cpu_seconds = 0;
+  uint64_t status_refused = 0;  // requests for pages with a wrong token
   std::vector<ShardStatus> shards;
 };
 
@@ -38,7 +39,7 @@ std::string status_json(const ServerStatus& server);
 // The page: HTML that shows status.json, with a script of its own.
 extern const char* const kStatusPage;
 
-// answer() belongs to the thread of `loop`.
+// answer() and count_refusal() belong to the thread of `loop`.
 class StatusService {
  public:
   // A shard that has published nothing for this long is taken for dead; while it works through one long
@@ -49,6 +50,9 @@ class StatusService {
   StatusService(Loop& loop, StatusFacts facts, std::vector<const StatusBoard*> boards);
 
   HttpResponse answer(const HttpRequest& request) const;
+
+  // A request was not let through to answer(), for its wrong token.
+  void count_refusal() { ++num_refused_; }
 
   // From now on the server is not ready.  Any thread.
   void end() { ending_ = true; }
@@ -62,6 +66,7 @@ class StatusService {
   const StatusFacts facts_;
   const std::vector<const StatusBoard*> boards_;
   const Time started_;
+  uint64_t num_refused_ = 0;
   std::atomic<bool> ending_ = false;
 };
 

@@ -28,21 +28,6 @@ class EtcdClientTest : public testing::Test {
   FakeEtcd etcd_{*network_};
 };
 
-TEST_F(EtcdClientTest, BytesOfAnyKindTravelInBase64) {
-  // RFC 4648, section 10.
-  for (auto [bytes, text] :
-       {std::pair("", ""), {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}}) {
-    EXPECT_EQ(to_base64(bytes), text);
-    EXPECT_EQ(from_base64(text), bytes);
-  }
-  std::string all;
-  for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
-  EXPECT_EQ(from_base64(to_base64(all)), all);
-  for (const char* bad : {"Z", "Zg=", "Zg===", "Z===", "Zm9v!m9v", "=m9v", "Zm=v"}) {
-    EXPECT_EQ(from_base64(bad).value_or("no"), "no") << bad;
-  }
-}
-
 TEST_F(EtcdClientTest, PlacesHaveEndpointsAndAPrefix) {
   const EtcdPlace place = parse_etcd_place("etcd://a:1,b,[::1]:3/jobs/ctr");
   EXPECT_EQ(place.prefix, "/jobs/ctr/");

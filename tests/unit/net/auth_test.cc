@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "net/auth/authentication.h"
+#include "net/auth/http_token.h"
 #include "net_test.h"
 #include "support/scratch_folder.h"
 
@@ -16,6 +17,7 @@ using testing::HasSubstr;
 const Token kReadToken{Access::kRead, std::string(16, 'r')};
 const Token kTrainToken{Access::kTrain, std::string(32, 't')};
 const Token kAdminToken{Access::kAdmin, std::string(32, 'a')};
+const Token kStatusToken{kStatusAccess, std::string(32, 's')};
 const Token kWrongToken{Access::kTrain, std::string(32, 'w')};
 
 HandshakeOptions quick_options() {
@@ -24,7 +26,7 @@ HandshakeOptions quick_options() {
   return options;
 }
 
-// A server with three tokens, and who comes to it.
+// A server with four tokens, and who comes to it.
 class AuthTest : public EveryNetwork {
  protected:
   AuthTest() { serve(quick_options()); }
@@ -32,8 +34,9 @@ class AuthTest : public EveryNetwork {
   void serve(HandshakeOptions options) {
     listener_.reset();
     options.on_refused = [this](const std::string&, const Error& reason) { refused_ = reason.message(); };
-    server_ = std::make_unique<AuthTransport>(
-        world_->server(), std::vector{kReadToken, kTrainToken, kAdminToken}, std::nullopt, options);
+    server_ = std::make_unique<AuthTransport>(world_->server(),
+                                              std::vector{kReadToken, kTrainToken, kAdminToken, kStatusToken},
+                                              std::nullopt, options);
     listen(*server_);
   }
 
@@ -144,6 +147,17 @@ TEST_P(AuthTest, ATokenGrantsNothingOfAnothers) {
   EXPECT_TRUE(connect(claims));
   EXPECT_EQ(far_, nullptr);
   EXPECT_EQ(server_->num_refused(), 3u);
+}
+
+// Somebody may have heard it on the way to a status page.
+TEST_P(AuthTest, ATokenOfStatusPagesOpensNoConnection) {
+  for (uint8_t access = 0; access <= 4; ++access) {
+    Token claims = kStatusToken;
+    claims.access = static_cast<Access>(access);
+    EXPECT_TRUE(connect(claims));
+  }
+  EXPECT_EQ(far_, nullptr);
+  EXPECT_EQ(server_->num_refused(), 5u);
 }
 
 // A channel's first bytes are a frame, and the answer is one, so that the channel does not try again and
@@ -303,18 +317,21 @@ INSTANTIATE_TEST_SUITE_P(Networks, AuthBytesTest, testing::Values("simulated"));
 TEST(TokenFile, HasALineForEachToken) {
   const std::string text =
       "# of the job\n\n  train 000102030405060708090a0b0c0d0e0f\r\n"
-      "read\tFFFEFDFCFBFAF9F8F7F6F5F4F3F2F1F0  \nadmin 00112233445566778899aabbccddeeff00";
+      "read\tFFFEFDFCFBFAF9F8F7F6F5F4F3F2F1F0  \nadmin 00112233445566778899aabbccddeeff00\n"
+      "status 00112233445566778899aabbccddee01";
   const std::vector<Token> tokens = parse_tokens(text, "tokens");
-  ASSERT_EQ(tokens.size(), 3u);
+  ASSERT_EQ(tokens.size(), 4u);
   EXPECT_EQ(tokens[0].access, Access::kTrain);
   EXPECT_EQ(tokens[0].secret, std::string("\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17", 16));
   EXPECT_EQ(tokens[1].secret[0], '\xff');
   EXPECT_EQ(tokens[2].secret.size(), 17u);
+  EXPECT_EQ(tokens[3].access, kStatusAccess);
   EXPECT_EQ(choose_token(tokens, Access::kRead, "tokens").access, Access::kRead);
   EXPECT_EQ(choose_token(tokens, Access::kTrain, "tokens").access, Access::kTrain);
-  const std::vector<Token> reader = {tokens[1]};
+  const std::vector<Token> reader = {tokens[1], tokens[3]};
   EXPECT_EQ(error_of([&] { choose_token(reader, Access::kTrain, "tokens"); }).message(),
             "token file 'tokens': no token for 'train'");
+  EXPECT_EQ(choose_token(reader, Access::kRead, "tokens").access, Access::kRead);
 }
 
 TEST(TokenFile, RefusesWhatIsNoTokenWithoutRepeatingIt) {

@@ -50,9 +50,15 @@ class HttpTest : public EveryNetwork {
   virtual HttpResponse answer(const HttpRequest& request) {
     if (request.path == "/large") return {.body = std::string(8 << 20, 'x')};
     if (request.path == "/throw") fail(Code::kInternal, "it does not work");
+    if (request.path == "/mine") {
+      if (request.authorization == "Bearer me") return {.body = cat("yours: ", request.peer, "\n")};
+      return {.status = 401, .body = "not yours\n", .delay = request.authorization.empty() ? 0ms : kDelay};
+    }
     if (request.path != "/hello") return {.status = 404, .body = "nothing here\n"};
     return {.body = "good day\n"};
   }
+
+  static constexpr Duration kDelay = 300ms;
 
   std::unique_ptr<Client> connect() {
     std::unique_ptr<Client> client;
@@ -134,6 +140,43 @@ TEST_P(HttpTest, WhatIsWrongIsRefusedWithItsStatus) {
   EXPECT_THAT(ask("GET /hello HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"), StartsWith("HTTP/1.1 413 "));
   EXPECT_THAT(ask("PSKT\x01\x02\x03\x04 nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
   EXPECT_EQ(server_->counters().requests_bad, 3u);
+}
+
+TEST_P(HttpTest, WhoHasToShowSomethingIsToldHow) {
+  serve();
+  const std::string answer = ask("GET /mine HTTP/1.0\r\n\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nWWW-Authenticate: Bearer realm=\"pskit\"\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nWWW-Authenticate: Basic realm=\"pskit\"\r\n"));
+  EXPECT_THAT(ask("GET /mine HTTP/1.0\r\nauthorization: Bearer me\r\n\r\n"), HasSubstr("\r\n\r\nyours: "));
+  EXPECT_THAT(ask(kLastHello), Not(HasSubstr("WWW-Authenticate")));
+}
+
+TEST_P(HttpTest, ADelayedAnswerComesWholeAndNoneOvertakesIt) {
+  serve();
+  Loop& loop = world_->client().loop();
+  const Time start = loop.now();
+  const std::string wrong = "GET /mine HTTP/1.1\r\nAuthorization: Bearer you\r\n\r\n";
+  auto client = connect(), other = connect();
+  client->send(wrong + wrong + kLastHello);
+  other->send(kLastHello);
+  run_until([&] { return other->ended; });
+  EXPECT_EQ(client->in, "") << "others wait, too";
+  run_until([&] { return client->ended; });
+  EXPECT_GE(loop.now() - start, 2 * kDelay);
+  EXPECT_THAT(client->in, StartsWith("HTTP/1.1 401 "));
+  EXPECT_THAT(client->in, EndsWith("good day\n"));
+  EXPECT_EQ(server_->counters().requests, 4u);
+}
+
+TEST_P(HttpTest, WhoEndsBeforeADelayedAnswerIsForgotten) {
+  serve();
+  auto client = connect();
+  client->send("GET /mine HTTP/1.1\r\nAuthorization: Bearer you\r\n\r\n");
+  run_until([&] { return server_->counters().requests == 1; });
+  client.reset();
+  run_until([&] { return server_->num_connections() == 0; });
+  EXPECT_THAT(ask(kLastHello), EndsWith("good day\n"));
 }
 
 TEST_P(HttpTest, AHeaderBeyondTheLimitIsRefused) {

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "net/auth/http_token.h"
 #include "net_test.h"
 #include "support/test_certificates.h"
 
@@ -14,7 +15,11 @@ using testing::HasSubstr;
 class SecurityTest : public testing::Test {
  protected:
   SecurityTest() : authority_("authority"), files_(authority_.issue("one", "IP:127.0.0.1")) {
-    write_file(token_file_, cat("train ", std::string(64, 'a'), "\nread ", std::string(32, 'b'), "\n"));
+    write_tokens(cat("train ", std::string(64, 'a'), "\nread ", std::string(32, 'b'), "\n"));
+  }
+
+  void write_tokens(const std::string& text) const {
+    write_file(token_file_, text);
     chmod(token_file_.c_str(), 0600);
   }
 
@@ -80,6 +85,22 @@ TEST_F(SecurityTest, TrainersShowTheTokenThatGrantsNoMoreThanTheyNeed) {
   EXPECT_TRUE(trainer_credentials(options, Access::kRead).tokens.empty());
   EXPECT_EQ(server_credentials(options).tokens.size(), 2u);
   EXPECT_FALSE(server_credentials(options).shown);
+}
+
+TEST_F(SecurityTest, TokensOfStatusPagesLetNobodyInElsewhere) {
+  const SecurityOptions options{.token_file = token_file_, .tls = {}};
+  const std::string status = cat("status ", std::string(64, 'c'), "\n");
+  write_tokens(status + cat("train ", std::string(64, 'a'), "\n"));
+  const Credentials credentials = server_credentials(options);
+  ASSERT_EQ(credentials.tokens.size(), 2u);
+  EXPECT_EQ(credentials.tokens[0].access, kStatusAccess);
+  EXPECT_EQ(credentials.tokens[0].secret, std::string(32, '\xcc'));
+  EXPECT_EQ(trainer_credentials(options, Access::kRead).shown->access, Access::kTrain);
+  write_tokens(status);
+  EXPECT_THAT(refusal([&] { server_credentials(options); }),
+              HasSubstr("no token for 'read', 'train' or 'admin'"));
+  EXPECT_THAT(refusal([&] { trainer_credentials(options, Access::kRead); }),
+              HasSubstr("no token for 'read'"));
 }
 
 TEST_F(SecurityTest, TokensAndCertificatesGoTogether) {
