@@ -8,7 +8,7 @@
 #include "cli/main.h"
 #include "cli/request_signal.h"
 #include "job/job.h"
-#include "job/security_flags.h"
+#include "job/network_flags.h"
 #include "job/serve.h"
 
 namespace {
@@ -24,8 +24,8 @@ ps::Program program() {
               {.name = "host",
                .argument = "HOST",
                .help = "address to listen on",
-               .details = "0.0.0.0 or :: are all of this machine.  One that others reach needs --token-file, "
-                          "--tls-ca, or --insecure.",
+               .details = "'' is all of this machine, 0.0.0.0 all of IPv4; an IPv6 number may have "
+                          "brackets.  One that others reach needs --token-file, --tls-ca, or --insecure.",
                .group = "Network",
                .default_text = "127.0.0.1",
                .brief = true},
@@ -147,9 +147,9 @@ int run(const ps::Flags& flags, ps::Log& log) {
   }
   ps::Interrupts interrupts("ps-serve", "ending; once more to end at once");
   ps::ServeOptions options;
-  options.host = flags.text("host").value_or("");
+  options.host = ps::host_flag(flags, "host");
   options.security = ps::security_options(flags);
-  options.advertise = flags.text("advertise").value_or("");
+  options.advertise = ps::host_flag(flags, "advertise");
   options.port = static_cast<uint16_t>(*flags.integer("port", 0, 65535));
   options.local_sockets = flags.on("local-sockets");
   options.ports_num = static_cast<int>(*flags.integer("ports-num", 1, kMostPorts));

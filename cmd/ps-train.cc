@@ -14,9 +14,9 @@
 #include "job/compute.h"
 #include "job/fill_from_data.h"
 #include "job/job.h"
+#include "job/network_flags.h"
 #include "job/open_values.h"
 #include "job/run.h"
-#include "job/security_flags.h"
 #include "job/sweep_training.h"
 
 namespace {
@@ -336,7 +336,7 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
 bool run_role(const ps::Flags& flags, const ps::Job& job, const ps::RunOptions& options, ps::Log& log) {
   if (options.role != "compute") return ps::run_job(job, options, log);
   ps::ComputePlace place;
-  place.host = *flags.text("host");
+  place.host = ps::host_flag(flags, "host");
   place.port = static_cast<uint16_t>(*flags.integer("port", 0, 65535));
   place.port_file = flags.text("port-file").value_or("");
   place.max_memory_bytes = flags.bytes("max-memory");

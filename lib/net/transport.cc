@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "net/host.h"
+
 namespace ps {
 
 namespace {
@@ -27,9 +29,10 @@ Address parse_address(std::string_view text, uint16_t default_port) {
     size_t close = text.find(']');
     if (close == std::string_view::npos) fail_address(text, "no closing bracket");
     host = text.substr(1, close - 1), rest = text.substr(close + 1);
+    if (!host.empty() && !is_ipv6(host)) fail_address(text, "no IPv6 address in the brackets");
   } else if (size_t colon = text.rfind(':'); colon != std::string_view::npos) {
     host = text.substr(0, colon), rest = text.substr(colon);
-    if (host.find(':') != std::string_view::npos) fail_address(text, "more than one colon");
+    if (host.find(':') != std::string_view::npos) fail_address(text, "more than one colon, and no brackets");
   }
   if (host.empty()) fail_address(text, "no host");
   if (rest.empty() && default_port != 0) return {std::string(host), default_port};

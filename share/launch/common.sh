@@ -130,6 +130,11 @@ elsewhere() {
   printf ' || status=$?\nrm -r "$folder"\nexit "$status"\n'
 }
 
+# address HOST PORT: prints them as one; an IPv6 number gets its brackets.
+address() {
+  if [[ $1 == *:* ]]; then echo "[$1]:$2"; else echo "$1:$2"; fi
+}
+
 # deal_computes PORT HOST...: computes=N compute trainers are dealt to the hosts in turn, and have ports from PORT on there.
 # Sets compute_addresses, one of HOST:PORT each.
 deal_computes() {
@@ -137,7 +142,7 @@ deal_computes() {
   shift
   compute_addresses=()
   for ((c = 0; c < computes; ++c)); do
-    compute_addresses[c]=${*:c % $# + 1:1}:$((port + c / $#))
+    compute_addresses[c]=$(address "${*:c % $# + 1:1}" $((port + c / $#)))
   done
 }
 

@@ -44,12 +44,12 @@ for ((s = 0; s < servers; ++s)); do
   port=$((${PS_PORT:-7164} + s / ${#host[@]} * 2 * ports))
   addresses+=${addresses:+,}$at:$port
   # shellcheck disable=SC2086  # PS_SERVE_FLAGS is several words
-  line+=(${line:+:} -n 1 --host "$at" bash -c "$(elsewhere run_server ps-serve "$1" --host 0.0.0.0 \
+  line+=(${line:+:} -n 1 --host "$at" bash -c "$(elsewhere run_server ps-serve "$1" --host '' \
     --token-file "$token" --port "$port" --ports-num "$ports" --ports-num-for-sparse "$ports" ${PS_SERVE_FLAGS:-})")
 done
 deal_computes "${PS_COMPUTE_PORT:-7264}" "${compute_host[@]}"
 for ((c = 0; c < computes; ++c)); do
-  line+=(: -n 1 --host "${compute_addresses[c]%:*}" bash -c "$(elsewhere ps-train "$@" --role compute --host 0.0.0.0 \
+  line+=(: -n 1 --host "${compute_addresses[c]%:*}" bash -c "$(elsewhere ps-train "$@" --role compute --host '' \
     --token-file "$token" --port "${compute_addresses[c]##*:}" --servers "$addresses")")
 done
 OMPI_MCA_orte_local_tmpdir_base=$sessions/servers "${launch[@]}" "${line[@]}" >/dev/null &

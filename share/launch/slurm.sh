@@ -44,14 +44,14 @@ one_each() {
 port=${PS_PORT:-7164}
 addresses=$(printf "%s:$port," "${node[@]:0:servers}")
 # shellcheck disable=SC2086  # PS_SERVE_FLAGS is several words
-one_each 0 "$servers" run_server ps-serve "$1" --host 0.0.0.0 --token-file "$token" --port "$port" --ports-num "$ports" \
+one_each 0 "$servers" run_server ps-serve "$1" --host '' --token-file "$token" --port "$port" --ports-num "$ports" \
   --ports-num-for-sparse "$ports" ${PS_SERVE_FLAGS:-} &
 server_ids+=($!)
 
 if ((computes > 0)); then
   first=$((${#node[@]} - computes)) port=${PS_COMPUTE_PORT:-7264}
   deal_computes "$port" "${node[@]:first}"
-  one_each "$first" "$computes" ps-train "$@" --role compute --host 0.0.0.0 --token-file "$token" --port "$port" \
+  one_each "$first" "$computes" ps-train "$@" --role compute --host '' --token-file "$token" --port "$port" \
     --servers "${addresses%,}" &
   server_ids+=($!)
 fi

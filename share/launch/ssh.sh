@@ -3,7 +3,7 @@
 #
 # usage: ssh.sh -H HOST,... [-s SERVERS] [-p PORTS] [-n TRAINERS] [-c COMPUTE] [-C HOST,...] [-r RESTARTS]
 #               JOB.json [ps-train's flags...]
-#   -H  hosts, which ssh must reach without asking
+#   -H  hosts, which ssh must reach without asking; IPv6 numbers without brackets
 #   -s  servers, 1 unless told: one on each of the first hosts; several on one have ports one after the other
 #   -p  ports of each server for dense parameters, and as many for sparse ones, 1 unless told
 #   -n  trainers, 2 unless told: dealt to the hosts in turn
@@ -42,7 +42,7 @@ end_all() {
   local place
   for place in "${started[@]}"; do
     # shellcheck disable=SC2086
-    ${PS_SSH:-ssh} "${place%%:*}" "kill -TERM \$(cat ${place#*:}) 2>/dev/null; rm -f ${place#*:}" </dev/null || true
+    ${PS_SSH:-ssh} "${place%:*}" "kill -TERM \$(cat ${place##*:}) 2>/dev/null; rm -f ${place##*:}" </dev/null || true
   done
   wait "${server_ids[@]}" "${trainer_ids[@]}" 2>/dev/null || true
   for place in "${every_host[@]}"; do
@@ -64,9 +64,9 @@ addresses=
 for ((s = 0; s < servers; ++s)); do
   at=${host[s % ${#host[@]}]}
   port=$((${PS_PORT:-7164} + s / ${#host[@]} * 2 * ports))
-  addresses+=${addresses:+,}${at#*@}:$port
+  addresses+=${addresses:+,}$(address "${at#*@}" "$port")
   # shellcheck disable=SC2086
-  on "$at" "serve.$s" run_server ps-serve "$1" --host 0.0.0.0 --token-file "$run.token" --port "$port" --ports-num "$ports" \
+  on "$at" "serve.$s" run_server ps-serve "$1" --host '' --token-file "$run.token" --port "$port" --ports-num "$ports" \
     --ports-num-for-sparse "$ports" ${PS_SERVE_FLAGS:-} >"$scratch/ready.$s" &
   server_ids+=($!)
   started+=("$at:$run.serve.$s")
@@ -76,7 +76,7 @@ for ((s = 0; s < servers; ++s)); do wait_for_file "$scratch/ready.$s" "${server_
 deal_computes "${PS_COMPUTE_PORT:-7264}" "${compute_host[@]#*@}"
 for ((c = 0; c < computes; ++c)); do
   at=${compute_host[c % ${#compute_host[@]}]}
-  on "$at" "compute.$c" ps-train "$@" --role compute --host 0.0.0.0 --token-file "$run.token" \
+  on "$at" "compute.$c" ps-train "$@" --role compute --host '' --token-file "$run.token" \
     --port "${compute_addresses[c]##*:}" --servers "$addresses" >"$scratch/ready.compute.$c" &
   server_ids+=($!)
   started+=("$at:$run.compute.$c")

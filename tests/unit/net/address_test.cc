@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "net/host.h"
 #include "net/transport.h"
 
 namespace ps {
@@ -18,9 +19,22 @@ TEST(ParseAddress, ComesBackFromItsText) {
 }
 
 TEST(ParseAddress, WhatIsNoneIsRefused) {
-  for (const char* text : {"", "host", ":1", "host:", "host:65536", "host:-1", "host:a", "::1", "::1:80",
-                           "[::1:80", "[::1]80", "[]:80"}) {
+  for (const char* text :
+       {"", "host", ":1", "host:", "host:65536", "host:-1", "host:a", "::1", "::1:80", "[::1:80", "[::1]80",
+        "[]:80", "[::g]:80", "[10.0.0.1]:80", "[host]:80", "[1:2:3]:80", "[%eth0]:80", "[[::1]]:80"}) {
     EXPECT_THROW(parse_address(text), Error) << text;
+  }
+}
+
+TEST(ParseHost, MayHaveBracketsAroundAnIpv6Number) {
+  for (const char* text : {"", "host", "10.0.0.1", "localhost", "::", "::1", "fe80::1%eth0"}) {
+    EXPECT_EQ(parse_host(text), text);
+  }
+  EXPECT_EQ(parse_host("[::1]"), "::1");
+  EXPECT_EQ(parse_host("[fe80::1%eth0]"), "fe80::1%eth0");
+  for (const char* text :
+       {"[::1", "::1]", "[]", "[host]", "[10.0.0.1]", "::g", "1:2:3", "host:80", "[::1]:80", "[[::1]]"}) {
+    EXPECT_THROW(parse_host(text), Error) << text;
   }
 }
 

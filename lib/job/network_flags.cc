@@ -1,4 +1,7 @@
-#include "job/security_flags.h"
+#include "job/network_flags.h"
+
+#include "base/error.h"
+#include "net/host.h"
 
 namespace ps {
 
@@ -8,6 +11,14 @@ SecurityOptions security_options(const Flags& flags) {
                   .key = flags.text("tls-key").value_or(""),
                   .authority = flags.text("tls-ca").value_or("")},
           .insecure = flags.on("insecure")};
+}
+
+std::string host_flag(const Flags& flags, std::string_view name) {
+  try {
+    return parse_host(flags.text(name).value_or(""));
+  } catch (const Error& error) {
+    throw error.within(flags.typed(name));
+  }
 }
 
 }  // namespace ps
