@@ -129,8 +129,8 @@ ps::Program program() {
                .group = "Memory",
                .default_text = "1G"},
           },
-          {"token-file", "tls-cert", "tls-key", "tls-ca", "insecure", "set", "print-config", "dry-run",
-           "seed", "cpu", "log-level"}),
+          {"token-file", "tls-cert", "tls-key", "tls-ca", "etcd-ca", "etcd-cert", "etcd-key", "insecure",
+           "set", "print-config", "dry-run", "seed", "cpu", "log-level"}),
       .examples = {{.command = "ps-serve job.json --ports-num 2 --ports-num-for-sparse 2",
                     .help = "serve on ports 7164 to 7167"}},
   };

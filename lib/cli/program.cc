@@ -57,6 +57,17 @@ std::vector<Flag> shared_flags() {
            "A trainer with it speaks TLS, and refuses servers whose certificate is not for the host that it "
            "connects to.  A server with it lets in trainers alone that have a certificate of the authority.",
        .group = "Security"},
+      {.name = "etcd-ca",
+       .argument = "FILE",
+       .help = "authority of etcd's certificate, PEM: it is asked over TLS",
+       .details = "The certificate must be for the host that cluster.discovery names.  The files of etcd are "
+                  "read again for each connection with it.",
+       .group = "Security"},
+      {.name = "etcd-cert",
+       .argument = "FILE",
+       .help = "certificate of this process for etcd, PEM, if etcd asks for one",
+       .group = "Security"},
+      {.name = "etcd-key", .argument = "FILE", .help = "key of that certificate, PEM", .group = "Security"},
       {.name = "insecure",
        .help = "let in whoever reaches the address that --host or --peers names",
        .details = "For networks that nobody else is in: every peer may read and change the model.",

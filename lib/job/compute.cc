@@ -153,6 +153,7 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
   }
   ServerFinder servers({.servers = server_addresses(job),
                         .discovery = job.cluster.discovery,
+                        .tls = options.security.etcd,
                         .num_servers = job.cluster.num_servers,
                         .timeout = job.cluster.server_timeout,
                         .stop = options.stop},

@@ -10,6 +10,9 @@ SecurityOptions security_options(const Flags& flags) {
           .tls = {.certificate = flags.text("tls-cert").value_or(""),
                   .key = flags.text("tls-key").value_or(""),
                   .authority = flags.text("tls-ca").value_or("")},
+          .etcd = {.certificate = flags.text("etcd-cert").value_or(""),
+                   .key = flags.text("etcd-key").value_or(""),
+                   .authority = flags.text("etcd-ca").value_or("")},
           .insecure = flags.on("insecure")};
 }
 

@@ -1,4 +1,4 @@
-// The flags that name hosts, and --token-file, --tls-cert, --tls-key, --tls-ca and --insecure, as options.  Used by ps-serve
+// The flags that name hosts, and --token-file, --tls-cert, --tls-key, --tls-ca, --etcd-… and --insecure, as options.  Used by ps-serve
 // and ps-train.
 #ifndef PS_JOB_NETWORK_FLAGS_H_
 #define PS_JOB_NETWORK_FLAGS_H_

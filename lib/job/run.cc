@@ -507,6 +507,7 @@ bool run_job(const Job& job, const RunOptions& options, Log& log) {
   const ClusterOptions& cluster = job.cluster;
   ServerFinder servers({.servers = server_addresses(job),
                         .discovery = cluster.discovery,
+                        .tls = options.security.etcd,
                         .num_servers = cluster.num_servers,
                         .timeout = cluster.server_timeout,
                         .stop = options.stop},

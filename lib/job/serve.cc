@@ -202,6 +202,7 @@ CheckpointSettings checkpoint_settings(const Job& job, const ServeOptions& optio
 
 ServerLeaseOptions lease_options(const Job& job, const ServeOptions& options, uint16_t port) {
   return {.discovery = job.cluster.discovery,
+          .tls = options.security.etcd,
           .num_servers = job.cluster.num_servers,
           .directory = job.checkpoint.directory,
           .host = options.advertise.empty() ? options.host : options.advertise,

@@ -13,7 +13,8 @@ EtcdFence::EtcdFence(EtcdFenceOptions options, Log& log)
     : options_(std::move(options)),
       log_(log),
       lease_(std::chrono::seconds(options_.registration.lease_seconds)),
-      client_(*network_, options_.place, lease_ / 4),
+      network_(options_.tls),
+      client_(network_, options_.place, lease_ / 4),
       registration_(client_, options_.registration) {
   enter();
   number_ = registration_.number();
@@ -54,7 +55,7 @@ void EtcdFence::enter() {
     } else if (asked - taken_since >= lease_ + lease_ / 2) {
       fail_taken();
     }
-    network_->loop().run_until(options_.stop, add_time(network_->loop().now(), backoff.next()));
+    network_.loop().run_until(options_.stop, add_time(network_.loop().now(), backoff.next()));
   }
 }
 

@@ -20,13 +20,14 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "membership/etcd_registration.h"
+#include "membership/etcd_transport.h"
 #include "membership/fence.h"
-#include "net/network.h"
 
 namespace ps {
 
 struct EtcdFenceOptions {
   EtcdPlace place;
+  TlsFiles tls = {};
   RegistrationOptions registration;
   Duration give_up_after = std::chrono::seconds(60);  // time without etcd before the server is registered
   std::function<bool()> stop;                         // called while it waits for etcd
@@ -71,7 +72,7 @@ class EtcdFence final : public Fence {
   std::optional<Error> fenced_;
 
   // Used by the constructor, then by the thread.
-  const std::unique_ptr<Transport> network_ = make_network();
+  EtcdTransport network_;
   EtcdClient client_;
   EtcdRegistration registration_;
   bool reachable_ = true;

@@ -15,9 +15,10 @@ constexpr Duration kFinderTimeout = std::chrono::seconds(2);
 
 }  // namespace
 
-ServerFinder::ServerFinder(ServerFinderOptions options, Log& log) : options_(std::move(options)), log_(log) {
+ServerFinder::ServerFinder(ServerFinderOptions options, Log& log)
+    : options_(std::move(options)), log_(log), network_(options_.tls) {
   if (options_.discovery.empty()) return;
-  client_ = std::make_unique<EtcdClient>(*network_, parse_etcd_place(options_.discovery), kFinderTimeout);
+  client_ = std::make_unique<EtcdClient>(network_, parse_etcd_place(options_.discovery), kFinderTimeout);
 }
 
 ServerFinder::~ServerFinder() = default;
@@ -51,7 +52,7 @@ std::optional<std::vector<Address>> ServerFinder::look(std::string& missing) {
 std::vector<Address> ServerFinder::await_all() {
   const double begin = monotonic_seconds();
   Backoff backoff({}, Random(static_cast<uint64_t>(begin * 1e9), 0));
-  Loop& loop = network_->loop();
+  Loop& loop = network_.loop();
   for (;;) {
     std::string missing;
     try {

@@ -11,13 +11,14 @@
 
 #include "base/log.h"
 #include "membership/etcd_client.h"
-#include "net/network.h"
+#include "membership/etcd_transport.h"
 
 namespace ps {
 
 struct ServerFinderOptions {
   std::vector<Address> servers = {};  // used without discovery
   std::string discovery = {};         // etcd://HOST:PORT/PREFIX; empty: `servers` are all
+  TlsFiles tls = {};                  // of etcd
   int num_servers = 1;                // that must be registered there
   double timeout = 60;                // seconds to wait for the last of them
   std::function<bool()> stop = {};    // called during waits: returns true if this process is to end
@@ -46,7 +47,7 @@ class ServerFinder {
 
   const ServerFinderOptions options_;
   Log& log_;
-  const std::unique_ptr<Transport> network_ = make_network();
+  EtcdTransport network_;
   std::unique_ptr<EtcdClient> client_;
   std::vector<Address> known_;  // the result of the last find()
   double looked_ = 0;           // seconds of the clock at the last look of moved()

@@ -18,6 +18,7 @@ namespace ps {
 
 struct ServerLeaseOptions {
   std::string discovery = {};        // etcd://HOST:PORT/PREFIX; empty: the job has no etcd
+  TlsFiles tls = {};                 // of etcd
   int num_servers = 1;               // servers of the job
   std::string directory = {};        // of checkpoints; empty: the job has none
   std::string host = {};             // address of the server for others; empty: all addresses

@@ -19,6 +19,7 @@ namespace ps {
 struct SecurityOptions {
   std::string token_file;
   TlsFiles tls;
+  TlsFiles etcd = {};     // of etcd, which has certificates of its own
   bool insecure = false;  // others may reach the ports although nobody has to prove anything
 };
 

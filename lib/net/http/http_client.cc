@@ -54,7 +54,7 @@ class HttpExchange final : private Stream::Events {
     const IoResult result = stream_->read({&into, 1});
     if (result.blocked()) return stream_->wait_readable();
     try {
-      if (result.error != 0) fail(Code::kUnavailable, io_error_text(result.error));
+      if (result.error != 0) throw io_error(result.error);
       result.ended() ? parser_.end() : parser_.parse({bytes.data(), result.bytes});
     } catch (const Error& error) {
       error_ = error;
