@@ -1,5 +1,4 @@
-# The job that is attacked, and its data.  Sourced after lib.sh, in $scratch.
-#
+# The job of the servers that are attacked, job.json in the present folder, and its data.  Sourced after lib.sh.
 # Each parameter of 65536 x 8 has 2 MiB; attacks.py knows their numbers.
 cat >job.json <<'JSON'
 {
