@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "config/json_message.h"
 
 template class nlohmann::basic_json<nlohmann::ordered_map>;
 
@@ -24,14 +25,13 @@ std::string place(std::string_view text, size_t offset) {
   return cat(line, ":", column);
 }
 
-// Returns the parser's message without its prefix of names and numbers.
-std::string_view reason(std::string_view message) {
+}  // namespace
+
+std::string_view json_reason(std::string_view message) {
   size_t column = message.find("column");
   size_t start = column == std::string_view::npos ? message.find("] ") : message.find(": ", column);
   return start == std::string_view::npos ? message : message.substr(start + 2);
 }
-
-}  // namespace
 
 Json parse_json(std::string_view text, std::string_view name, JsonComments comments) {
   std::vector<std::set<std::string>> keys;  // keys seen so far of each open object, outermost first
@@ -48,9 +48,9 @@ Json parse_json(std::string_view text, std::string_view name, JsonComments comme
     return Json::parse(text.begin(), text.end(), check, /*allow_exceptions=*/true,
                        comments == JsonComments::kIgnored);
   } catch (const Json::parse_error& error) {
-    fail(Code::kUsage, name, ":", place(text, error.byte), ": ", reason(error.what()));
+    fail(Code::kUsage, name, ":", place(text, error.byte), ": ", json_reason(error.what()));
   } catch (const Json::exception& error) {  // a number too large for a double
-    fail(Code::kUsage, name, ": ", reason(error.what()));
+    fail(Code::kUsage, name, ": ", json_reason(error.what()));
   }
 }
 

@@ -8,12 +8,12 @@
 namespace ps {
 
 extern const FormatEntry kRecords, kMultislot, kCriteo, kPaddleSparseBinary, kPaddleSparseFloat, kLibsvm, kVw,
-    kFastText, kText, kCsv, kTsv;
+    kFastText, kText, kCsv, kTsv, kJsonl;
 
 std::span<const FormatEntry* const> format_catalog() {
   static constexpr const FormatEntry* kAll[] = {
-      &kRecords, &kFastText, &kMultislot, &kCriteo, &kPaddleSparseBinary, &kPaddleSparseFloat, &kLibsvm,
-      &kVw,      &kText,     &kCsv,       &kTsv};
+      &kRecords,           &kJsonl,  &kFastText, &kMultislot, &kCriteo, &kPaddleSparseBinary,
+      &kPaddleSparseFloat, &kLibsvm, &kVw,       &kText,      &kCsv,    &kTsv};
   return kAll;
 }
 

@@ -102,7 +102,7 @@ class Look {
 
   // Multislot is recognised where no other format is, tables by their header.
   void find_slots() {
-    if (options_.format == "csv" || options_.format == "tsv") return learn_columns();
+    if (is_table_format(options_.format)) return learn_columns();
     if (options_.format == "fasttext") return learn_labels();
     if (!options_.slots.empty() || (options_.format != "auto" && options_.format != "multislot")) return;
     std::string name;
@@ -110,6 +110,10 @@ class Look {
     if (options_.format == "auto" && find_format("fasttext").recognize(first_line(head), options_)) {
       options_.format = "fasttext";
       return learn_labels();
+    }
+    if (options_.format == "auto" && find_format("jsonl").recognize(first_line(head), options_)) {
+      options_.format = "jsonl";
+      return learn_columns();
     }
     const bool has_bars =
         options_.format == "auto" && find_format("vw").recognize(first_line(head), options_);

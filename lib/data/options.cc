@@ -117,7 +117,7 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
         "false: examples have no labels, for --job predict alone; the place of the label is left out of the "
         "line.  Absent: they have labels, but for lines of criteo with 39 columns");
     s.field("text", &DataOptions::text, "text: words and their context");
-    s.field("csv", &DataOptions::csv, "csv and tsv: columns, and what was learnt of them");
+    s.field("csv", &DataOptions::csv, "csv, tsv and jsonl: columns, and what was learnt of them");
     s.field("fasttext", &DataOptions::fasttext, "fasttext: labels and the features of words");
     s.field("cross", &DataOptions::cross,
             "lists of slots that are crossed: [[\"a\", \"b\"]] makes the slot a^b, whose ids stand for the "

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "config/spec.h"
+#include "data/csv/learn.h"
 #include "model/labels.h"
 
 namespace ps {
@@ -25,7 +26,7 @@ const Json& member(const Json& object, const char* key) {
 // Tables are open until it is known what their columns hold.
 bool has_open_table(const Json& data) {
   const Json& format = member(data, "format");
-  if (format != "csv" && format != "tsv") return false;
+  if (!format.is_string() || !is_table_format(format.get_ref<const std::string&>())) return false;
   return member(member(data, "csv"), "learnt") != true;
 }
 
@@ -94,7 +95,7 @@ void fill_in_data(Json& data, const DataLook& look) {
     data["fasttext"]["classes"] = look.classes;
     data["format"] = look.format;
   }
-  const bool table = look.format == "csv" || look.format == "tsv";  // whose slots have ids of their own
+  const bool table = is_table_format(look.format);  // whose slots have ids of their own
   if (is_open(data, "dim")) data["dim"] = table ? 0 : dim(look);
   if (is_open(data, "batch_size")) data["batch_size"] = batch_size(look);
   if (is_open(data, "shuffle")) data["shuffle"] = shuffle(look);

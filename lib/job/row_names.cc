@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "data/csv/learn.h"
 #include "data/vocabulary.h"
 #include "model/network.h"
 
@@ -84,7 +85,7 @@ std::shared_ptr<const NameList> column_names(const CsvOptions& csv, const DataSc
 RowNames row_names(const Job& job, const DataSchema& schema, const std::string& vocabulary) {
   RowNames out;
   const std::string& format = job.data.format;
-  const bool is_text = format == "text", is_table = format == "csv" || format == "tsv";
+  const bool is_text = format == "text", is_table = is_table_format(format);
   if (job.data.hash_bits > 0 || !(is_table || (is_text && !vocabulary.empty()))) return out;
   const Network<float> network(job.model, schema, job.job.seed);
   std::shared_ptr<const NameList> words;

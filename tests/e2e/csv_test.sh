@@ -1,5 +1,5 @@
 #!/bin/bash
-# Tables with a header, from raw columns to predictions: what was learnt from the training data goes with the model.
+# Tables with a header and lines of JSON, from raw columns to predictions: what was learnt from the training data goes with the model.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
@@ -8,7 +8,7 @@ need python3
 
 # People with an income that depends on age (not on a straight line), job and tags; some fields are missing, some quoted.
 python3 - <<'PYTHON'
-import csv, random
+import csv, json, random
 random.seed(7)
 jobs = ["clerk", "smith, black", 'the "boss"', "cook"]
 def rows(n):
@@ -35,6 +35,18 @@ more = list(rows(150000))
 write("many.csv", more)
 write("more.csv", [[*row[:4], str(random.random()), row[5]] for row in more])
 write("train.tsv", without, dialect="excel-tab")
+def write_json(name, rows):
+    with open(name, "w") as file:
+        for i, row in enumerate(rows):
+            fields = dict(zip(header, row))
+            fields["tags"] = [tag for tag in row[2].split("|") if tag]
+            for missing in ("age", "job"):
+                if fields[missing] in ("", "NA"): fields[missing] = None
+                if fields[missing] is None and i % 2: del fields[missing]
+            fields["note"] = {"lines": ["two", {"more": None}]}
+            print(json.dumps(fields), file=file)
+write_json("train.jsonl", train)
+write_json("test.jsonl", test)
 labels = [row[5] for row in test]
 open("labels", "w").write("\n".join(labels) + "\n")
 PYTHON
@@ -114,6 +126,40 @@ cmp {tabs,records}/pass-00000/model.safetensors
 echo "a recipe for classes counts the words of the label"
 ps-train --recipe softmax --data train.csv --passes 1 --save-dir '' --print-config >printed.json 2>err
 expect_text printed.json '"size": 2'
+
+echo "lines of JSON give the same model, from files and compressed from a pipe"
+described=(--set 'data.csv.columns=[{"name": "age", "scale": "bins", "bins": 20}, {"name": "note", "type": "ignore"}]'
+  --set data.csv.label=income)
+ps-train --recipe logistic --data train.jsonl "${described[@]}" --save-dir lines 2>err
+expect_text err 'Columns: label income of high, low; numbers age, gain; categories job, tags'
+expect_text err 'Looked at 8000 examples of jsonl'
+cmp {model,lines}/pass-00019/model.safetensors
+gzip -c train.jsonl | ps-train --recipe logistic "${described[@]}" --threads 3 --save-dir piped --log-level warning
+cmp {model,piped}/pass-00019/model.safetensors
+ps-train --model lines/pass-00019 --job predict --data test.jsonl >others 2>err
+cmp predictions others
+sed 's/, "income": "[a-z]*"//' test.jsonl | ps-train --model lines/pass-00019 --job predict >others 2>err
+cmp predictions others
+
+echo "a job filled in by lines of JSON is filled in for good"
+ps-train --recipe logistic --data train.jsonl "${described[@]}" --print-config >printed.json 2>err
+expect_text printed.json '"format": "jsonl"'
+ps-train printed.json --data train.jsonl --save-dir printed --log-level warning
+cmp {model,printed}/pass-00019/model.safetensors
+
+echo "faults of lines of JSON have line and column"
+expect_status 3 ps-train --recipe logistic --data train.jsonl
+expect_text err "train.jsonl:1: column "
+expect_text err "field 'note' holds objects or lists of lists"
+{ head -n 1 test.jsonl; echo '{"age": 40, "income": "high", "gain": "many"}'; } >bad.jsonl
+expect_status 3 ps-train --model lines/pass-00019 --job test --data bad.jsonl
+expect_text err "bad.jsonl:2: column 39: value 'many' of column 'gain' is not a number"
+{ head -n 1 test.jsonl; echo '{"age": 40,}'; } >bad.jsonl
+expect_status 3 ps-train --model lines/pass-00019 --job test --data bad.jsonl
+expect_text err "bad.jsonl:2: column 12: "
+printf '{"a": 1, "b": 2}\n' >unnamed.jsonl
+expect_status 2 ps-train --recipe logistic --data unnamed.jsonl
+expect_text err 'data.csv.label: name the column that is the label, one of a, b'
 
 echo "refusals"
 expect_status 2 ps-train job.json --job test --init-model tabs/pass-00000 --data train.tsv

@@ -44,6 +44,13 @@ void ColumnStatistics::add(std::string_view field) {
   }
 }
 
+void ColumnStatistics::add_list(std::span<const std::string_view> words) {
+  ++lists_;
+  for (std::string_view word : words) {
+    if (counts_words_ && !word.empty()) add_word(word);
+  }
+}
+
 // The n-th number takes the place of a random one of the sample with probability kSampleSize / n (Vitter's algorithm R).
 void ColumnStatistics::add_number(double value) {
   smallest_ = numbers_ == 0 ? value : std::min(smallest_, value);

@@ -3,6 +3,7 @@
 #define PS_DATA_CSV_COLUMN_STATISTICS_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,9 +30,12 @@ class ColumnStatistics {
       : counts_words_(counts_words), separator_(separator) {}
 
   void add(std::string_view field);
+  void add_list(std::span<const std::string_view> words);
   void add_missing() { ++missing_; }
 
-  bool all_numbers() const { return numbers_ > 0 && others_ == 0; }
+  int64_t num_fields() const { return missing_ + numbers_ + others_ + lists_; }
+  bool all_numbers() const { return numbers_ > 0 && others_ == 0 && lists_ == 0; }
+  bool has_lists() const { return lists_ > 0; }
   // True when its fields have five words or more in the mean.
   bool is_text() const { return others_ > 0 && blanks_ >= 4 * others_; }
   bool has_missing() const { return missing_ > 0; }
@@ -56,7 +60,7 @@ class ColumnStatistics {
 
   const bool counts_words_;
   const char separator_;
-  int64_t missing_ = 0, numbers_ = 0, others_ = 0;
+  int64_t missing_ = 0, numbers_ = 0, others_ = 0, lists_ = 0;
   int64_t blanks_ = 0;  // of the others
   double smallest_ = 0, largest_ = 0;
   Moments moments_, logarithms_;

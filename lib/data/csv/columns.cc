@@ -33,6 +33,13 @@ size_t need_name(const std::vector<std::string>& names, const std::string& name)
 
 }  // namespace
 
+DataSchema learnt_table_schema(const DataOptions& data) {
+  if (data.csv.learnt) return data.csv.schema();
+  fail(Code::kUsage,
+       "data.csv: nothing is known of the columns: ps-train learns it from the data that it trains on, and "
+       "--model DIR has it");
+}
+
 CsvDialect csv_dialect(const DataOptions& data) {
   auto byte = [](const std::string& text) { return text.empty() ? '\0' : text[0]; };
   return {data.csv.separator_of(data.format), byte(data.csv.quote), byte(data.csv.escape)};

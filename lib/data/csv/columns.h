@@ -22,6 +22,9 @@ struct FieldUse {
 // The names in a header.
 std::vector<std::string> header_names(std::string_view header, const CsvDialect& dialect);
 
+// The schema of data whose columns were learnt.  Throws kUsage when they were not.
+DataSchema learnt_table_schema(const DataOptions& data);
+
 CsvDialect csv_dialect(const DataOptions& data);
 
 // The use of each field of a file with these columns.  A label is needed unless the options say otherwise.  Throws kData

@@ -10,8 +10,6 @@ namespace ps {
 
 namespace {
 
-constexpr size_t kPadding = 8;  // bytes that scanners may read behind a field
-
 bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
@@ -106,7 +104,7 @@ void CsvFields::add(const char* begin, const char* end) {
 void CsvFields::cut_quoted(const char* p, const char* end) {
   unquoted_.clear();
   const auto quotes = static_cast<size_t>(std::count(p, end, dialect_.quote));
-  unquoted_.reserve(static_cast<size_t>(end - p) + (quotes + 1) * kPadding);
+  unquoted_.reserve(static_cast<size_t>(end - p) + (quotes + 1) * kScanPadding);
   for (;; ++p) {
     const char* begin = skip_blanks(p, end, dialect_.separator);
     if (begin < end && *begin == dialect_.quote) {
@@ -133,7 +131,7 @@ const char* CsvFields::take_quoted(const char* p, const char* end) {
     unquoted_ += escaped ? *++c : *c;
   }
   const size_t size = unquoted_.size() - begin;
-  unquoted_.append(kPadding, '\0');
+  unquoted_.append(kScanPadding, '\0');
   fields_.emplace_back(unquoted_.data() + begin, size);
   return next;
 }

@@ -2,12 +2,16 @@
 #ifndef PS_DATA_CSV_FIELDS_H_
 #define PS_DATA_CSV_FIELDS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ps {
+
+// Bytes that scanners may read behind a field.
+inline constexpr size_t kScanPadding = 8;
 
 // How a table is written.
 struct CsvDialect {

@@ -1,151 +1,81 @@
 #include "data/csv/learn.h"
 
 #include <algorithm>
-#include <cctype>
+#include <memory>
 #include <set>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/csv/column_statistics.h"
 #include "data/csv/columns.h"
+#include "data/csv/json_fields.h"
 #include "data/csv/splitter.h"
+#include "data/csv/table_columns.h"
 #include "data/format.h"
+#include "data/splitter.h"
 
 namespace ps {
 
 namespace {
 
-constexpr size_t kMostClasses = 10000;
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-bool contains(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-std::string find_label(const CsvOptions& csv, const std::vector<std::string>& names) {
-  if (!csv.label.empty()) {
-    if (contains(names, csv.label)) return csv.label;
-    fail(Code::kUsage, "data.csv.label: there is no column ", quote(csv.label),
-         did_you_mean(csv.label, names));
-  }
-  static const std::vector<std::string> kUsual = {"label", "target", "class", "click", "y"};
-  for (const std::string& name : names) {
-    if (contains(kUsual, lower(name))) return name;
-  }
-  return names.back();
-}
-
-void check_names(const std::vector<std::string>& names) {
-  std::set<std::string> seen;
-  for (const std::string& name : names) {
-    if (!name.empty() && !seen.insert(name).second)
-      fail(Code::kData, "two columns are named ", quote(name), ": name them in data.csv.names");
-  }
-  if (seen.size() < 2) fail(Code::kData, "there is one column: separators are set by data.csv.separator");
-}
-
-// Lists the columns of the table in its order, with what the options say of them.
-std::vector<CsvColumn> list_columns(const CsvOptions& csv, const std::vector<std::string>& names) {
-  std::vector<CsvColumn> columns;
-  for (const std::string& name : names) {
-    if (name.empty() || name == csv.label || name == csv.weight || name == csv.group) continue;
-    const auto given = std::find_if(csv.columns.begin(), csv.columns.end(),
-                                    [&](const CsvColumn& column) { return column.name == name; });
-    columns.push_back(given == csv.columns.end() ? CsvColumn{} : *given);
-    columns.back().name = name;
-  }
-  for (const CsvColumn& column : csv.columns) {
-    if (!contains(names, column.name))
-      fail(Code::kUsage, "data.csv.columns: there is no column ", quote(column.name),
-           did_you_mean(column.name, names));
-  }
-  return columns;
-}
-
-// Fills in a column's keys that are auto, and all that is learnt.
-void fill_in(CsvColumn& column, const ColumnStatistics& seen) {
-  if (column.type == "auto")
-    column.type = seen.all_numbers() ? "number" : seen.is_text() ? "text" : "category";
-  const bool number = column.type == "number";
-  if (column.missing == "auto") column.missing = !number || seen.has_missing() ? "indicator" : "none";
-  if (!number) {
-    column.words = seen.frequent_words(static_cast<size_t>(column.dictionary));
-    return;
-  }
-  if (column.scale == "auto") column.scale = seen.is_skewed() ? "log" : "standard";
-  const Moments& moments = column.scale == "log" ? seen.logarithms() : seen.moments();
-  if (column.scale == "standard" || column.scale == "log") {
-    column.offset = moments.mean();
-    column.divisor = moments.deviation();
-  } else if (column.scale == "min_max") {
-    column.offset = seen.smallest();
-    column.divisor = seen.largest() - seen.smallest();
-  } else if (column.scale == "bins") {
-    column.edges = seen.edges(column.bins);
-  }
-  if (!(column.divisor > 0)) column.divisor = 1;  // all are equal
-}
-
+// Reads files until enough records were seen.
 class Learner {
  public:
-  Learner(const DataOptions& options, const SourceContext& context, int64_t most_records)
-      : csv_(options.csv),
-        dialect_(csv_dialect(options)),
-        context_(context),
-        fields_(dialect_),
-        left_(most_records) {}
+  Learner(const DataOptions& options, int64_t most_records)
+      : csv_(options.csv), columns_(csv_), left_(most_records), most_(most_records) {}
+  virtual ~Learner() = default;
 
-  void read(const InputFile& file) {
-    ByteSource source(file, context_);
+  virtual void read(ByteSource& source) = 0;
+
+  bool enough() const { return left_ <= 0; }
+  bool empty() const { return columns_.empty(); }
+  CsvOptions finish() { return columns_.finish(most_ - left_); }
+
+ protected:
+  bool is_missing(std::string_view field) const {
+    return std::find(csv_.missing_values.begin(), csv_.missing_values.end(), field) !=
+           csv_.missing_values.end();
+  }
+
+  void take(std::string_view field, ColumnStatistics& seen) const {
+    is_missing(field) ? seen.add_missing() : seen.add(field);
+  }
+
+  const CsvOptions csv_;
+  TableColumns columns_;
+  int64_t left_;  // records
+
+ private:
+  const int64_t most_;
+};
+
+class CsvLearner final : public Learner {
+ public:
+  CsvLearner(const DataOptions& options, int64_t most_records)
+      : Learner(options, most_records), dialect_(csv_dialect(options)), fields_(dialect_) {}
+
+  void read(ByteSource& source) override {
     CsvSplitter splitter(source, dialect_, csv_.names.empty());
     Block block;
     std::vector<std::string> names = csv_.names;
     while (left_ > 0 && splitter.next(block)) {
       if (csv_.names.empty()) names = header_names(block.carry, dialect_);
-      if (statistics_.empty()) begin(names, *source.name());
+      if (columns_.empty()) begin(names, *source.name());
       read(block.text(), names);
     }
   }
 
-  bool enough() const { return left_ <= 0; }
-
-  CsvOptions finish() {
-    for (size_t i = 0; i < csv_.columns.size(); ++i)
-      ps::fill_in(csv_.columns[i], statistics_.at(csv_.columns[i].name));
-    fill_in_classes();
-    csv_.learnt = true;
-    return std::move(csv_);
-  }
-
-  bool empty() const { return statistics_.empty(); }
-
  private:
   void begin(const std::vector<std::string>& names, const std::string& file) {
     try {
-      check_names(names);
-      csv_.label = find_label(csv_, names);
-      csv_.columns = list_columns(csv_, names);
+      columns_.take_header(names);
     } catch (const Error& error) {
       throw error.code() == Code::kUsage ? error : error.within(file);
     }
-    for (const CsvColumn& column : csv_.columns) {
-      const bool several = column.type == "categories";
-      statistics_.emplace(column.name,
-                          ColumnStatistics(column.dictionary > 0, several ? column.separator[0] : '\0'));
-    }
-    statistics_.emplace(csv_.label, ColumnStatistics(/*counts_words=*/true));
   }
 
   void read(std::string_view text, const std::vector<std::string>& names) {
     std::vector<ColumnStatistics*> columns;
-    for (const std::string& name : names) {
-      const auto found = statistics_.find(name);
-      columns.push_back(found == statistics_.end() ? nullptr : &found->second);
-    }
+    for (const std::string& name : names) columns.push_back(columns_.find(name));
     bool open = false;
     for (const char *p = text.data(), *stop = p + text.size(); p < stop && left_ > 0;) {
       const char* end = find_record_end(p, stop, dialect_, open);
@@ -168,28 +98,71 @@ class Learner {
   void take(const std::vector<ColumnStatistics*>& columns) {
     --left_;
     for (size_t i = 0; i < columns.size(); ++i) {
-      if (columns[i] == nullptr) continue;
-      contains(csv_.missing_values, fields_[i]) ? columns[i]->add_missing() : columns[i]->add(fields_[i]);
+      if (columns[i] != nullptr) Learner::take(fields_[i], *columns[i]);
     }
   }
 
-  void fill_in_classes() {
-    const ColumnStatistics& label = statistics_.at(csv_.label);
-    if (!csv_.classes.empty() || label.all_numbers()) return;
-    if (label.num_words() > kMostClasses) {
-      fail(Code::kUsage, "data.csv.label: column ", quote(csv_.label), " has more than ", kMostClasses,
-           " different words: name the column that is the label");
-    }
-    csv_.classes = label.frequent_words(kMostClasses);
-    std::sort(csv_.classes.begin(), csv_.classes.end());
-  }
-
-  CsvOptions csv_;
   const CsvDialect dialect_;
-  const SourceContext context_;
   CsvFields fields_;
-  int64_t left_;
-  std::map<std::string, ColumnStatistics> statistics_;  // by name
+};
+
+// The columns of lines of JSON are all fields that come in any of them, in the order in which they come first.
+class JsonLearner final : public Learner {
+ public:
+  using Learner::Learner;
+
+  void read(ByteSource& source) override {
+    LineSplitter splitter(source);
+    Block block;
+    while (left_ > 0 && splitter.next(block)) read(block);
+  }
+
+ private:
+  void read(const Block& block) {
+    std::string_view text = block.text();
+    for (uint64_t line = block.place; !text.empty() && left_ > 0; ++line) {
+      std::string_view object = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(object.size() + 1, text.size()));
+      if (object.ends_with('\r')) object.remove_suffix(1);
+      if (!parse(object)) continue;
+      try {
+        take();
+      } catch (const Error& error) {
+        throw error.within(cat(*block.file, ":", line));
+      }
+    }
+  }
+
+  // False for a line that is blank or no good.
+  bool parse(std::string_view object) {
+    try {
+      fields_.parse(object.data(), object.data() + object.size());
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  void take() {
+    --left_;
+    for (const JsonField& field : fields_.fields()) {
+      if (field.kind == JsonField::Kind::kNested && !columns_.ignores(field.name)) fail_nested(field);
+      if (ColumnStatistics* seen = columns_.find_or_add(field.name)) take(field, *seen);
+    }
+  }
+
+  void take(const JsonField& field, ColumnStatistics& seen) const {
+    const bool is_list = field.kind == JsonField::Kind::kList;
+    if (is_list && field.num_words > 0) {
+      seen.add_list(fields_.words(field));
+    } else if (field.kind == JsonField::Kind::kWord) {
+      Learner::take(fields_.word(field), seen);
+    } else {
+      seen.add_missing();
+    }
+  }
+
+  JsonFields fields_;
 };
 
 // Takes the first record off `text`, without its end.
@@ -212,6 +185,10 @@ bool is_header(const std::vector<std::string>& names) {
 
 }  // namespace
 
+bool is_table_format(std::string_view format) {
+  return format == "csv" || format == "tsv" || format == "jsonl";
+}
+
 std::optional<TableGuess> guess_table(std::string_view head) {
   if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
   for (const char separator : {',', '\t', ';', '|'}) {
@@ -232,17 +209,24 @@ std::optional<TableGuess> guess_table(std::string_view head) {
 
 CsvOptions learn_table(const DataOptions& options, const std::vector<std::string>& paths,
                        const SourceContext& context, int64_t most_records, bool cut_short) {
-  Learner learner(options, context, most_records);
+  std::unique_ptr<Learner> learner;
+  if (options.format == "jsonl") {
+    learner = std::make_unique<JsonLearner>(options, most_records);
+  } else {
+    learner = std::make_unique<CsvLearner>(options, most_records);
+  }
   try {
     for (const InputFile& file : expand_inputs(paths)) {
-      if (!learner.enough()) learner.read(file);
+      if (learner->enough()) break;
+      ByteSource source(file, context);
+      learner->read(source);
     }
   } catch (const Error& error) {
     const bool at_the_cut = error.code() == Code::kCorrupt || error.code() == Code::kData;
-    if (!cut_short || !at_the_cut || learner.empty()) throw;
+    if (!cut_short || !at_the_cut || learner->empty()) throw;
   }
-  if (learner.empty()) fail(Code::kData, paths.front(), ": a table without a record");
-  return learner.finish();
+  if (learner->empty()) fail(Code::kData, paths.front(), ": a table without a record");
+  return learner->finish();
 }
 
 }  // namespace ps

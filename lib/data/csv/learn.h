@@ -13,6 +13,9 @@
 
 namespace ps {
 
+// True of csv, tsv and jsonl: the formats whose columns data.csv describes.
+bool is_table_format(std::string_view format);
+
 struct TableGuess {
   std::string format;     // csv or tsv
   std::string separator;  // as data.csv.separator has it
@@ -22,7 +25,7 @@ struct TableGuess {
 // no numbers and differ, and the second line has as many columns.  Commas, tabs, semicolons and bars may separate.
 std::optional<TableGuess> guess_table(std::string_view head);
 
-// Fills in options.csv, whose format is csv or tsv: the label, its classes, all columns of the header, their types, and
+// Fills in options.csv, whose format is csv, tsv or jsonl: the label, its classes, all columns, their types, and
 // the numbers, bins and words that are learnt from the first `most_records` records.  Keys that are not auto are kept.
 // Records that are no good are passed over.  `cut_short`: the data are the beginning of others, and may end within a
 // record or a compressed block.  Throws kData for a header without sense, and kUsage when it has not the columns that

@@ -284,9 +284,10 @@ TEST_F(Formats, AutoRecognizesWhatALineTells) {
   EXPECT_EQ(found("\n__label__1 a b\n"), "fasttext");
   EXPECT_EQ(found(criteo_line("1\t5", 40)), "criteo");
   EXPECT_EQ(found(criteo_line("5", 39)), "criteo");
-  EXPECT_EQ(error_from([&] { found("hello world\n"); }),
-            "3: data: cannot tell the format from line 'hello world'; name it, one of records, fasttext, "
-            "multislot, criteo, paddle_sparse_binary, paddle_sparse_float, libsvm, vw, text, csv, tsv");
+  EXPECT_EQ(
+      error_from([&] { found("hello world\n"); }),
+      "3: data: cannot tell the format from line 'hello world'; name it, one of records, jsonl, fasttext, "
+      "multislot, criteo, paddle_sparse_binary, paddle_sparse_float, libsvm, vw, text, csv, tsv");
   EXPECT_EQ(error_from([&] { found("\n\n"); }).substr(0, 42), "3: data: cannot tell the format from line ");
   EXPECT_EQ(error_from([&] { found(""); }), "3: data: no data, so that the format is unknown");
 }

@@ -1,0 +1,239 @@
+#include "data/csv/record_encoder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/scan.h"
+#include "data/text_features.h"
+
+namespace ps {
+
+namespace {
+
+// Words with their places in the list.
+WordNumbers numbered(const std::vector<std::string>& words) {
+  WordNumbers out;
+  for (const std::string& word : words) out.emplace(word, out.size());
+  return out;
+}
+
+float parse_number(std::string_view field, const std::string& column) {
+  const char* p = field.data();
+  float value = 0;
+  const Scan found = scan_float(p, value);
+  if (found == Scan::kNumber && p == field.data() + field.size()) return value;
+  fail(Code::kData, "value ", quote(field), " of column ", quote(column),
+       found == Scan::kNotFinite ? " is not finite" : " is not a number");
+}
+
+void end_ids(SlotData& slot) {
+  slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
+}
+
+}  // namespace
+
+MissingValues::MissingValues(const std::vector<std::string>& words) : words_(words) {
+  for (const std::string& word : words_) lengths_ |= bit(word.size());
+}
+
+uint64_t MissingValues::bit(size_t length) {
+  return uint64_t{1} << std::min<size_t>(length, 63);
+}
+
+bool MissingValues::contain(std::string_view field) const {
+  if ((lengths_ & bit(field.size())) == 0) return false;
+  return std::find(words_.begin(), words_.end(), field) != words_.end();
+}
+
+RecordEncoder::Column::Column(const CsvColumn& column, Key first)
+    : options(column),
+      offset(static_cast<float>(column.offset)),
+      scale(static_cast<float>(1 / column.divisor)),
+      logarithm(column.scale == "log"),
+      indicates_missing(column.indicates_missing()),
+      seed(hash_bytes(column.ids_of.empty() ? column.name : column.ids_of)),
+      first_id(first),
+      words(numbered(column.words)) {}
+
+float RecordEncoder::Column::scaled(float value) const {
+  if (logarithm) value = std::copysign(std::log1p(std::fabs(value)), value);
+  return (value - offset) * scale;
+}
+
+Key RecordEncoder::Column::bin(float value) const {
+  const auto edge = std::upper_bound(options.edges.begin(), options.edges.end(), double{value});
+  return first_id + static_cast<Key>(edge - options.edges.begin());
+}
+
+Key RecordEncoder::Column::word(std::string_view field) const {
+  if (options.dictionary == 0) return hash_bytes(field, seed);
+  const auto found = words.find(field);
+  return first_id + (found == words.end() ? 0 : found->second + 1);
+}
+
+Key RecordEncoder::Column::missing() const {
+  if (options.num_ids() == 0) return hash_bytes("missing", seed + 1);
+  return first_id + static_cast<Key>(options.num_ids()) - 1;
+}
+
+RecordEncoder::RecordEncoder(const DataOptions& options)
+    : csv_(options.csv),
+      ignores_label_(options.label_use == LabelUse::kIgnored),
+      missing_(csv_.missing_values),
+      classes_(numbered(csv_.classes)) {
+  Key first = 0;
+  for (const CsvColumn& column : csv_.columns) {
+    columns_.emplace_back(column, first);
+    first += static_cast<Key>(column.num_ids());
+  }
+}
+
+float RecordEncoder::label(std::string_view field) const {
+  if (missing_.contain(field)) return missing_label();
+  if (classes_.empty()) return parse_number(field, csv_.label);
+  if (const std::optional<uint64_t> found = find_class(field)) return static_cast<float>(*found);
+  if (ignores_label_) return 0;
+  fail(Code::kData, "label ", quote(field), " is none of ", join(csv_.classes, ", "));
+}
+
+float RecordEncoder::missing_label() const {
+  if (ignores_label_) return 0;
+  fail(Code::kData, "the label, column ", quote(csv_.label), ", is missing");
+}
+
+// A few words are compared faster than they are hashed.
+std::optional<uint64_t> RecordEncoder::find_class(std::string_view field) const {
+  constexpr size_t kFew = 8;
+  const std::vector<std::string>& words = csv_.classes;
+  for (size_t i = 0; i < words.size() && words.size() <= kFew; ++i) {
+    if (words[i] == field) return i;
+  }
+  if (words.size() <= kFew) return std::nullopt;
+  const auto found = classes_.find(field);
+  return found == classes_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void RecordEncoder::add(std::string_view field, const FieldUse& use, Batch& batch) const {
+  switch (use.kind) {
+    case FieldKind::kIgnored:
+    case FieldKind::kLabel:
+      break;
+    case FieldKind::kWeight:
+      put_weight(field, batch);
+      break;
+    case FieldKind::kGroup:
+      batch.groups.push_back(parse_uint(field).value_or(hash_bytes(field)));
+      break;
+    case FieldKind::kNumber:
+      put_number(field, columns_[use.column], batch.slots[use.slot]);
+      break;
+    default:
+      put_ids(field, use.kind, columns_[use.column], batch.slots[use.slot]);
+  }
+}
+
+void RecordEncoder::put_weight(std::string_view field, Batch& batch) const {
+  const float weight = parse_number(field, csv_.weight);
+  if (weight < 0) fail(Code::kData, "weight ", quote(field), " is negative");
+  batch.weights.push_back(weight);
+}
+
+// False when the field has no value.
+bool RecordEncoder::read_number(std::string_view field, const Column& column, float& value) const {
+  const char* p = field.data();
+  if (!field.empty() && scan_float(p, value) == Scan::kNumber && p == field.data() + field.size())
+    return true;
+  if (missing_.contain(field)) return false;
+  value = parse_number(field, column.options.name);
+  return true;
+}
+
+void RecordEncoder::put_number(std::string_view field, const Column& column, SlotData& slot) const {
+  float value = 0;
+  if (!read_number(field, column, value)) return put_missing_number(column, slot);
+  const float scaled = column.scaled(value);
+  if (!std::isfinite(scaled)) {
+    fail(Code::kData, "value ", quote(field), " of column ", quote(column.options.name),
+         " is not finite once it is scaled");
+  }
+  slot.values.push_back(scaled);
+  if (column.indicates_missing) slot.values.push_back(0.0f);
+}
+
+void RecordEncoder::put_missing_number(const Column& column, SlotData& slot) {
+  slot.values.push_back(0.0f);
+  if (column.indicates_missing) slot.values.push_back(1.0f);
+}
+
+void RecordEncoder::put_ids(std::string_view field, FieldKind kind, const Column& column,
+                            SlotData& slot) const {
+  if (kind == FieldKind::kBins) {
+    float value = 0;
+    if (!read_number(field, column, value)) return put_missing_id(column, slot);
+    slot.keys.push_back(column.bin(value));
+  } else if (missing_.contain(field)) {
+    return put_missing_id(column, slot);
+  } else if (kind == FieldKind::kWord) {
+    slot.keys.push_back(column.word(field));
+  } else if (kind == FieldKind::kWholeText) {
+    add_text_features(column.options, field, column.seed, /*blanks=*/false, slot.keys);
+  } else {
+    while (!field.empty()) {
+      const size_t size = std::min(field.find(column.options.separator[0]), field.size());
+      if (size > 0) slot.keys.push_back(column.word(field.substr(0, size)));
+      field.remove_prefix(std::min(size + 1, field.size()));
+    }
+  }
+  end_ids(slot);
+}
+
+void RecordEncoder::put_missing_id(const Column& column, SlotData& slot) {
+  if (column.indicates_missing) slot.keys.push_back(column.missing());
+  end_ids(slot);
+}
+
+void RecordEncoder::add_list(std::span<const std::string_view> fields, const FieldUse& use,
+                             Batch& batch) const {
+  if (fields.empty()) return add_missing(use, batch);
+  if (use.kind != FieldKind::kWords && use.kind != FieldKind::kWholeText) fail_list(use);
+  const Column& column = columns_[use.column];
+  SlotData& slot = batch.slots[use.slot];
+  for (std::string_view field : fields) {
+    if (use.kind == FieldKind::kWholeText) {
+      add_text_features(column.options, field, column.seed, /*blanks=*/false, slot.keys);
+    } else if (!field.empty()) {
+      slot.keys.push_back(column.word(field));
+    }
+  }
+  end_ids(slot);
+}
+
+void RecordEncoder::fail_list(const FieldUse& use) const {
+  const bool is_slot = use.kind != FieldKind::kWeight && use.kind != FieldKind::kGroup;
+  const std::string& name = is_slot                          ? columns_[use.column].options.name
+                            : use.kind == FieldKind::kWeight ? csv_.weight
+                                                             : csv_.group;
+  fail(Code::kData, "column ", quote(name), " takes one value, found a list",
+       is_slot ? ": a column of type categories takes several words" : "");
+}
+
+void RecordEncoder::add_missing(const FieldUse& use, Batch& batch) const {
+  switch (use.kind) {
+    case FieldKind::kIgnored:
+    case FieldKind::kLabel:
+      break;
+    case FieldKind::kWeight:
+      fail(Code::kData, "the weight, column ", quote(csv_.weight), ", is missing");
+    case FieldKind::kGroup:
+      fail(Code::kData, "the group, column ", quote(csv_.group), ", is missing");
+    case FieldKind::kNumber:
+      put_missing_number(columns_[use.column], batch.slots[use.slot]);
+      break;
+    default:
+      put_missing_id(columns_[use.column], batch.slots[use.slot]);
+  }
+}
+
+}  // namespace ps

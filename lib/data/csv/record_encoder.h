@@ -1,0 +1,100 @@
+// RecordEncoder: turns the fields of a table's records into labels, weights, groups and slots, as data.csv says.  Used by
+// the parsers of csv, tsv and jsonl.
+#ifndef PS_DATA_CSV_RECORD_ENCODER_H_
+#define PS_DATA_CSV_RECORD_ENCODER_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/hash.h"
+#include "data/batch.h"
+#include "data/csv/columns.h"
+#include "data/options.h"
+
+namespace ps {
+
+// Looks words up by views of their bytes.
+struct WordHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return static_cast<size_t>(hash_bytes(text)); }
+};
+using WordNumbers = std::unordered_map<std::string, uint64_t, WordHash, std::equal_to<>>;
+
+// The words that stand for no value.  Most fields have another length than they.
+class MissingValues {
+ public:
+  explicit MissingValues(const std::vector<std::string>& words);
+
+  bool contain(std::string_view field) const;
+
+ private:
+  static uint64_t bit(size_t length);
+
+  const std::vector<std::string> words_;
+  uint64_t lengths_ = 0;
+};
+
+// Constant: many threads share one.  Behind each field lie 8 bytes that scanners may read.  All functions throw kData with
+// the column and the value when a field is not as its column says.
+class RecordEncoder {
+ public:
+  explicit RecordEncoder(const DataOptions& options);
+
+  // The class or number that a field of the label's column stands for.
+  float label(std::string_view field) const;
+
+  // The same where a record has no label: 0 where labels are ignored, else it throws.
+  float missing_label() const;
+
+  // Appends one field of any other column to the example that is being added to `batch`.
+  void add(std::string_view field, const FieldUse& use, Batch& batch) const;
+
+  // Appends a list of fields: words of a column of several, or texts whose features count together.  Empty words are left
+  // out; an empty list has no value.
+  void add_list(std::span<const std::string_view> fields, const FieldUse& use, Batch& batch) const;
+
+  // Appends what stands for no value.
+  void add_missing(const FieldUse& use, Batch& batch) const;
+
+ private:
+  // One column, prepared.
+  struct Column {
+    CsvColumn options;
+    float offset, scale;
+    bool logarithm, indicates_missing;
+    uint64_t seed;  // of hashes
+    Key first_id;   // of bins or words: then come the others, of words, and the missing
+    WordNumbers words;
+
+    Column(const CsvColumn& column, Key first);
+    float scaled(float value) const;
+    Key bin(float value) const;
+    Key word(std::string_view field) const;
+    Key missing() const;
+  };
+
+  std::optional<uint64_t> find_class(std::string_view field) const;
+  void put_weight(std::string_view field, Batch& batch) const;
+  bool read_number(std::string_view field, const Column& column, float& value) const;
+  void put_number(std::string_view field, const Column& column, SlotData& slot) const;
+  static void put_missing_number(const Column& column, SlotData& slot);
+  void put_ids(std::string_view field, FieldKind kind, const Column& column, SlotData& slot) const;
+  static void put_missing_id(const Column& column, SlotData& slot);
+  [[noreturn]] void fail_list(const FieldUse& use) const;
+
+  const CsvOptions csv_;
+  const bool ignores_label_;
+  const MissingValues missing_;
+  const WordNumbers classes_;
+  std::vector<Column> columns_;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_CSV_RECORD_ENCODER_H_

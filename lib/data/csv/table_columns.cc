@@ -1,0 +1,176 @@
+#include "data/csv/table_columns.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace ps {
+
+namespace {
+
+constexpr size_t kMostClasses = 10000;
+constexpr size_t kMostColumns = 10000;
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+bool contains(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool is_usual_label(const std::string& name) {
+  static const std::vector<std::string> kUsual = {"label", "target", "class", "click", "y"};
+  return contains(kUsual, lower(name));
+}
+
+void check_names(const std::vector<std::string>& names) {
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (!name.empty() && !seen.insert(name).second)
+      fail(Code::kData, "two columns are named ", quote(name), ": name them in data.csv.names");
+  }
+  if (seen.size() < 2) fail(Code::kData, "there is one column: separators are set by data.csv.separator");
+}
+
+// Fills in a column's keys that are auto, and all that is learnt.
+void fill_in(CsvColumn& column, const ColumnStatistics& seen) {
+  if (column.type == "auto") {
+    column.type = seen.all_numbers() ? "number"
+                  : seen.has_lists() ? "categories"
+                  : seen.is_text()   ? "text"
+                                     : "category";
+  }
+  const bool number = column.type == "number";
+  if (column.missing == "auto") column.missing = !number || seen.has_missing() ? "indicator" : "none";
+  if (!number) {
+    column.words = seen.frequent_words(static_cast<size_t>(column.dictionary));
+    return;
+  }
+  if (column.scale == "auto") column.scale = seen.is_skewed() ? "log" : "standard";
+  const Moments& moments = column.scale == "log" ? seen.logarithms() : seen.moments();
+  if (column.scale == "standard" || column.scale == "log") {
+    column.offset = moments.mean();
+    column.divisor = moments.deviation();
+  } else if (column.scale == "min_max") {
+    column.offset = seen.smallest();
+    column.divisor = seen.largest() - seen.smallest();
+  } else if (column.scale == "bins") {
+    column.edges = seen.edges(column.bins);
+  }
+  if (!(column.divisor > 0)) column.divisor = 1;  // all are equal
+}
+
+}  // namespace
+
+void TableColumns::take_header(const std::vector<std::string>& names) {
+  check_names(names);
+  names_ = names;
+  find_label();
+  if (csv_.label.empty()) csv_.label = names.back();
+  check_given();
+  for (const std::string& name : names) {
+    if (is_feature(name) || name == csv_.label) add(name);
+  }
+}
+
+ColumnStatistics* TableColumns::find(std::string_view name) {
+  const auto found = statistics_.find(name);
+  return found == statistics_.end() ? nullptr : &found->second;
+}
+
+ColumnStatistics* TableColumns::find_or_add(std::string_view name) {
+  if (ColumnStatistics* found = find(name)) return found;
+  if (name.empty() || name == csv_.weight || name == csv_.group) return nullptr;
+  if (names_.size() == kMostColumns)
+    fail(Code::kData, "there are more than ", kMostColumns, " different fields");
+  names_.emplace_back(name);
+  add(names_.back());
+  return find(name);
+}
+
+void TableColumns::add(const std::string& name) {
+  const CsvColumn* column = given(name);
+  const bool counts_words = may_be_label(name) || (column != nullptr && column->dictionary > 0);
+  const bool several = column != nullptr && column->type == "categories" && !may_be_label(name);
+  statistics_.emplace(name, ColumnStatistics(counts_words, several ? column->separator[0] : '\0'));
+}
+
+bool TableColumns::ignores(std::string_view name) const {
+  const CsvColumn* column = given(name);
+  return column != nullptr && column->type == "ignore";
+}
+
+const CsvColumn* TableColumns::given(std::string_view name) const {
+  const auto found = std::find_if(csv_.columns.begin(), csv_.columns.end(),
+                                  [&](const CsvColumn& column) { return column.name == name; });
+  return found == csv_.columns.end() ? nullptr : &*found;
+}
+
+bool TableColumns::is_feature(std::string_view name) const {
+  return !name.empty() && name != csv_.label && name != csv_.weight && name != csv_.group;
+}
+
+bool TableColumns::may_be_label(const std::string& name) const {
+  return csv_.label.empty() ? is_usual_label(name) : name == csv_.label;
+}
+
+void TableColumns::check_given() const {
+  for (const CsvColumn& column : csv_.columns) {
+    if (!contains(names_, column.name))
+      fail(Code::kUsage, "data.csv.columns: there is no column ", quote(column.name),
+           did_you_mean(column.name, names_));
+  }
+}
+
+// Leaves it empty when no name is a usual one.
+void TableColumns::find_label() {
+  if (csv_.label.empty()) {
+    const auto found = std::find_if(names_.begin(), names_.end(), is_usual_label);
+    if (found != names_.end()) csv_.label = *found;
+  } else if (!contains(names_, csv_.label)) {
+    fail(Code::kUsage, "data.csv.label: there is no column ", quote(csv_.label),
+         did_you_mean(csv_.label, names_));
+  }
+}
+
+CsvOptions TableColumns::finish(int64_t records) {
+  find_label();
+  if (csv_.label.empty()) {
+    fail(Code::kUsage, "data.csv.label: name the column that is the label, one of ",
+         join(std::span(names_).first(std::min<size_t>(names_.size(), 20)), ", "));
+  }
+  check_given();
+  for (auto& [name, seen] : statistics_) {
+    if (seen.num_fields() < records) seen.add_missing();
+  }
+  std::vector<CsvColumn> columns;
+  for (const std::string& name : names_) {
+    if (!is_feature(name)) continue;
+    const CsvColumn* column = given(name);
+    columns.push_back(column == nullptr ? CsvColumn{} : *column);
+    columns.back().name = name;
+    fill_in(columns.back(), statistics_.find(name)->second);
+  }
+  csv_.columns = std::move(columns);
+  fill_in_classes();
+  csv_.learnt = true;
+  return std::move(csv_);
+}
+
+void TableColumns::fill_in_classes() {
+  const ColumnStatistics& label = statistics_.find(csv_.label)->second;
+  if (!csv_.classes.empty() || label.all_numbers()) return;
+  if (label.num_words() > kMostClasses) {
+    fail(Code::kUsage, "data.csv.label: column ", quote(csv_.label), " has more than ", kMostClasses,
+         " different words: name the column that is the label");
+  }
+  csv_.classes = label.frequent_words(kMostClasses);
+  std::sort(csv_.classes.begin(), csv_.classes.end());
+}
+
+}  // namespace ps

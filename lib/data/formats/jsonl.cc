@@ -1,0 +1,134 @@
+// Lines of JSON (JSON Lines, NDJSON): an object for each example, whose fields are the columns of a table.
+//
+//   line = "{" [ name ":" value { "," name ":" value } ] "}"         RFC 8259; names in any order, none twice
+//
+// Each field is a slot as a column of csv is, with data.csv: ps-data(5) says how.  A field that is null or not there has
+// no value.
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "data/csv/columns.h"
+#include "data/csv/json_fields.h"
+#include "data/csv/record_encoder.h"
+#include "data/line_parser.h"
+#include "data/splitter.h"
+
+namespace ps {
+
+namespace {
+
+class JsonLinesParser : public LineParser {
+ public:
+  explicit JsonLinesParser(const ParserSetup& setup)
+      : LineParser(setup),
+        encoder_(setup.options),
+        uses_(field_uses(setup.options, used_names(setup.options))) {
+    const std::vector<std::string> names = used_names(setup.options);
+    for (size_t i = 0; i < names.size(); ++i) places_.emplace(names[i], i);
+  }
+
+ private:
+  // The fields that are looked for, those of slots in the order of the slots.
+  static std::vector<std::string> used_names(const DataOptions& options) {
+    const CsvOptions& csv = options.csv;
+    std::vector<std::string> names;
+    for (const CsvColumn& column : csv.columns) {
+      if (column.type != "ignore") names.push_back(column.name);
+    }
+    for (const std::string& name : {csv.weight, csv.group}) {
+      if (!name.empty()) names.push_back(name);
+    }
+    if (options.labelled()) names.push_back(csv.label);
+    return names;
+  }
+
+  void parse_line(const char* p, const char* end, Batch& batch) const override {
+    if (is_blank({p, static_cast<size_t>(end - p)})) return;
+    JsonFields fields;
+    fields.parse(p, end);
+    std::vector<const JsonField*> found(uses_.size());
+    for (const JsonField& field : fields.fields()) {
+      const auto place = places_.find(field.name);
+      if (place == places_.end()) continue;
+      if (found[place->second] != nullptr)
+        fail(Code::kData, "column ", field.column, ": a second field ", quote(field.name));
+      found[place->second] = &field;
+    }
+    float label = 0;
+    for (size_t i = 0; i < uses_.size(); ++i) {
+      if (found[i] == nullptr) {
+        put_missing(uses_[i], label, batch);
+      } else {
+        put(fields, *found[i], uses_[i], label, batch);
+      }
+    }
+    batch.labels.push_back(label);
+  }
+
+  static bool is_blank(std::string_view line) {
+    return line.find_first_not_of(" \t") == std::string_view::npos;
+  }
+
+  void put_missing(const FieldUse& use, float& label, Batch& batch) const {
+    if (use.kind == FieldKind::kLabel) {
+      label = encoder_.missing_label();
+    } else {
+      encoder_.add_missing(use, batch);
+    }
+  }
+
+  void put(const JsonFields& fields, const JsonField& field, const FieldUse& use, float& label,
+           Batch& batch) const {
+    if (field.kind == JsonField::Kind::kNull) return put_missing(use, label, batch);
+    if (field.kind == JsonField::Kind::kNested) fail_nested(field);
+    try {
+      if (use.kind == FieldKind::kLabel) {
+        label = encoder_.label(label_word(fields, field));
+      } else if (field.kind == JsonField::Kind::kList) {
+        encoder_.add_list(fields.words(field), use, batch);
+      } else {
+        encoder_.add(fields.word(field), use, batch);
+      }
+    } catch (const Error& error) {
+      throw error.within(cat("column ", field.column));
+    }
+  }
+
+  static std::string_view label_word(const JsonFields& fields, const JsonField& field) {
+    if (field.kind == JsonField::Kind::kWord) return fields.word(field);
+    fail(Code::kData, "the label, field ", quote(field.name), ", is a list");
+  }
+
+  const RecordEncoder encoder_;
+  const std::vector<FieldUse> uses_;  // in the order in which they are put into a batch
+  WordNumbers places_;                // in uses_, by name
+};
+
+DataSchema jsonl_schema(const DataOptions& data, std::string_view) {
+  return learnt_table_schema(data);
+}
+
+bool recognize_jsonl(std::string_view line, const DataOptions&) {
+  const size_t begin = line.find_first_not_of(" \t");
+  return begin != std::string_view::npos && line[begin] == '{';
+}
+
+}  // namespace
+
+extern const FormatEntry kJsonl;
+const FormatEntry kJsonl = {
+    {"jsonl", "lines of JSON: an object for each example, its fields by name", no_own_keys},
+    false,
+    false,
+    recognize_jsonl,
+    jsonl_schema,
+    split_lines,
+    make_parser<JsonLinesParser>,
+};
+
+}  // namespace ps
