@@ -1,6 +1,7 @@
 // The tab-separated lines of the Criteo display advertising challenge.
 //
-//   line = [ label TAB ] integer{13} category{26}, TAB between fields; an empty field is missing
+//   line = [ label TAB ] integer{13} category{26}, TAB between fields; an empty field is missing, and fields at the end
+//          of a line that are all missing may be left out with their tabs
 //
 // Slots: "integers", 13 dense values, missing ones 0; "C1" to "C26", each with one id, or none when missing.
 // An id is a hash of (column, bytes of the category).
@@ -92,7 +93,8 @@ class CriteoParser : public LineParser {
         columns_(static_cast<size_t>(kCriteoIntegers + kCriteoCategories + labelled_)) {
     if (labelled_ || setup.options.label_use != LabelUse::kNeeded) return;
     fail(Code::kData, "the first line has ", kCriteoIntegers + kCriteoCategories,
-         " columns, and so no label, which to train and to test takes");
+         " columns, and so no label, which to train and to test takes (data.labels: true says that it has "
+         "one, and a tab at its end was trimmed)");
   }
 
  private:
@@ -128,7 +130,7 @@ class CriteoParser : public LineParser {
   void parse_any(const char* p, const char* end, Batch& batch) const {
     std::ptrdiff_t found = columns({p, static_cast<size_t>(end - p)}),
                    expected = kCriteoIntegers + kCriteoCategories + labelled_;
-    if (found != expected) fail(Code::kData, "found ", found, " columns, expected ", expected);
+    if (found > expected) fail(Code::kData, "found ", found, " columns, expected ", expected);
     float label = labelled_ ? parse_label(next_field(p, end)) : 0.0f;
     for (int i = 0; i < kCriteoIntegers; ++i)
       batch.slots[0].values.push_back(parse_integer(next_field(p, end), i));
@@ -137,6 +139,7 @@ class CriteoParser : public LineParser {
     batch.labels.push_back(label);
   }
 
+  // Behind the last field, all fields are empty.
   static std::string_view next_field(const char*& p, const char* end) {
     const char* tab = std::find(p, end, '\t');
     std::string_view field(p, static_cast<size_t>(tab - p));

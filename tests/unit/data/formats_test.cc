@@ -214,6 +214,20 @@ TEST_F(Formats, CriteoHashesColumnAndCategoryAndTakesMissingFields) {
                                         " C26:", hash_bytes("05db9164", 26) % 1000)));
 }
 
+TEST_F(Formats, CriteoTakesLinesWhoseLastTabsWereTrimmed) {
+  const std::string whole = criteo_line("1\t5\t-3", 40);
+  DataOptions options = options_for("criteo");
+  const std::vector<std::string> expected = read(options, whole);
+  for (size_t size = whole.find("-3") + 2; size < whole.size(); ++size)
+    ASSERT_EQ(read(options, whole + whole.substr(0, size) + "\n").back(), expected[0]) << size;
+  EXPECT_EQ(error_of(options, whole + "1 3:1\n"), "3: data:2: label '1 3:1' is not 0 or 1");
+  EXPECT_EQ(error_of(options, whole + criteo_line("1", 41)), "3: data:2: found 41 columns, expected 40");
+  options.labels = true;
+  EXPECT_EQ(read(options, "1\t5\t-3\n"), expected) << "the first line is trimmed too";
+  options.labels = false;
+  EXPECT_THAT(read(options, "7\n"), ElementsAre(testing::StartsWith("0 integers:7,0,0")));
+}
+
 // A line of Criteo with the given fields, by their columns from 0, and nothing in the others.
 static std::string criteo_fields(const std::map<int, std::string>& fields) {
   std::string line = "1";
@@ -254,7 +268,7 @@ TEST_F(Formats, CriteoWithoutLabelsMustBeSoInEveryLine) {
   std::string unlabelled = criteo_line("5\t6", 39), labelled = criteo_line("1\t5", 40);
   EXPECT_THAT(read(options, unlabelled + unlabelled)[1], testing::StartsWith("0 integers:5,6,0"));
   EXPECT_EQ(error_of(options, unlabelled + labelled), "3: data:2: found 40 columns, expected 39");
-  EXPECT_EQ(error_of(options, labelled + unlabelled), "3: data:2: found 39 columns, expected 40");
+  EXPECT_EQ(error_of(options, labelled + unlabelled), "3: data:2: label '5' is not 0 or 1");
   EXPECT_EQ(error_of(options, criteo_line("2\t5", 40)), "3: data:1: label '2' is not 0 or 1");
   EXPECT_EQ(error_of(options, criteo_line("1\t5\t7.5", 40)),
             "3: data:1: integer '7.5' of column I2 is not a whole number");
