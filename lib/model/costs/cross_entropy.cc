@@ -1,3 +1,6 @@
+#include <cmath>
+#include <vector>
+
 #include "model/costs/cost_entry.h"
 #include "model/labels.h"
 
@@ -7,6 +10,7 @@ namespace {
 
 struct CrossEntropyOptions : CostOptions {
   double label_smoothing = 0;
+  std::vector<double> class_weights;
 
   static const ObjectSpec<CrossEntropyOptions>& spec() {
     static const ObjectSpec<CrossEntropyOptions> spec = [] {
@@ -18,6 +22,10 @@ struct CrossEntropyOptions : CostOptions {
            "driven to 0; also in the costs of tests")
           .at_least(0)
           .at_most(1);
+      s.field("class_weights", &CrossEntropyOptions::class_weights,
+              "a number for each class, which multiplies the cost of its examples, beside their own weights: "
+              "more "
+              "than 1 for classes that are rare and matter; empty: all are 1");
       return s;
     }();
     return spec;
@@ -32,7 +40,8 @@ class CrossEntropy final : public Cost<T> {
   CrossEntropy(const CrossEntropyOptions& options, const CostInput& input)
       : softmax_(input.activation == "softmax"),
         classes_(input.cols),
-        smoothing_(static_cast<T>(options.label_smoothing)) {
+        smoothing_(static_cast<T>(options.label_smoothing)),
+        class_weights_(options.class_weights.begin(), options.class_weights.end()) {
     if (input.cols < 2) {
       fail(Code::kUsage, "cross_entropy takes a value for each of two or more classes, found ", input.cols,
            " (binary_cross_entropy takes one)");
@@ -42,13 +51,16 @@ class CrossEntropy final : public Cost<T> {
       fail(Code::kUsage, "label_smoothing takes an input with activation 'softmax', found ",
            quote(input.activation));
     }
+    check_class_weights();
   }
 
   void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
     check_classes(batch.labels, scores.cols);
     if (!softmax_) check_probabilities(device, scores, batch);
-    const CostTargets targets = cost_targets(batch);
+    CostTargets targets = cost_targets(batch);
+    const std::vector<float> weights = weigh_classes(batch);
+    if (!weights.empty()) targets.weights = weights.data();
     softmax_ ? softmax_cross_entropy(device, scores, targets, smoothing_, costs.data(), gradient)
              : cross_entropy(device, scores, targets, costs.data(), gradient);
   }
@@ -57,10 +69,30 @@ class CrossEntropy final : public Cost<T> {
 
   bool takes_logits() const override { return softmax_; }
 
-  // The processor looks for what is no probability.
-  bool runs_on_devices() const override { return softmax_; }
+  // The processor looks for what is no probability, and weighs classes.
+  bool runs_on_devices() const override { return softmax_ && class_weights_.empty(); }
 
  private:
+  void check_class_weights() const {
+    if (class_weights_.empty()) return;
+    if (static_cast<int64_t>(class_weights_.size()) != classes_)
+      fail(Code::kUsage, "class_weights has ", class_weights_.size(), " numbers, expected ", classes_);
+    for (float weight : class_weights_) {
+      if (!(weight >= 0 && std::isfinite(weight)))
+        fail(Code::kUsage, "class_weights: ", weight, ", expected numbers of at least 0");
+    }
+  }
+
+  // The weights of examples times those of their classes; nothing where classes have none.
+  std::vector<float> weigh_classes(const Batch& batch) const {
+    std::vector<float> weights;
+    for (size_t b = 0; b < batch.labels.size() && !class_weights_.empty(); ++b) {
+      weights.push_back(batch.weight(static_cast<int64_t>(b)) *
+                        class_weights_[static_cast<size_t>(batch.labels[b])]);
+    }
+    return weights;
+  }
+
   // Reports, at the first batch, a job whose author forgot the softmax.
   static void check_probabilities(Device& device, Matrix<const T> scores, const Batch& batch) {
     const int64_t b = find_improbable(device, scores, cost_targets(batch));
@@ -73,6 +105,7 @@ class CrossEntropy final : public Cost<T> {
   const bool softmax_;
   const int64_t classes_;
   const T smoothing_;
+  const std::vector<float> class_weights_;  // by class, or empty
 };
 
 }  // namespace

@@ -228,6 +228,24 @@ TEST(LabelSmoothing, SharesAPartOfTheTargetAmongTheClasses) {
   EXPECT_THROW(make({{"type", "cross_entropy"}, {"label_smoothing", 0.3}}, 3, "sigmoid"), Error);
 }
 
+TEST(ClassWeights, MultiplyTheCostsOfTheirClasses) {
+  const Json weighted = {{"type", "cross_entropy"}, {"class_weights", {1, 0.5, 4}}};
+  for (std::string_view activation : {"softmax", "linear"}) {
+    const std::vector<double> scores = {0.25, 0.25, 0.5, 0.25, 0.25, 0.5, 0.5, 0.25, 0.25};
+    const Evaluated plain = evaluate(*make({{"type", "cross_entropy"}}, 3, activation), 3, scores,
+                                     labelled({0, 2, 1}, {1, 8, 1.5}));
+    const Evaluated got = evaluate(*make(weighted, 3, activation), 3, scores, labelled({0, 2, 1}, {1, 2, 3}));
+    EXPECT_EQ(got.costs, plain.costs) << activation;
+    EXPECT_EQ(got.gradient, plain.gradient) << activation;
+  }
+  auto without = make(weighted, 3, "softmax");
+  EXPECT_FALSE(without->runs_on_devices()) << "the weights are in the memory of the processor";
+  EXPECT_THAT(evaluate(*without, 3, {0, 0, 0}, labelled({2})).costs,
+              Pointwise(IsCloseWithin(1e-15), {4 * std::log(3.0)}));
+  EXPECT_THROW(make({{"type", "cross_entropy"}, {"class_weights", {1, 2}}}, 3, "softmax"), Error);
+  EXPECT_THROW(make({{"type", "cross_entropy"}, {"class_weights", {1, -2, 0}}}, 3, "softmax"), Error);
+}
+
 TEST(SumCost, WeighsWhatItIsGiven) {
   Evaluated got = evaluate(*make({{"type", "sum"}}, 2), 2, {1, 2, 3, 4}, labelled({0, 0}, {1, 0.5}));
   EXPECT_THAT(got.costs, ElementsAre(3, 3.5));
