@@ -236,6 +236,10 @@ ps::Program program() {
                .help = "format that --job convert writes",
                .group = "Output",
                .default_text = "records"},
+              {.name = "transform",
+               .help = "have --job convert apply the transformations and the shuffle of the job too",
+               .details = "A job that trains on what is written must not apply them again.",
+               .group = "Output"},
               {.name = "metrics",
                .argument = "FILE",
                .help = "write reports as JSON lines",
@@ -310,10 +314,11 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
   if (flags.given("importance") && flags.text("job") != "test")
     flags.refuse("importance", "is of --job test");
   static const std::map<std::string, std::vector<const char*>> kUnused = {
-      {"train", {"output", "output-format"}},
-      {"test", {"output", "output-format", "passes", "save-dir", "checkpoint-dir", "rank"}},
+      {"train", {"output", "output-format", "transform"}},
+      {"test", {"output", "output-format", "transform", "passes", "save-dir", "checkpoint-dir", "rank"}},
       {"predict",
-       {"output-format", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank"}},
+       {"output-format", "transform", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json",
+        "rank"}},
       {"convert",
        {"passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank", "servers", "peers",
         "collective", "discovery", "init-model", "device"}}};
@@ -426,6 +431,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.input_head = head.bytes;
   options.output = *flags.text("output");
   options.output_format = *flags.text("output-format");
+  options.transform = flags.on("transform");
   options.security = ps::security_options(flags);
   options.metrics = flags.text("metrics").value_or("");
   options.json = flags.on("json");

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "data/output.h"
 #include "data/reader.h"
 #include "data/writer.h"
@@ -23,7 +25,26 @@ static void check_can_hold(const WriterEntry& entry, const DataTraits& traits, c
   }
 }
 
-bool convert_data(const Job& job, const RunOptions& options, Log& log) {
+// Switches off what a job that reads the converted data does to them again.  Says what that is.
+static std::string leave_as_read(DataOptions& data) {
+  std::vector<std::string> left_out;
+  if (data.shuffle != "none") left_out.emplace_back("shuffle");
+  if (!data.cross.empty()) left_out.emplace_back("cross");
+  if (data.log_counts) left_out.emplace_back("log_counts");
+  if (data.unit_length) left_out.emplace_back("unit_length");
+  if (data.hash_bits > 0) left_out.emplace_back("hash_bits");
+  data.shuffle = "none";
+  data.cross.clear();
+  data.log_counts = data.unit_length = false;
+  data.hash_bits = 0;
+  return join(left_out, ", ");
+}
+
+bool convert_data(const Job& given, const RunOptions& options, Log& log) {
+  Job job = given;
+  const std::string left_out = options.transform ? std::string() : leave_as_read(job.data);
+  if (!left_out.empty())
+    log.info("Examples are written as they are read, without ", left_out, ": --transform applies them");
   TaskData data(job, options, log);
   const std::unique_ptr<BatchReader> reader = data.make_reader(job.data.files, job.data.shuffle, 1);
   const WriterEntry& entry = find_writer(options.output_format);

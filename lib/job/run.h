@@ -26,10 +26,11 @@ struct RunOptions {
   std::string init_model;                         // a folder pass-00000 or a model file; empty: none
   std::string output = "-";                       // of predict and convert
   std::string output_format = "records";          // of convert
-  std::string metrics;                            // file for JSON lines; empty: none
-  bool json = false;                              // print the result as JSON
-  std::function<void(const Json&)> take_result;   // of training: gets the result instead; null: it is printed
-  bool dry_run = false;                           // say what would run, touch nothing
+  bool transform = false;  // of convert: apply the transformations and the shuffle of the job
+  std::string metrics;     // file for JSON lines; empty: none
+  bool json = false;       // print the result as JSON
+  std::function<void(const Json&)> take_result;  // of training: gets the result instead; null: it is printed
+  bool dry_run = false;                          // say what would run, touch nothing
   ProgressMode progress = ProgressMode::kAuto;
   SecurityOptions security;      // what is shown to servers, and by what they are known
   std::string role = "trainer";  // trainer | reader, with cluster.compute | compute, see job/compute.h

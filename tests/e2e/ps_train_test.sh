@@ -51,6 +51,18 @@ ps-train "$job" --job convert --data train.txt --output train.records 2>err
 ps-train "$job" --data train.records --format records --passes 2 --save-dir records --log-level error
 cmp output/pass-00001/model.safetensors records/pass-00001/model.safetensors
 
+echo "records are written as they are read: the job that trains on them transforms and shuffles, once"
+transforms=(--set data.unit_length=true --set data.hash_bits=12 --set data.shuffle=full)
+ps-train "$job" --job convert --data train.txt --output same.records "${transforms[@]}" 2>err
+expect_text err 'as they are read, without shuffle, unit_length, hash_bits: --transform applies them'
+cmp train.records same.records
+ps-train "$job" --data train.txt --save-dir hashed --log-level error "${transforms[@]}"
+ps-train "$job" --data same.records --format records --save-dir hashed_records --log-level error "${transforms[@]}"
+cmp {hashed,hashed_records}/pass-00000/model.safetensors
+ps-train "$job" --job convert --transform --data train.txt --output done.records "${transforms[@]}" 2>err
+ps-train "$job" --data done.records --format records --save-dir done_records --log-level error
+cmp {hashed,done_records}/pass-00000/model.safetensors
+
 echo "training goes on from a model"
 ps-train "$job" --init-model output/pass-00001 --data train.txt --save-dir '' --json >out 2>err
 python3 -c "import sys; sys.exit(not $(value passes.0.avg_cost) < 0.6)" || fail "started anew"

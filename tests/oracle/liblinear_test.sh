@@ -15,8 +15,8 @@ agree() {
   ps-ckpt2model checkpoints --format liblinear --output linear.model
   ps-ckpt2model checkpoints --output model.safetensors
   ps-train "$job" --job test --data "$test" --init-model model.safetensors --log-level warning --json >tested.json
-  ps-train "$job" --job convert --data "$test" --set data.shuffle=none --output-format libsvm --output test.libsvm \
-    --log-level warning
+  ps-train "$job" --job convert --transform --data "$test" --set data.shuffle=none --output-format libsvm \
+    --output test.libsvm --log-level warning
   liblinear-predict test.libsvm linear.model predictions >said
   python3 - "$4" <<'PY'
 import json, re, sys
