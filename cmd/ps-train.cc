@@ -17,7 +17,8 @@
 #include "job/network_flags.h"
 #include "job/open_values.h"
 #include "job/run.h"
-#include "job/sweep_training.h"
+#include "job/tuning/rate_finder.h"
+#include "job/tuning/sweep_training.h"
 
 namespace {
 
@@ -88,10 +89,28 @@ ps::Program program() {
                .group = "Task",
                .repeatable = true,
                .environment = false},
+              {.name = "sweep-samples",
+               .argument = "N",
+               .help = "train with N combinations, drawn at random by --seed",
+               .details = "Ranges to draw from are log:LOW..HIGH, linear:LOW..HIGH and int:LOW..HIGH.  See "
+                          "SWEEPS AND FOLDS.",
+               .group = "Task",
+               .environment = false},
+              {.name = "sweep-halving",
+               .help = "train all for few passes, the better half for twice as many, and so on",
+               .details = "See SWEEPS AND FOLDS.",
+               .group = "Task",
+               .environment = false},
               {.name = "folds",
                .argument = "K",
                .help = "train K times, each without another K-th of the lines, and measure on that",
                .details = "See SWEEPS AND FOLDS.",
+               .group = "Task",
+               .environment = false},
+              {.name = "find-rate",
+               .argument = "LOW..HIGH",
+               .help = "train one pass with growing learning rates, and say which to begin with",
+               .details = "See THE RATE FINDER.",
                .group = "Task",
                .environment = false},
               {.name = "importance",
@@ -391,34 +410,69 @@ std::optional<ps::Job> make_job(const ps::Flags& flags, const std::optional<ps::
   return std::nullopt;
 }
 
-// Trains once for each combination of values and each fold, and prints a table.
-void run_sweep(const ps::Flags& flags, ps::RunOptions options, ps::Log& log) {
-  const char* name = flags.given("sweep") ? "sweep" : "folds";
+// The flag that has a job trained several times, if one is given.
+const char* repeating_flag(const ps::Flags& flags) {
+  for (const char* name : {"find-rate", "sweep", "folds"}) {
+    if (flags.given(name)) return name;
+  }
+  return nullptr;
+}
+
+void check_repeats(const ps::Flags& flags, const ps::RunOptions& options) {
+  const char* name = repeating_flag(flags);
   if (options.task != "train") flags.refuse(name, "is of --job train");
   if (options.resume || !options.metrics.empty() || flags.on("print-config") || options.dry_run)
     flags.refuse(name, "goes with none of --resume, --metrics, --print-config and --dry-run");
-  ps::SweepPlan plan;
-  for (const std::string& text : flags.values("sweep")) plan.keys.push_back(ps::parse_swept_key(text));
-  plan.folds = static_cast<int>(flags.integer("folds", 2, 100).value_or(1));
-  const auto make = [&](std::span<const ps::Override> more) {
+  if (flags.given("find-rate") && (flags.given("sweep") || flags.given("folds")))
+    flags.refuse(name, "goes with neither --sweep nor --folds");
+}
+
+// Makes the job again for each training.
+auto job_maker(const ps::Flags& flags, ps::Log& log) {
+  return [&](std::span<const ps::Override> more) {
     ps::InputHead head;
     return make_job(flags, std::nullopt, more, head, log).value();
   };
-  const ps::Json result = ps::train_sweep(plan, make, options, log);
+}
+
+// Trains once for each combination of values and each fold, and prints a table.
+void run_sweep(const ps::Flags& flags, const ps::RunOptions& options, ps::Log& log) {
+  ps::SweepPlan plan;
+  for (const std::string& text : flags.values("sweep")) plan.keys.push_back(ps::parse_swept_key(text));
+  plan.folds = static_cast<int>(flags.integer("folds", 2, 100).value_or(1));
+  plan.samples = flags.integer("sweep-samples", 1, 10000).value_or(0);
+  plan.halving = flags.on("sweep-halving");
+  const ps::Json result = ps::train_sweep(plan, job_maker(flags, log), options, log);
   if (result.is_null()) return;
   std::fputs(options.json ? (result.dump() + "\n").c_str() : ps::sweep_table(result).c_str(), stdout);
+}
+
+void run_rate_finder(const ps::Flags& flags, const ps::RunOptions& options, ps::Log& log) {
+  const ps::RateRange range = ps::parse_rate_range(*flags.text("find-rate"));
+  const std::optional<ps::RateFinding> found = ps::find_rate(range, job_maker(flags, log), options, log);
+  if (!found) return;
+  std::fputs(options.json ? (ps::rate_result(*found).dump() + "\n").c_str() : ps::rate_table(*found).c_str(),
+             stdout);
+}
+
+void run_repeatedly(const ps::Flags& flags, const ps::RunOptions& options, ps::Log& log) {
+  check_repeats(flags, options);
+  flags.given("find-rate") ? run_rate_finder(flags, options, log) : run_sweep(flags, options, log);
 }
 
 int run(const ps::Flags& flags, ps::Log& log) {
   if (answer_alone(flags)) return 0;
   warn_of_unused(flags, log);
-  const bool sweeps = flags.given("sweep") || flags.given("folds");
+  for (const char* name : {"sweep-samples", "sweep-halving"}) {
+    if (flags.given(name) && !flags.given("sweep")) flags.refuse(name, "goes with --sweep");
+  }
+  const bool repeats = repeating_flag(flags) != nullptr;
   const std::optional<ps::LaunchedTrainer> launched =
-      sweeps ? std::optional<ps::LaunchedTrainer>() : find_launched(flags);
+      repeats ? std::optional<ps::LaunchedTrainer>() : find_launched(flags);
   ps::InputHead head;
   std::optional<ps::Job> made;
-  if (!sweeps) made = make_job(flags, launched, {}, head, log);
-  if (!sweeps && !made) return 0;
+  if (!repeats) made = make_job(flags, launched, {}, head, log);
+  if (!repeats && !made) return 0;
   ps::Interrupts interrupts("ps-train", "ending after this batch; once more to end at once");
   ps::RunOptions options;
   options.task = *flags.text("job");
@@ -450,7 +504,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   if (launched) {
     log.info("Trainer ", launched->rank, " of ", launched->trainers, ", as ", launched->launcher, " says");
   }
-  sweeps ? run_sweep(flags, options, log) : static_cast<void>(run_role(flags, *made, options, log));
+  repeats ? run_repeatedly(flags, options, log) : static_cast<void>(run_role(flags, *made, options, log));
   return interrupts.exit_status();
 }
 

@@ -39,7 +39,7 @@ expect_status 0 env PS_SAMPELS=3 ps-datagen --list-kinds
 expect_text err "(did you mean 'PS_SAMPLES'?)"
 for program in $(programs); do
   "$program" --dump-completion fish | grep -o -- ' -l [a-z0-9-]*' | cut -c5- | grep -vxE \
-    'help|help-all|version|model|recipe|sweep|folds|set|print-config|dry-run|list|list-kinds|print-schema|insecure' | tr a-z- A-Z_ | sed 's/^/PS_/'
+    'help|help-all|version|model|recipe|sweep|sweep-samples|sweep-halving|find-rate|folds|set|print-config|dry-run|list|list-kinds|print-schema|insecure' | tr a-z- A-Z_ | sed 's/^/PS_/'
 done | sort -u >variables
 (($(wc -l <variables) > 40)) || fail "$(cat variables)"
 sed 's/$/=0/' variables | grep -vxE 'PS_(SAMPLES|FIRST|DIM|NNZ|ZIPF|SLOTS|CLASSES|POSITIVE_RATE|INTERACTION|FORMAT|OUTPUT|COMPRESS|RATE|TRUTH|THREADS|SEED|LOG_LEVEL)=0' >settings

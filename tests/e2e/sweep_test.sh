@@ -48,7 +48,83 @@ ps-train --recipe logistic --data train.txt --passes 1 --save-dir quarter "${qui
 cmp {folds/000,quarter}/pass-00000/model.safetensors
 if cmp -s folds/00{0,1}/pass-00000/model.safetensors; then fail "folds are the same"; fi
 
+echo "a sample is drawn by the seed: the same again, and the first of a larger one"
+drawn=(--recipe logistic --data train.txt --test-data test.txt --save-dir '' "${quiet[@]}" --json
+  --sweep optimizer.learning_rate=log:1e-4..1 --sweep data.batch_size=64,128)
+ps-train "${drawn[@]}" --passes 1 --sweep-samples 3 >three
+ps-train "${drawn[@]}" --passes 1 --sweep-samples 3 >again
+cmp three again
+ps-train "${drawn[@]}" --passes 1 --sweep-samples 4 >four
+ps-train "${drawn[@]}" --passes 1 --sweep-samples 3 --seed 9 >others
+python3 - <<'PY'
+import json
+three, four, others = (json.load(open(name))["runs"] for name in ("three", "four", "others"))
+rates = [float(run["set"]["optimizer.learning_rate"]) for run in four]
+assert len(three) == 3 and four[:3] == three and len(set(rates)) == 4, four
+assert all(1e-4 <= rate <= 1 for rate in rates), rates
+assert [run["set"] for run in others] != [run["set"] for run in three], others
+PY
+
+echo "halving trains the better half for twice the passes, and its best is the model of a single run"
+ps-train --recipe logistic --data train.txt --test-data test.txt --save-dir halved --passes 4 "${quiet[@]}" \
+  --sweep optimizer.learning_rate=0.000001,0.0001,0.01,0.1 --sweep-halving >table
+cat table
+[[ $(head -n 1 table) == *learning_rate*train.passes*cost* ]] || fail "other columns"
+[[ $(awk 'NR > 1 { print $(NF - 4) }' table | sort | uniq -c | tr -s ' \n' ' ') == ' 2 1 1 2 1 4 ' ]] || fail "other passes"
+best=$(awk '$1 == "*" { print $2, $3 }' table)
+[[ $best == '0.01 4' || $best == '0.1 4' ]] || fail "the best is $best"
+ps-train --recipe logistic --data train.txt --save-dir alone --passes 4 "${quiet[@]}" --set optimizer.learning_rate="${best% *}"
+cmp {halved/006,alone}/pass-00003/model.safetensors
+
+echo "the rate finder trains one pass with growing rates, and suggests one below that of the lowest cost"
+finder=(--recipe linear --data rates.txt --save-dir '' "${quiet[@]}" --set data.batch_size=20 --set 'optimizer={"type": "sgd"}')
+awk 'BEGIN { srand(3); for (i = 0; i < 4000; ++i) { x = rand() - 0.5; y = rand() - 0.5; print 3 * x - 2 * y + 1, "0:" x, "1:" y, "2:1" } }' >rates.txt
+ps-train "${finder[@]}" --find-rate 1e-4..1000 >table
+cat table
+[[ $(wc -l <table) -ge 15 && $(wc -l <table) -le 60 ]] || fail "$(wc -l <table) lines"
+grep -q '^\* ' table || fail 'no lowest cost'
+expect_text table 'a rate to begin with: '
+ps-train "${finder[@]}" --find-rate 1e-4..1000 --json >json
+ps-train "${finder[@]}" --find-rate 1e-4..1000 --json --threads 3 >again
+cmp json again
+rate=$(python3 - <<'PY'
+import json
+result = json.load(open("json"))
+rates = [point["rate"] for point in result["points"]]
+steps = [b / a for a, b in zip(rates, rates[1:])]
+assert rates == sorted(rates) and max(steps) < 1.001 * min(steps), "rates grow geometrically"
+lowest = min(result["points"], key=lambda point: point["smoothed"])
+assert result["rate"] == lowest["rate"] / 10 and 1e-3 < result["rate"] < 10, result["rate"]
+assert rates[-1] < 1000, "it goes on although the cost has diverged"
+print(result["rate"])
+PY
+)
+ps-train "${finder[@]}" --set optimizer.learning_rate="$rate" --passes 1 --json >json
+python3 -c 'import json; cost = json.load(open("json"))["passes"][0]["avg_cost"]; assert cost < 0.5, cost'
+ps-train "${finder[@]}" --find-rate 1e-6..1e-5 >table
+expect_text table 'the cost is lowest at an end of the range'
+
 echo "refusals"
+expect_status 2 ps-train "${finder[@]}" --find-rate 10..1
+expect_text err "--find-rate: '10..1', expected LOW..HIGH"
+expect_status 2 ps-train "${finder[@]}" --find-rate 1e-3..1 --folds 3
+expect_text err 'goes with neither --sweep nor --folds'
+expect_status 2 ps-train "${finder[@]}" --find-rate 1e-3..1 --job test
+expect_text err 'is of --job train'
+expect_status 2 ps-train "${finder[@]}" --find-rate 1e-3..1 --set data.batch_size=400
+expect_text err 'a pass has 10 batches, expected 20 or more'
+expect_status 2 ps-train "${finder[@]}" --find-rate 1e-3..1 --servers 127.0.0.1:1
+expect_text err 'the rate finder trains in one process'
+expect_status 2 ps-train --recipe logistic --data train.txt --sweep optimizer.learning_rate=log:1e-3..1
+expect_text err "'optimizer.learning_rate' has a range: --sweep-samples says how many values are drawn"
+expect_status 2 ps-train --recipe logistic --data train.txt --sweep optimizer.learning_rate=log:0..1 --sweep-samples 2
+expect_text err "'log:0..1': 0 has no logarithm"
+expect_status 2 ps-train --recipe logistic --data train.txt --sweep-samples 2
+expect_text err 'goes with --sweep'
+expect_status 2 ps-train --recipe logistic --data train.txt --sweep data.batch_size=1,2 --sweep-halving --passes 1
+expect_text err 'nothing to halve'
+expect_status 2 ps-train --recipe logistic --data train.txt --sweep train.passes=1,2 --sweep-halving
+expect_text err 'the passes are what it changes'
 expect_status 2 ps-train --recipe logistic --data train.txt --sweep optimizer.learning_rate
 expect_text err "expected KEY=VALUE,VALUE"
 expect_status 2 ps-train --recipe logistic --data train.txt --sweep optimizer.learning_rat=1,2

@@ -1,6 +1,6 @@
 // Trains the runs of a sweep, one after the other.  Used by ps-train.
-#ifndef PS_JOB_SWEEP_TRAINING_H_
-#define PS_JOB_SWEEP_TRAINING_H_
+#ifndef PS_JOB_TUNING_SWEEP_TRAINING_H_
+#define PS_JOB_TUNING_SWEEP_TRAINING_H_
 
 #include <functional>
 #include <span>
@@ -10,17 +10,19 @@
 #include "cli/flags.h"
 #include "job/job.h"
 #include "job/run.h"
-#include "job/sweep.h"
+#include "job/tuning/sweep.h"
 
 namespace ps {
 
 struct SweepPlan {
   std::vector<SweptKey> keys;
-  int folds = 1;  // 1: the job says what is measured
+  int folds = 1;         // 1: the job says what is measured
+  int64_t samples = 0;   // combinations that are drawn, by the seed of the job; 0: all of them are trained
+  bool halving = false;  // successive halving: the better half goes on to twice the passes, and begins anew
 };
 
 // Calls make(overrides) for the job of each combination of values, trains it once for each fold, with models in the
-// folders 000, 001, ... of its save_dir, and returns sweep_result (job/sweep.h) by the train.best_by of the first job; null
+// folders 000, 001, ... of its save_dir (with halving, those of a round follow those of the round before), and returns sweep_result (job/tuning/sweep.h) by the train.best_by of the first job; null
 // when options.stop ended it before any run was whole.  Throws kUsage for jobs of several processes, and for data that
 // cannot be read again, and what training throws.
 Json train_sweep(const SweepPlan& plan, const std::function<Job(std::span<const Override>)>& make,
@@ -28,4 +30,4 @@ Json train_sweep(const SweepPlan& plan, const std::function<Job(std::span<const 
 
 }  // namespace ps
 
-#endif  // PS_JOB_SWEEP_TRAINING_H_
+#endif  // PS_JOB_TUNING_SWEEP_TRAINING_H_

@@ -1,0 +1,59 @@
+// The rate finder trains one pass while the learning rate grows from a low to a high one, and looks at which rates the cost
+// falls (Smith, "Cyclical learning rates for training neural networks", WACV 2017).  Used by ps-train.
+#ifndef PS_JOB_TUNING_RATE_FINDER_H_
+#define PS_JOB_TUNING_RATE_FINDER_H_
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "cli/flags.h"
+#include "config/json.h"
+#include "job/job.h"
+#include "job/run.h"
+
+namespace ps {
+
+// "1e-5..10": rates above 0, the second one larger.  Throws kUsage "--find-rate: …".
+struct RateRange {
+  double low, high;
+};
+RateRange parse_rate_range(const std::string& text);
+
+// The mean cost of some batches, the last of which had this rate.
+struct RatePoint {
+  double rate, cost;
+  double smoothed = 0;  // cost
+};
+
+struct RateFinding {
+  std::vector<RatePoint> points;  // up to where the cost has diverged: above four times its lowest
+  std::optional<size_t>
+      lowest;  // the point of the lowest smoothed cost, unless that is the first or the last one
+  std::optional<double> rate;  // the suggestion: a tenth of the rate there
+};
+
+// Smooths the costs by an exponential mean, with weight 0.8 of what came before, freed from the bias of its beginning; and
+// judges them.
+RateFinding judge_rates(std::span<const RatePoint> points);
+
+// Trains the job that make(overrides) gives for one pass from its first weights, with rate
+//   low (high / low)^(step / steps of the pass)
+// in place of its schedule; saves nothing.  A cost that is no longer finite ends the search.  Null when options.stop has
+// ended it.  Throws kUsage as check_can_repeat does, and for passes of fewer than 20 batches.
+std::optional<RateFinding> find_rate(const RateRange& range,
+                                     const std::function<Job(std::span<const Override>)>& make,
+                                     const RunOptions& options, Log& log);
+
+// {"points": [{"rate": …, "cost": …, "smoothed": …}, …], "rate": suggestion or null}
+Json rate_result(const RateFinding& finding);
+
+// A table of about 25 of the points, the lowest one marked with *, and the suggestion below it.
+std::string rate_table(const RateFinding& finding);
+
+}  // namespace ps
+
+#endif  // PS_JOB_TUNING_RATE_FINDER_H_

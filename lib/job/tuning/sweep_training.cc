@@ -1,0 +1,156 @@
+#include "job/tuning/sweep_training.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "job/tuning/repeated_job.h"
+
+namespace ps {
+
+namespace {
+
+using Values = std::vector<std::pair<std::string, std::string>>;  // by key
+
+Override override_of(const std::string& key, const std::string& value) {
+  return {.key = key, .values = {value}, .is_set = true, .typed = "--sweep"};
+}
+
+std::vector<Override> overrides_of(const Values& values) {
+  std::vector<Override> all;
+  for (const auto& [key, value] : values) all.push_back(override_of(key, value));
+  return all;
+}
+
+std::string folder_of(const Job& job, size_t number) {
+  if (job.train.save_dir.empty()) return {};
+  char text[32];
+  std::snprintf(text, sizeof text, "%03zu", number);
+  return join_path(job.train.save_dir, text);
+}
+
+// "optimizer.learning_rate=0.1 train.passes=2 fold 2 of 5"
+std::string name_of(const SweepRow& row, int fold, int folds) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : row.values) parts.push_back(cat(key, "=", value));
+  if (row.passes > 0) parts.push_back(cat("train.passes=", row.passes));
+  if (folds > 1) parts.push_back(cat("fold ", fold + 1, " of ", folds));
+  return join(parts, " ");
+}
+
+// Trains rows until all are trained, or the run is to stop.
+class SweepTraining {
+ public:
+  SweepTraining(const SweepPlan& plan, const std::function<Job(std::span<const Override>)>& make,
+                const RunOptions& options, Log& log)
+      : plan_(plan), make_(make), options_(options), log_(log) {
+    options_.take_result = [this](const Json& taken) { result_ = taken; };
+  }
+
+  Json run() {
+    const std::vector<SweepRun> runs =
+        plan_.samples > 0 ? sampled_runs(plan_.keys, plan_.samples, make_({}).job.seed, plan_.folds)
+                          : sweep_runs(plan_.keys, plan_.folds);
+    for (size_t r = 0; r < runs.size(); r += static_cast<size_t>(plan_.folds))
+      rows_.push_back({runs[r].values, {}, {}, 0});
+    plan_.halving ? halve() : train_all();
+    std::erase_if(rows_, [](const SweepRow& row) { return row.folds.empty(); });
+    return rows_.empty() ? Json() : sweep_result(rows_, by_);
+  }
+
+ private:
+  void train_all() {
+    num_trainings_ = rows_.size();
+    for (SweepRow& row : rows_) {
+      if (!train(row)) return;
+    }
+  }
+
+  // Rows of a round are trained in their order in the table.  A round that is interrupted leaves the rows with the figures
+  // of the round before.
+  void halve() {
+    for (const SweptKey& key : plan_.keys) {
+      if (key.key == "train.passes")
+        fail(Code::kUsage, "--sweep-halving: the passes are what it changes, and --sweep does so too");
+    }
+    const std::vector<HalvingRound> rounds =
+        halving_rounds(rows_.size(), make_(overrides_of(rows_[0].values)).train.passes);
+    for (const HalvingRound& round : rounds) num_trainings_ += round.combinations;
+    std::vector<size_t> chosen(rows_.size());
+    std::iota(chosen.begin(), chosen.end(), size_t{0});
+    for (const HalvingRound& round : rounds) {
+      if (&round != &rounds.front()) chosen = best_of(chosen, round.combinations);
+      for (size_t row : chosen) {
+        SweepRow trained{rows_[row].values, {}, {}, round.passes};
+        if (!train(trained)) return;
+        rows_[row] = std::move(trained);
+      }
+    }
+  }
+
+  std::vector<size_t> best_of(const std::vector<size_t>& chosen, size_t count) const {
+    std::vector<SweepRow> rows;
+    for (size_t row : chosen) rows.push_back(rows_[row]);
+    std::vector<size_t> best;
+    for (size_t place : rank_rows(rows, by_)) best.push_back(chosen[place]);
+    best.resize(count);
+    std::sort(best.begin(), best.end());
+    return best;
+  }
+
+  // Fills in the row with all folds; false, and a row without figures, when the run is to stop.
+  bool train(SweepRow& row) {
+    for (int fold = 0; fold < plan_.folds; ++fold) {
+      if (!train(row, fold)) {
+        row.folds.clear();
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool train(SweepRow& row, int fold) {
+    std::vector<Override> overrides = overrides_of(row.values);
+    if (row.passes > 0) overrides.push_back(override_of("train.passes", std::to_string(row.passes)));
+    Job job = make_(overrides);
+    check_can_repeat(job, "a sweep");
+    if (plan_.folds > 1) {
+      job.data.validation = 1.0 / plan_.folds;
+      job.data.fold = fold;
+    }
+    if (by_.empty()) by_ = job.train.best_by;
+    if (job.data.validation == 0) job.train.best_by = "cost";  // of no pass, but of the combinations
+    const std::string folder = folder_of(job, number_);
+    job.train.save_dir = folder;
+    log_.info("Run ", ++number_, " of ", num_trainings_ * static_cast<size_t>(plan_.folds), ": ",
+              name_of(row, fold, plan_.folds));
+    if (!run_job(job, options_, log_) || options_.stop()) return false;
+    row.folds.push_back(sweep_figures(result_));
+    row.models.push_back(folder);
+    return true;
+  }
+
+  const SweepPlan& plan_;
+  const std::function<Job(std::span<const Override>)>& make_;
+  RunOptions options_;
+  Log& log_;
+  std::vector<SweepRow> rows_;  // those without folds are not trained yet
+  std::string by_;              // the measure
+  Json result_;                 // of the last training
+  size_t number_ = 0, num_trainings_ = 0;
+};
+
+}  // namespace
+
+Json train_sweep(const SweepPlan& plan, const std::function<Job(std::span<const Override>)>& make,
+                 const RunOptions& options, Log& log) {
+  return SweepTraining(plan, make, options, log).run();
+}
+
+}  // namespace ps
