@@ -186,6 +186,24 @@ TEST_F(DeviceSelection, SizesOfInfinitiesAndNansAreAboveAllOthers) {
   }
 }
 
+TEST_F(DeviceSelection, TakesTheMemoryThatItSays) {
+  constexpr uint64_t kSize = 20'000, kCount = 500;
+  gpu::Stream& stream = device(0).stream;
+  const auto values = filled<float>(stream, kSize, 1);
+  gpu::DeviceArray<uint32_t> index(stream.device(), kCount), size(stream.device(), 1);
+  gpu::DeviceArray<float> value(stream.device(), kCount);
+  DeviceSelector selector(stream.device(), Selection::kSampled);
+  const uint64_t free_bytes = stream.device().memory().free_bytes;
+  selector.select(stream, values.data(), kSize, kCount, 1, {index.data(), value.data(), size.data()});
+  const uint64_t taken = free_bytes - stream.device().memory().free_bytes;
+  const uint64_t said = DeviceSelector::bytes_for(kSize, kCount);
+  EXPECT_GE(taken, said);
+  EXPECT_LT(taken, said + 256);  // devices round up
+  constexpr uint64_t kLarge = 64 << 20, kTiles = DeviceSelector::kMostTiles, kState = 9000;
+  EXPECT_LT(DeviceSelector::bytes_for(kLarge, kLarge / 1000), 32 * kLarge / 1000 + 300 * kTiles + kState);
+  stream.synchronize();
+}
+
 // Steps of Deep Gradient Compression, for both.
 struct DgcCase {
   uint64_t seed = 0, elements = 0;

@@ -60,7 +60,7 @@ class DeviceSelector {
       : kind_(kind), most_tiles_(most_tiles), memory_(device) {}
 
   // Returns the bytes of device memory that a selection of `count` of `size` values needs besides its arguments.
-  // They are allocated when a call first needs them, and kept: about 32 count + 260 for each of at most
+  // They are allocated when a call first needs them, and kept: about 32 count + 300 for each of at most
   // most_tiles tiles.
   static uint64_t bytes_for(uint64_t size, uint64_t count, uint32_t most_tiles = kMostTiles);
 
