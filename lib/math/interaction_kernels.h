@@ -1,5 +1,5 @@
 // Kernels of products between vectors of an example.  Used by layers that match two or more vectors.  T is float or
-// double.
+// double.  Devices with memory of their own run them all.
 //
 // Shapes: B examples, D values a vector, F fields.  Gradients are added to; a null one is not wanted.  Sums run in the
 // order of the values.
@@ -11,11 +11,12 @@
 #include <type_traits>
 
 #include "math/device.h"
+#include "math/items/interaction_items.h"
 #include "math/matrix.h"
 
 namespace ps {
 
-// out [B] <- sum over d of the product over i of inputs[i][b, d], with inputs [B, D] each.
+// out [B] <- sum over d of the product over i of inputs[i][b, d], with two or three inputs [B, D].
 template <class T>
 void dot_products(Device& device, std::span<const Matrix<const T>> inputs, T* out);
 // gradient [B, D] += that of inputs[of], given out_gradient [B].
@@ -31,13 +32,7 @@ template <class T>
 void add_unit_gradients(Device& device, Matrix<const T> x, const T* out, const T* out_gradient,
                         Matrix<T> gradient);
 
-// With e = head + relation - tail [B, D]: out [B] <- -(sum over d of |e_d|), or -sqrt(1e-12 + sum over d of e_d^2) when
-// `squares`.  Bordes et al., "Translating embeddings for modeling multi-relational data", NIPS 2013.
-template <class T>
-struct Translation {
-  Matrix<const T> head, relation, tail;
-  bool squares;
-};
+// out [B] <- the scores of Translation (math/items/interaction_items.h).
 template <class T>
 void translation_scores(Device& device, const Translation<T>& of, T* out);
 // gradient [B, D] += sign x that of head, given out [B] and out_gradient [B]: sign 1 for head and relation, -1 for tail.
@@ -56,11 +51,6 @@ void add_pair_gradients(Device& device, Matrix<const T> vectors, Matrix<const T>
 
 // Field-aware factorisation machine: Juan et al., RecSys 2016.  vectors [B, F, F, D]: [b, f, g] are the vectors of the
 // ids of field f that face field g, summed.  out [B] <- sum over f < g of vectors[b, f, g] . vectors[b, g, f].
-struct FieldShape {
-  int64_t fields, width;  // F, D
-
-  int64_t row() const { return fields * width; }
-};
 template <class T>
 void field_products(Device& device, const FieldShape& shape, Matrix<const T> vectors, T* out);
 // gradient [B, F, F, D] <- that of the vectors, given out_gradient [B]; 0 where f = g.
@@ -71,6 +61,7 @@ void field_gradients(Device& device, const FieldShape& shape, Matrix<const T> ve
 // The softmax of an example's own item among the items of the batch.  scores [B, B]: of query b and item j; numbers [B]
 // tell items apart, null: all differ.  Items of the same number as b's own count for nothing beside it.
 //   costs [B] <- -log softmax(scores[b])[b] where labels[b] > 0, else 0; scores <- the probabilities
+// labels and numbers are of the host, and stay as they are while the batch is computed.
 template <class T>
 void in_batch_softmax(Device& device, Matrix<T> scores, const float* labels, const uint64_t* numbers,
                       T* costs);

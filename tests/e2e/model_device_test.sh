@@ -83,7 +83,7 @@ for kind in plain all; do
   timeout 60 head -1 ready.$kind >serving || fail "no server: $(cat serve.$kind.err)"
   address=127.0.0.1:$(grep -o '"ports":\[[0-9]*' serving | grep -o '[0-9]*$')
   options=()
-  if [[ $kind == all ]]; then options=(--device emulated:0,emulated:1 "${all[@]:2}"); fi
+  if [[ $kind == all ]]; then options=(--device "$device":0,emulated:1 "${all[@]:2}"); fi
   train "${pairs[@]}" --servers "$address" --checkpoint-dir '' --save-dir served_$kind --json "${options[@]}" >$kind.json
   end_all_servers
 done
@@ -161,10 +161,20 @@ cat >layers.json <<'JSON'
  {"name": "output", "type": "fc", "input": "second", "size": 2, "activation": "softmax"}]
 JSON
 trains_close convolutions
-expect_text convolutions.err 'the model runs on device $device'
+expect_text convolutions.err "the model runs on device $device"
 ! grep -q 'run on the processor' convolutions.err || fail "$(cat convolutions.err)"
 
-echo "so do recurrent layers, attention and a pool over the ids of an example, and a cost of sampled classes"
+echo "so do products of vectors, recurrent layers, attention and a pool over the ids of an example, and sampled costs"
+cat >layers.json <<'JSON'
+[{"name": "rows", "type": "fc", "input": "features", "size": 8, "sparse_update": true, "activation": "tanh"},
+ {"name": "pairs", "type": "bi_interaction", "input": "rows", "size": 4},
+ {"name": "other", "type": "fc", "input": "features", "size": 4, "sparse_update": true},
+ {"name": "angle", "type": "cosine", "input": ["pairs", "other"], "scale": 4},
+ {"name": "distance", "type": "translation", "input": ["pairs", "other", "pairs"]},
+ {"name": "output", "type": "fc", "input": ["angle", "distance", "pairs"], "size": 2, "activation": "softmax"}]
+JSON
+trains_close vectors
+! grep -q 'run on the processor' vectors.err || fail "$(cat vectors.err)"
 cat >layers.json <<'JSON'
 [{"name": "words", "type": "embedding", "input": "features", "size": 6, "pooling": "none", "sparse_update": true},
  {"name": "placed", "type": "position_encoding", "input": "words"},
@@ -185,15 +195,15 @@ JSON
   ! grep -q 'run on the processor' "sampled${#cost}.err" || fail "$(cat "sampled${#cost}.err")"
 done
 
-echo "layers without kernels of devices run on the processor, and it says which"
+echo "a layer that is divided over trainers runs on the processor, and the job says so"
 cat >layers.json <<'JSON'
 [{"name": "hidden", "type": "fc", "input": "features", "size": 8, "sparse_update": true},
  {"name": "norm", "type": "batch_norm", "input": "hidden", "activation": "tanh"},
- {"name": "pairs", "type": "bi_interaction", "input": "norm", "size": 4},
- {"name": "output", "type": "fc", "input": "pairs", "size": 2, "activation": "softmax"}]
+ {"name": "wide", "type": "fc", "input": "norm", "size": 6, "parallel": "model"},
+ {"name": "output", "type": "fc", "input": "wide", "size": 2, "activation": "softmax"}]
 JSON
-trains_close pairs
-expect_text pairs.err "the model runs on device $device; layers that run on the processor, with copies: pairs (bi_interaction)"
+trains_close divided
+expect_text divided.err "the model runs on device $device; layers that run on the processor, with copies: wide (fc)"
 
 echo "what devices cannot do is refused"
 expect_status 2 train job.json --passes 1 --save-dir '' --device cuda:99 --set device.trains=model

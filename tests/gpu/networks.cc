@@ -98,20 +98,21 @@ TEST(CostsOnDevice, GiveWhatTheProcessorGives) {
   expect_same(weighed);
 }
 
-// Devices have no kernels for one of two layers that share a weight: both run on the processor.
+// A layer that is divided over trainers exchanges what it computes, and runs on the processor.
 TEST(NetworksOnDevice, SayWhichLayersRunOnTheProcessor) {
   const Json model = Json::parse(R"({
-    "layers": [{"type": "embedding", "name": "rows", "input": "ids", "size": 2},
-               {"type": "ffm", "name": "pairs", "input": ["ids", "ids"], "factors": 1, "share_with": "rows"},
-               {"type": "fc", "name": "out", "input": ["rows", "pairs"], "size": 2, "activation": "softmax"}],
+    "layers": [{"type": "fc", "name": "below", "input": ["ids", "x"], "size": 4},
+               {"type": "fc", "name": "wide", "input": "below", "size": 4, "parallel": "model"},
+               {"type": "fc", "name": "out", "input": "wide", "size": 2, "activation": "softmax"}],
     "cost": {"type": "cross_entropy", "input": "out"}})");
   NetworkBench<float> bench(model, gradient_schema());
   Network<float>& network = bench.network();
   for (size_t p = 0; p < network.parameters().size(); ++p) {
     const std::string& name = network.parameters()[p].name;
-    EXPECT_EQ(network.on_devices()[p], !name.starts_with("rows.")) << name;
+    EXPECT_EQ(network.on_devices()[p], !name.starts_with("wide.")) << name;
   }
-  EXPECT_EQ(network.layers_without_device(), (std::vector<std::string>{"rows (embedding)", "pairs (ffm)"}));
+  EXPECT_EQ(network.layers_without_device(), std::vector<std::string>{"wide (fc)"});
+  expect_same(model);
 }
 
 // A batch that fails halfway leaves nothing behind that refers to it.

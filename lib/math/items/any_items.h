@@ -13,6 +13,7 @@
 #include "math/items/cross_items.h"
 #include "math/items/dense_items.h"
 #include "math/items/image_items.h"
+#include "math/items/interaction_items.h"
 #include "math/items/normalization_items.h"
 #include "math/items/recurrent_items.h"
 #include "math/items/sampled_items.h"
@@ -52,7 +53,10 @@ using AnyItems = std::variant<
     AttendedItems<float>, AttendingItems<float>, SplitHeadItems<float>, JoinHeadItems<float>,
     PositionItems<float>, SampleScoreItems<float>, SampleWeightGradientItems<float>,
     SampleBiasGradientItems<float>, SampleInputGradientItems<float>, NceItems<float>, TreeItems<float>,
-    ClassRowItems<float>, ClassBiasItems<float>, ClassSumItems<float>, ClassCostItems<float>>;
+    ClassRowItems<float>, ClassBiasItems<float>, ClassSumItems<float>, ClassCostItems<float>, DotItems<float>,
+    DotGradientItems<float>, UnitItems<float>, UnitGradientItems<float>, TranslationItems<float>,
+    TranslationGradientItems<float>, PairProductItems<float>, PairGradientItems<float>, FieldItems<float>,
+    FieldGradientItems<float>, OwnItemItems<float>, OwnItemGradientItems<float>>;
 
 template <class Body, class Items>
 struct IsListed : std::false_type {};

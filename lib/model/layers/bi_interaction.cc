@@ -38,6 +38,8 @@ class BiInteraction final : public Layer<T> {
     setup.set_output(options.size);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override { pair_products<T>(run.device(), run.input(0), run.output()); }
 
   void backward(LayerRun<T>& run) override {

@@ -1,5 +1,8 @@
+#include <vector>
+
 #include "config/spec.h"
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "math/interaction_kernels.h"
 #include "model/layers/layer_entry.h"
 
@@ -31,13 +34,15 @@ class Cosine final : public Layer<T> {
     setup.set_output(1);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     const int64_t examples = run.output().rows;
     for (size_t i = 0; i < 2; ++i) {
-      units_[i].resize(static_cast<size_t>(examples * width_));
+      units_[i].resize(run.device(), examples * width_);
       scale_to_unit<T>(run.device(), run.input(static_cast<int>(i)), units_[i].data());
     }
-    scaled_.resize(static_cast<size_t>(examples));
+    scaled_.resize(run.device(), examples);
     dot_products<T>(run.device(), units(examples), scaled_.data());
     fill_values(run.device(), T(0), examples, run.output().data);
     add_scaled_values(run.device(), scale_, scaled_.data(), examples, run.output().data);
@@ -47,7 +52,7 @@ class Cosine final : public Layer<T> {
     const int64_t examples = run.output().rows;
     fill_values(run.device(), T(0), examples, scaled_.data());
     add_scaled_values(run.device(), scale_, run.output_gradient().data, examples, scaled_.data());
-    unit_gradients_.resize(static_cast<size_t>(examples * width_));
+    unit_gradients_.resize(run.device(), examples * width_);
     for (size_t i = 0; i < 2; ++i) {
       fill_values(run.device(), T(0), examples * width_, unit_gradients_.data());
       add_dot_gradients<T>(run.device(), units(examples), i, scaled_.data(),
@@ -63,10 +68,10 @@ class Cosine final : public Layer<T> {
   }
 
   const T scale_;
-  const int64_t width_;            // D
-  std::vector<T> units_[2];        // [B, D]: the inputs, each of length 1
-  std::vector<T> unit_gradients_;  // [B, D]
-  std::vector<T> scaled_;          // [B]: cosines, then the gradients of these
+  const int64_t width_;             // D
+  DeviceBuffer<T> units_[2];        // [B, D]: the inputs, each of length 1
+  DeviceBuffer<T> unit_gradients_;  // [B, D]
+  DeviceBuffer<T> scaled_;          // [B]: cosines, then the gradients of these
 };
 
 }  // namespace

@@ -1,4 +1,8 @@
+#include <string_view>
+#include <vector>
+
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "math/interaction_kernels.h"
 #include "model/layers/layer_entry.h"
 
@@ -14,6 +18,8 @@ class ProductSum : public Layer<T> {
     require_matching_inputs(setup, name, num_inputs);
     setup.set_output(1);
   }
+
+  bool runs_on_devices() const override { return true; }
 
   void forward(LayerRun<T>& run) override { dot_products<T>(run.device(), inputs(run), run.output().data); }
 
@@ -57,6 +63,8 @@ class Multiply final : public Layer<T> {
     setup.set_output(setup.inputs()[0].cols);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     const int64_t size = run.output().size();
     copy_values(run.device(), run.input(0).data, size, run.output().data);
@@ -69,7 +77,7 @@ class Multiply final : public Layer<T> {
     for (int i = 0; i < static_cast<int>(num_inputs_); ++i) {
       const Matrix<T> below = run.input_gradient(i);
       if (!below) continue;
-      product_.resize(static_cast<size_t>(size));
+      product_.resize(run.device(), size);
       copy_values(run.device(), run.output_gradient().data, size, product_.data());
       for (int j = 0; j < static_cast<int>(num_inputs_); ++j)
         if (j != i) multiply_values(run.device(), product_.data(), run.input(j).data, size, product_.data());
@@ -79,7 +87,7 @@ class Multiply final : public Layer<T> {
 
  private:
   const size_t num_inputs_;
-  std::vector<T> product_;  // [B, D]: of the gradient and all inputs but one
+  DeviceBuffer<T> product_;  // [B, D]: of the gradient and all inputs but one
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "config/spec.h"
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "math/interaction_kernels.h"
 #include "math/sparse_kernels.h"
 #include "model/layers/layer_entry.h"
@@ -45,8 +46,10 @@ class Ffm final : public Layer<T> {
     setup.set_output(1);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
-    const Matrix<T> sums = matrix(vectors_, run.output().rows);
+    const Matrix<T> sums = matrix(run.device(), vectors_, run.output().rows);
     fill_values(run.device(), T(0), sums.size(), sums.data);
     for (size_t f = 0; f < uses_.size(); ++f) {
       add_bags<T>(run.device(), run.use(uses_[f]), id_values(run.slot(static_cast<int>(f))),
@@ -57,9 +60,9 @@ class Ffm final : public Layer<T> {
 
   void backward(LayerRun<T>& run) override {
     const int64_t examples = run.output().rows;
-    const Matrix<T> slopes = matrix(gradients_, examples);
-    field_gradients<T>(run.device(), shape_, matrix(vectors_, examples), run.output_gradient().data,
-                       slopes.data);
+    const Matrix<T> slopes = matrix(run.device(), gradients_, examples);
+    field_gradients<T>(run.device(), shape_, matrix(run.device(), vectors_, examples),
+                       run.output_gradient().data, slopes.data);
     for (size_t f = 0; f < uses_.size(); ++f) {
       add_bag_gradients<T>(run.device(), run.use(uses_[f]), id_values(run.slot(static_cast<int>(f))),
                            field(slopes, f), run.row_gradients(weight_));
@@ -67,9 +70,9 @@ class Ffm final : public Layer<T> {
   }
 
  private:
-  Matrix<T> matrix(std::vector<T>& values, int64_t examples) const {
+  Matrix<T> matrix(Device& device, DeviceBuffer<T>& values, int64_t examples) const {
     const int64_t cols = shape_.fields * shape_.row();
-    values.resize(static_cast<size_t>(examples * cols));
+    values.resize(device, examples * cols);
     return {values.data(), examples, cols};
   }
 
@@ -80,7 +83,7 @@ class Ffm final : public Layer<T> {
   const FieldShape shape_;
   int weight_;
   std::vector<int> uses_;
-  std::vector<T> vectors_, gradients_;  // [B, F, F, D]
+  DeviceBuffer<T> vectors_, gradients_;  // [B, F, F, D]
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "base/hash.h"
 #include "config/spec.h"
 #include "math/dense_kernels.h"
+#include "math/device_buffer.h"
 #include "math/gemm.h"
 #include "math/interaction_kernels.h"
 #include "model/layers/layer_entry.h"
@@ -58,11 +59,12 @@ class InBatchSoftmax final : public Layer<T> {
   }
 
   bool is_cost() const override { return true; }
+  bool runs_on_devices() const override { return true; }
 
   void forward(LayerRun<T>& run) override {
     Device& device = run.device();
     examples_ = run.output().rows;
-    probabilities_.assign(static_cast<size_t>(examples_ * examples_), T(0));
+    zeros(device, examples_ * examples_, probabilities_);
     scale_queries(run);
     add_product_transposed_right<T>(device, matrix(queries_), items(run), scores());
     if (numbered_) number_items(run.slot(2));
@@ -73,35 +75,40 @@ class InBatchSoftmax final : public Layer<T> {
   void backward(LayerRun<T>& run) override {
     Device& device = run.device();
     in_batch_gradients<T>(device, scores(), run.batch().labels.data(), run.output_gradient().data);
-    gradients_.assign(queries_.size(), T(0));
+    zeros(device, size(), gradients_);
     add_product<T>(device, scores(), items(run), matrix(gradients_));
-    scaled_.assign(queries_.size(), T(0));
+    zeros(device, size(), scaled_);
     add_scaled_values(device, scale_, gradients_.data(), size(), scaled_.data());
     add_gradient(run, 0, scaled_);
-    gradients_.assign(queries_.size(), T(0));
+    zeros(device, size(), gradients_);
     add_product_transposed_left<T>(device, scores(), matrix(queries_), matrix(gradients_));
     add_gradient(run, 1, gradients_);
   }
 
  private:
+  static void zeros(Device& device, int64_t size, DeviceBuffer<T>& values) {
+    values.resize(device, size);
+    fill_values(device, T(0), size, values.data());
+  }
+
   int64_t size() const { return examples_ * width_; }
-  Matrix<T> matrix(std::vector<T>& values) const { return {values.data(), examples_, width_}; }
+  Matrix<T> matrix(DeviceBuffer<T>& values) const { return {values.data(), examples_, width_}; }
   Matrix<T> scores() { return {probabilities_.data(), examples_, examples_}; }
   Matrix<const T> items(LayerRun<T>& run) { return cosine_ ? matrix(units_[1]) : run.input(1); }
 
   // queries_ <- scale x the queries, or x those of length 1.
   void scale_queries(LayerRun<T>& run) {
     for (int i = 0; cosine_ && i < 2; ++i) {
-      units_[i].resize(static_cast<size_t>(size()));
+      units_[i].resize(run.device(), size());
       scale_to_unit<T>(run.device(), run.input(i), units_[i].data());
     }
     const T* queries = cosine_ ? units_[0].data() : run.input(0).data;
-    queries_.assign(static_cast<size_t>(size()), T(0));
+    zeros(run.device(), size(), queries_);
     add_scaled_values(run.device(), scale_, queries, size(), queries_.data());
   }
 
   // Adds the gradient of an input, given that of its similarities' side.
-  void add_gradient(LayerRun<T>& run, int input, const std::vector<T>& gradient) {
+  void add_gradient(LayerRun<T>& run, int input, const DeviceBuffer<T>& gradient) {
     const Matrix<T> below = run.input_gradient(input);
     if (!below) return;
     if (cosine_) {
@@ -124,12 +131,12 @@ class InBatchSoftmax final : public Layer<T> {
   const bool cosine_;
   bool numbered_;
   const T scale_;
-  int64_t width_;                      // D
-  int64_t examples_ = 0;               // B
-  std::vector<uint64_t> numbers_;      // [B]
-  std::vector<T> probabilities_;       // [B, B]: scores, probabilities, then gradients of the scores
-  std::vector<T> units_[2], queries_;  // [B, D]
-  std::vector<T> gradients_, scaled_;  // [B, D]
+  int64_t width_;                       // D
+  int64_t examples_ = 0;                // B
+  std::vector<uint64_t> numbers_;       // [B]
+  DeviceBuffer<T> probabilities_;       // [B, B]: scores, probabilities, then gradients of the scores
+  DeviceBuffer<T> units_[2], queries_;  // [B, D]
+  DeviceBuffer<T> gradients_, scaled_;  // [B, D]
 };
 
 }  // namespace

@@ -31,6 +31,8 @@ class TranslationLayer final : public Layer<T> {
     setup.set_output(1);
   }
 
+  bool runs_on_devices() const override { return true; }
+
   void forward(LayerRun<T>& run) override {
     translation_scores<T>(run.device(), inputs(run), run.output().data);
   }
