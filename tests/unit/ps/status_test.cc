@@ -14,7 +14,11 @@ using testing::Not;
 
 class StatusServiceTest : public testing::Test {
  protected:
-  HttpResponse get(const std::string& path) { return service_.answer({.path = path}); }
+  HttpResponse get(const std::string& path) {
+    HttpRequest request;
+    request.path = path;
+    return service_.answer(request);
+  }
   void run_for(Duration duration) {
     network_.run_until([] { return false; }, add_time(network_.now(), duration));
   }
