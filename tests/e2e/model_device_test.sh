@@ -83,7 +83,7 @@ for kind in plain all; do
   timeout 60 head -1 ready.$kind >serving || fail "no server: $(cat serve.$kind.err)"
   address=127.0.0.1:$(grep -o '"ports":\[[0-9]*' serving | grep -o '[0-9]*$')
   options=()
-  if [[ $kind == all ]]; then options=(--device "$device":0,emulated:1 "${all[@]:2}"); fi
+  if [[ $kind == all ]]; then options=(--device emulated:0,emulated:1 "${all[@]:2}"); fi
   train "${pairs[@]}" --servers "$address" --checkpoint-dir '' --save-dir served_$kind --json "${options[@]}" >$kind.json
   end_all_servers
 done

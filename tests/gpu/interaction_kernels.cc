@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "on_both_devices.h"
+#include "test_device.h"
 
 namespace ps {
 
@@ -103,7 +104,7 @@ TEST(InteractionKernels, OwnItemsAmongThoseOfTheBatch) {
     for (float& label : labels) label = static_cast<float>(random.below(2));
     std::vector<uint64_t> numbers(costs.size());
     for (uint64_t& number : numbers) number = random.below(5);
-    expect_same_bits(seed, [&](Desk& desk) {
+    expect_same_functions(seed, [&](Desk& desk) {
       for (const uint64_t* given : {static_cast<const uint64_t*>(nullptr), std::as_const(numbers).data()}) {
         const Matrix<float> square{desk.put_result(scores), rows, rows};
         in_batch_softmax(desk.device, square, labels.data(), given, desk.put_result(costs));
