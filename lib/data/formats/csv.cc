@@ -9,6 +9,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "data/csv/columns.h"
 #include "data/csv/record_encoder.h"
 #include "data/csv/splitter.h"
