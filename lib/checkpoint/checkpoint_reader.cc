@@ -115,6 +115,10 @@ std::unique_ptr<RowCursor> CheckpointReader::rows(const std::string& table, uint
   const CheckpointFileReader& own = file(sections_.at({table, partition}));
   const Section& section = *own.section(table, partition);
   if (!section.incremental) return own.rows(section, std::move(buffers));
+  if (!base_->has(*this->table(table), partition)) {
+    fail(Code::kCorrupt, own.chunks().path(), ": offset 0: partition ", partition, " of ", quote(table),
+         " changes rows of ", quote(base_->folder()), ", which has no such partition");
+  }
   return merged_rows(*this->table(table), base_->rows(table, partition, buffers), own.rows(section, buffers),
                      own.gone(section));
 }

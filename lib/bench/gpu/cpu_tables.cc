@@ -24,7 +24,7 @@ namespace {
 constexpr double kNarrowRows = double(16 << 20), kWideRows = double(4 << 20), kFullBatch = double(1 << 20);
 constexpr uint32_t kNarrow = 8, kWide = 64;
 constexpr int kCalls = 4;  // of a run, each with keys of its own
-constexpr double kRate = 0.01, kEpsilon = 1e-6;
+constexpr double kLearningRate = 0.01, kEpsilon = 1e-6;
 
 uint64_t scaled(double scale, double full, uint64_t least) {
   return std::max(least, static_cast<uint64_t>(scale * full));
@@ -143,7 +143,7 @@ class CpuPush final : public Workload {
 
   void check() override {
     std::vector<float> weights(filled_.width());
-    const AdagradStep<double> step = {kRate, kEpsilon, {}};
+    const AdagradStep<double> step = {kLearningRate, kEpsilon, {}};
     for (size_t i = 0; i < pushed_.ranks().size(); ++i) {
       const uint64_t key = bench_key(pushed_.ranks()[i]);
       filled_.table().read_rows({&key, 1}, weights.data());
@@ -171,7 +171,7 @@ class CpuPush final : public Workload {
                              {gradients_.data(), filled_.width(), filled_.width()}, sums_.data());
     rows_.resize(plan_.keys.size());
     filled_.table().pull(plan_.keys, filled_.device(), rows_);
-    filled_.table().push(plan_, rows_, sums_.data(), 1, kRate, filled_.device());
+    filled_.table().push(plan_, rows_, sums_.data(), 1, kLearningRate, filled_.device());
   }
 
   FilledRows filled_;

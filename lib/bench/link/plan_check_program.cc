@@ -20,7 +20,7 @@ namespace ps {
 namespace {
 
 constexpr const char* kSuite = "plan-check";
-constexpr int kMostServers = 16, kMostPeriod = 1000;
+constexpr int kMostCheckedServers = 16, kMostPeriod = 1000;
 
 std::vector<Flag> configuration_flags() {
   return {{.name = "models",
@@ -79,14 +79,14 @@ std::vector<Flag> measuring_flags() {
 std::vector<PlanCheckRequest> requests_of(const Flags& flags, const std::vector<Json>& known) {
   std::vector<PlanCheckRequest> requests;
   const std::vector<CheckedStrategy> strategies = checked_strategies(
-      integer_list(flags, "servers", 1, kMostServers), integer_list(flags, "periods", 2, kMostPeriod));
+      integer_list(flags, "servers", 1, kMostCheckedServers), integer_list(flags, "periods", 2, kMostPeriod));
   PlanCheckRequest request;
   request.link.compute_seconds = *flags.seconds("compute", 0, 3600);
   request.link.link = *flags.text("link");
   request.link.most_runs = static_cast<int>(*flags.integer("runs", 1, 10000));
   for (const std::string& model : flags.list("models")) {
     request.link.model = find_model_shape(model);
-    for (int ranks : integer_list(flags, "ranks", 2, kMostLinkedRanks - kMostServers)) {
+    for (int ranks : integer_list(flags, "ranks", 2, kMostLinkedRanks - kMostCheckedServers)) {
       for (double rate : bandwidth_list(flags)) {
         request.link.ranks = ranks, request.link.bits_per_second = rate;
         request.strategies = strategies;
