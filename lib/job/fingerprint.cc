@@ -58,7 +58,7 @@ Json job_fingerprint(const Job& job) {
               {"train", {{"gradient", job.train.gradient}, {"strategy", whole["train"]["strategy"]}}},
               {"cluster", {{"request_timeout", job.cluster.request_timeout}}}};
   if (job.train.pull_ahead > 0) out["train"]["pull_ahead"] = job.train.pull_ahead;
-  leave_out_devices(out["model"], "auto");
+  leave_out_devices(out["model"], "default");
   return out;
 }
 

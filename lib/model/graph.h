@@ -29,7 +29,7 @@ struct LayerNode {
   std::vector<std::string> input_names;
   std::vector<InputRef> inputs;
   std::optional<size_t> share_with;           // in Graph::nodes, before this one
-  std::string device = "auto";                // WeightedLayerOptions::device
+  std::string device = "default";             // WeightedLayerOptions::device
   bool weight_set = false, bias_set = false;  // these keys say something else than their defaults
 };
 

@@ -118,9 +118,8 @@ const ObjectSpec<WeightedLayerOptions>& WeightedLayerOptions::spec() {
             "a layer whose parameters of the same names and shapes are used instead of own ones");
     s.field("device", &WeightedLayerOptions::device,
             "in heterogeneous training, who pulls and pushes the rows that ids reach: reader; compute, which "
-            "has "
-            "the whole table, for one without sparse_update; auto: reader")
-        .one_of({"auto", "reader", "compute"});
+            "has the whole table, for one without sparse_update; default: reader")
+        .one_of({"default", "reader", "compute"});
     return s;
   }();
   return spec;

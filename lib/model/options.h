@@ -75,7 +75,7 @@ struct LayerOptions {
 struct WeightedLayerOptions : LayerOptions {
   std::string share_with;  // a layer whose parameters of the same names are used, instead of own ones
   WeightOptions weight;
-  std::string device = "auto";  // auto | reader | compute: who has the rows in heterogeneous training
+  std::string device = "default";  // default | reader | compute: who has the rows in heterogeneous training
 
   static const ObjectSpec<WeightedLayerOptions>& spec();
 };

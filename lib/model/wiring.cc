@@ -236,7 +236,7 @@ void NodeSetup::follow_ids(int input) {
 }
 
 void NodeSetup::check_device() const {
-  if (node_.device == "auto") return;
+  if (node_.device == "default") return;
   if (node_.share_with) {
     fail(Code::kUsage, "device: is that of ", quote(graph_.nodes[*node_.share_with].name),
          ", which share_with names: set it there");

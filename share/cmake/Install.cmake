@@ -33,7 +33,7 @@ endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/man/pskit.7 CONTENT ".so man7/ps.7\n")
 install(FILES ${CMAKE_BINARY_DIR}/man/pskit.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/jobs ${CMAKE_SOURCE_DIR}/share/recipes
-        ${CMAKE_SOURCE_DIR}/share/launch ${CMAKE_SOURCE_DIR}/share/plots ${CMAKE_SOURCE_DIR}/share/bench
+        ${CMAKE_SOURCE_DIR}/share/launch ${CMAKE_SOURCE_DIR}/share/plots
         DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit USE_SOURCE_PERMISSIONS)
 # Where systemd looks for the units of packages; it finds programs by name in /usr/local/bin and /usr/bin.
 install(FILES ${CMAKE_SOURCE_DIR}/share/systemd/ps-serve@.service DESTINATION lib/systemd/system)

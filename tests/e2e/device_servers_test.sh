@@ -6,9 +6,9 @@ source "$(dirname "$0")/../lib.sh"
 source "$PS_SOURCE/share/launch/common.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
-device=${TEST_DEVICE:-emulated} # cuda:0 on a machine that has a GPU
+tested=${TEST_DEVICE:-emulated} # cuda:0 on a machine that has a GPU
 # A batch has some 200 keys of each table: some buckets of 256 rows are too full for one round.
-cache=(--device "$device" --set device.rows=256)
+cache=(--device "$tested" --set device.rows=256)
 checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=4)
 source "$PS_SOURCE/tests/e2e/lone_trainer_job.sh"
 trainer_flags=("${cache[@]}")
@@ -59,7 +59,7 @@ echo "rows of coming batches are fetched while others are trained, and the bits 
 flags=(--set "optimizer={\"type\": \"adagrad\", \"learning_rate\": 0.05}")
 for window in 0 1 4; do
   serve "${flags[@]}"
-  train window.$window "${flags[@]}" --device "$device" --set device.rows=2048 --set device.window=$window
+  train window.$window "${flags[@]}" --device "$tested" --set device.rows=2048 --set device.window=$window
   end_all_servers
   same_models plain.3 window.$window
   fetched=$(count fetched window.$window.json) ahead=$(count ahead window.$window.json) early=$(count early window.$window.json)
@@ -99,7 +99,7 @@ same_models "$plain" several
 # A batch has some 850 keys of each table, and the device has room for two of them.
 echo "while an accelerator computes, rows of the next batch go to the device, and the work for it is timed"
 serve "${flags[@]}"
-train hidden "${flags[@]}" --device "$device" --set device.rows=2048 --set train.emulated_compute=100ms
+train hidden "${flags[@]}" --device "$tested" --set device.rows=2048 --set train.emulated_compute=100ms
 end_all_servers
 seconds() { grep -o "\"$1_seconds\":[0-9.e-]*" hidden.json | tail -n 1 | cut -d: -f2; }
 awk -v fetch="$(seconds fetch)" -v build="$(seconds build)" -v back="$(seconds write_back)" -v exposed="$(seconds exposed)" 'BEGIN {

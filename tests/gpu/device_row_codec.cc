@@ -21,9 +21,12 @@ namespace {
 
 using Floats = std::vector<float>;
 
+// NaNs come out of arithmetic, and devices have other bits for them than processors.
 std::vector<uint32_t> bits_of(const Floats& values) {
   std::vector<uint32_t> bits;
-  for (float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
+  for (float value : values)
+    bits.push_back(
+        std::bit_cast<uint32_t>(std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value));
   return bits;
 }
 

@@ -335,7 +335,7 @@ TEST(ModelKernels, LocalResponses) {
                                        .k = 2};
     const int64_t cols = norm.channels * norm.plane;
     const std::vector<float> x = draw(random, rows * cols), slopes = draw(random, rows * cols);
-    expect_same_bits(seed, [&](Desk& desk) {
+    expect_same_functions(seed, [&](Desk& desk) {
       const auto all = [&] { return Matrix<float>{desk.put_result(x), rows, cols}; };
       const Matrix<const float> in{desk.put(x), rows, cols}, above{desk.put(slopes), rows, cols};
       float* const sums = all().data;

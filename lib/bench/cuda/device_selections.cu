@@ -39,7 +39,10 @@ class SelectLargest final : public DeviceWorkload {
         .select(values, static_cast<uint64_t>(count_), kDraw, expected_);
   }
 
-  void prepare() override { stream().fill(index_.data(), 0xff, index_.bytes()); }
+  void prepare() override {
+    stream().fill(index_.data(), 0xff, index_.bytes());
+    stream().fill(num_selected_.data(), 0xff, num_selected_.bytes());
+  }
 
   void run() override {
     time([&] {
@@ -48,11 +51,12 @@ class SelectLargest final : public DeviceWorkload {
     });
   }
 
-  // What the processor selects.
+  // The processor selects the same.
   void check() override {
     uint32_t size = 0;
     stream().copy_to_host(&size, num_selected_.data(), sizeof size);
     stream().synchronize();
+    if (size > count_) fail(Code::kInternal, "selected ", size, " values, expected at most ", count_);
     std::vector<uint32_t> index(size);
     std::vector<float> value(size);
     stream().copy_to_host(index.data(), index_.data(), size * sizeof(uint32_t));

@@ -192,23 +192,6 @@ class Timer {
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };
 
-#ifdef __CUDACC__
-template <class... Parameters, class... Arguments>
-void launch(void (*kernel)(Parameters...), Extent grid, Extent block, uint32_t shared_bytes, Stream& stream,
-            Arguments&&... arguments) {
-  stream.device().use();
-  constexpr uint32_t kWithoutAsking = 48 << 10;
-  if (shared_bytes > kWithoutAsking) {
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shared_bytes)),
-          "cannot launch");
-  }
-  kernel<<<dim3(grid.x, grid.y, grid.z), dim3(block.x, block.y, block.z), shared_bytes, stream.get()>>>(
-      static_cast<Parameters>(arguments)...);
-  check(cudaGetLastError(), "cannot launch");
-}
-#endif
-
 }  // namespace ps::gpu::cuda_runtime
 
 #endif  // PS_GPU_CUDA_DEVICE_H_

@@ -3,7 +3,9 @@
 #include <limits>
 
 #include "base/error.h"
+#include "table/cuda/batch_kernels.h"
 #include "table/cuda/device_table_kernels.h"
+#include "table/cuda/step_kernels.h"
 
 namespace ps {
 

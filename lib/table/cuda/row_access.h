@@ -1,0 +1,138 @@
+// How kernels of DeviceTable find and copy rows.  Used by the other headers of its kernels.  A warp works on one item, a run
+// of equal keys or a bucket, or on 32 of them, one a lane, together: its lanes then stand for the slots of a bucket, or for
+// parts of rows.  So loads of several look-ups and rows are under way in each warp, which is what random access needs.
+#ifndef PS_TABLE_CUDA_ROW_ACCESS_H_
+#define PS_TABLE_CUDA_ROW_ACCESS_H_
+
+#include "base/hash.h"
+#include "gpu/device.h"
+#include "math/kernels/initial_values.h"
+#include "table/cuda/device_rows.h"
+
+namespace ps::device_table {
+
+inline namespace PS_GPU_NAMESPACE {
+
+using gpu::kFullWarp;
+using gpu::Order;
+
+constexpr uint32_t kLanes = gpu::kWarpSize;
+
+__device__ inline uint32_t warp_index() {
+  return (blockIdx.x * blockDim.x + threadIdx.x) / kLanes;
+}
+
+__device__ inline uint32_t bucket_of(const Rows& rows, uint64_t hash) {
+  return bucket_of_hash(hash, rows.num_buckets);
+}
+
+__device__ inline float* row_at(const Rows& rows, uint32_t slot) {
+  return rows.rows + static_cast<uint64_t>(slot) * rows.stride;
+}
+
+__device__ inline void add_count(uint64_t* count, uint64_t amount) {
+  if (amount != 0) gpu::atomic_add<Order::kRelaxed>(count, amount);
+}
+
+// Returns in each lane the slot of the lane's key; kNoSlot if it has none.  The first `count` lanes have keys.
+__device__ inline uint32_t find_slots(const Rows& rows, uint64_t key, uint32_t count) {
+  constexpr uint32_t kAhead = 4;  // buckets whose keys are under way at the same time
+  const uint32_t lane = gpu::lane();
+  const uint32_t bucket = lane < count ? bucket_of(rows, hash_key(key)) : 0;
+  uint32_t slot = kNoSlot;
+  for (uint32_t first = 0; first < count; first += kAhead) {
+    uint64_t there[kAhead];
+    uint32_t taken[kAhead];
+    for (uint32_t n = 0; n < kAhead; ++n) {
+      const uint32_t from = gpu::shuffle(kFullWarp, bucket, first + n);
+      there[n] = rows.keys[from * kSlots + lane];
+      taken[n] = rows.taken[from];
+    }
+    for (uint32_t n = 0; n < kAhead; ++n) {
+      const uint64_t wanted = gpu::shuffle(kFullWarp, key, first + n);
+      const uint32_t here = gpu::ballot(kFullWarp, (taken[n] >> lane & 1) != 0 && there[n] == wanted);
+      if (lane == first + n && lane < count && here != 0) slot = bucket * kSlots + gpu::lowest_bit(here);
+    }
+  }
+  return slot;
+}
+
+// So many floats as are read and written at once.
+template <int kFloats>
+struct alignas(kFloats * sizeof(float)) Floats {
+  float values[kFloats];
+};
+
+// copy_rows with rows of `units` units.
+template <class Unit>
+__device__ void copy_units(Unit* to, const Unit* from, uint32_t units) {
+  constexpr uint32_t kAhead = 4;  // loads that are under way at the same time in each lane
+  const uintptr_t from_address = reinterpret_cast<uintptr_t>(from),
+                  to_address = reinterpret_cast<uintptr_t>(to);
+  for (uint32_t first = 0; first < units; first += kAhead) {
+    Unit loaded[kAhead];
+    Unit* targets[kAhead];
+    for (uint32_t n = 0; n < kAhead; ++n) {
+      // Neighbours copy neighbours: unit i % units of the row of lane i / units.
+      const uint32_t i = (first + n) * kLanes + gpu::lane(), row = i / units, unit = i - row * units;
+      const auto* source = reinterpret_cast<const Unit*>(gpu::shuffle(kFullWarp, from_address, row));
+      auto* target = reinterpret_cast<Unit*>(gpu::shuffle(kFullWarp, to_address, row));
+      const bool copies = first + n < units && target != nullptr;
+      targets[n] = copies ? target + unit : nullptr;
+      loaded[n] = copies && source != nullptr ? source[unit] : Unit{};
+    }
+    for (uint32_t n = 0; n < kAhead; ++n) {
+      if (targets[n] != nullptr) *targets[n] = loaded[n];
+    }
+  }
+}
+
+// Each lane gives a row of `count` floats, and where it is to go; all lanes copy all of them together.  Zeros go where
+// `from` is null, and nothing where `to` is.
+__device__ inline void copy_rows(float* to, const float* from, uint32_t count) {
+  if (!gpu::any(kFullWarp, to != nullptr)) return;
+  const uintptr_t bits = reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from);
+  if (count % 4 == 0 && gpu::all(kFullWarp, bits % 16 == 0)) {
+    copy_units(reinterpret_cast<Floats<4>*>(to), reinterpret_cast<const Floats<4>*>(from), count / 4);
+  } else if (count % 2 == 0 && gpu::all(kFullWarp, bits % 8 == 0)) {
+    copy_units(reinterpret_cast<Floats<2>*>(to), reinterpret_cast<const Floats<2>*>(from), count / 2);
+  } else {
+    copy_units(to, from, count);
+  }
+}
+
+// Weights 4 j ... 4 j + 3 of a row that no step has touched.
+__device__ inline void initial_four(const Initial& initial, uint64_t key, uint32_t j, float values[4]) {
+  const bool drawn =
+      initial.distribution == Distribution::kNormal || initial.distribution == Distribution::kUniform;
+  if (!drawn) {
+    const float value = initial.distribution == Distribution::kConstant ? initial.mean : 0;
+    for (int n = 0; n < 4; ++n) values[n] = value;
+    return;
+  }
+  uint32_t bits[4][1];
+  initial_values::draw(initial.seed, key, j, bits);
+  const uint32_t own[4] = {bits[0][0], bits[1][0], bits[2][0], bits[3][0]};
+  float four[4];
+  if (initial.distribution == Distribution::kNormal) {
+    initial_values::NormalLaw()(own, four);
+  } else {
+    initial_values::UniformLaw()(own, four);
+  }
+  for (int n = 0; n < 4; ++n) values[n] = initial.mean + initial.deviation * four[n];
+}
+
+// weights [width] <- the initial weights of the key's row.
+__device__ inline void write_initial(const Initial& initial, uint64_t key, float* weights, uint32_t width) {
+  for (uint32_t j = gpu::lane(); 4 * j < width; j += kLanes) {
+    float values[4];
+    initial_four(initial, key, j, values);
+    for (uint32_t n = 0; n < 4 && 4 * j + n < width; ++n) weights[4 * j + n] = values[n];
+  }
+}
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps::device_table
+
+#endif  // PS_TABLE_CUDA_ROW_ACCESS_H_
