@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/text.h"
 #include "bench/accuracy/accuracy_rows.h"
@@ -16,10 +17,24 @@ struct Summary {
   std::string strategy;
   double sum = 0, lowest = 0, highest = 0;
   uint64_t bytes_sent = 0;  // the most of a seed
-  int64_t num_seeds = 0;
+  std::map<int64_t, double> of_seeds = {};
 
-  double mean() const { return sum / static_cast<double>(num_seeds); }
+  int64_t num_seeds() const { return std::ssize(of_seeds); }
+  double mean() const { return sum / static_cast<double>(num_seeds()); }
 };
+
+// The mean difference over the seeds that both have; one seed is often better than another for all strategies.
+double difference(const Summary& summary, const Summary& dense) {
+  double sum = 0;
+  int64_t count = 0;
+  for (const auto& [seed, value] : summary.of_seeds) {
+    const auto found = dense.of_seeds.find(seed);
+    if (found == dense.of_seeds.end()) continue;
+    sum += value - found->second;
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : summary.mean() - dense.mean();
+}
 
 // `rows` are of one table.
 std::vector<Summary> summarize(const std::vector<Json>& rows) {
@@ -35,7 +50,7 @@ std::vector<Summary> summarize(const std::vector<Json>& rows) {
     last.lowest = std::min(last.lowest, value);
     last.highest = std::max(last.highest, value);
     last.bytes_sent = std::max(last.bytes_sent, row.at("bytes_sent").get<uint64_t>());
-    ++last.num_seeds;
+    last.of_seeds[row.at("seed").get<int64_t>()] = value;
   }
   return summaries;
 }
@@ -59,15 +74,15 @@ std::string table_text(const AccuracyTable& table, bool markdown) {
   std::vector<Cells> cells = {
       {"strategy", "mean", "lowest", "highest", cat("from ", dense.strategy), "MB sent", "fewer bytes"}};
   for (const Summary& summary : summaries) {
-    const bool whole = summary.num_seeds == dense.num_seeds;
-    cells.push_back({whole ? summary.strategy : cat(summary.strategy, ", ", seeds_text(summary.num_seeds)),
+    const bool whole = summary.num_seeds() == dense.num_seeds();
+    cells.push_back({whole ? summary.strategy : cat(summary.strategy, ", ", seeds_text(summary.num_seeds())),
                      significant(summary.mean(), 4), significant(summary.lowest, 4),
-                     significant(summary.highest, 4), signed_text(summary.mean() - dense.mean()),
+                     significant(summary.highest, 4), signed_text(difference(summary, dense)),
                      significant(static_cast<double>(summary.bytes_sent) / 1e6, 4),
                      cat(significant(fewer_bytes(dense, summary), 3), " x")});
   }
   const std::string title = cat(first.at("measure").get<std::string>(), " of the test data over ",
-                                seeds_text(dense.num_seeds), ", and bytes that trainer 0 sends");
+                                seeds_text(dense.num_seeds()), ", and bytes that trainer 0 sends");
   return cat(first.at("job").get<std::string>(), ": ", first.at("ranks").get<int>(), " trainers, ",
              first.at("steps").get<int64_t>(), " steps\n", titled_table(title, cells, markdown));
 }
@@ -91,7 +106,7 @@ Json accuracy_document(const Machine& machine, const std::vector<Json>& rows) {
                      {"mean", summary.mean()},
                      {"lowest", summary.lowest},
                      {"highest", summary.highest},
-                     {"difference", summary.mean() - summaries.front().mean()},
+                     {"difference", difference(summary, summaries.front())},
                      {"fewer_bytes", fewer_bytes(summaries.front(), summary)}});
     }
   }

@@ -14,7 +14,7 @@ namespace ps {
 std::string accuracy_report(const Machine& machine, const std::vector<Json>& rows, bool markdown);
 
 // The machine, the rows in the order of tables, and for each job and strategy "summary": mean, lowest and highest over the
-// seeds, and the difference of the mean from that of the first strategy.
+// seeds, and the mean difference from the first strategy over the seeds that both have.
 Json accuracy_document(const Machine& machine, const std::vector<Json>& rows);
 
 }  // namespace ps
