@@ -6,11 +6,11 @@
 namespace ps {
 
 std::string npy_header(const char* type, const std::vector<uint64_t>& shape) {
-  constexpr size_t kPrefix = 10, kAlignment = 64;
+  constexpr size_t kPrefixBytes = 10, kAlignment = 64;
   std::string text = cat("{'descr': '", type, "', 'fortran_order': False, 'shape': (");
   for (uint64_t extent : shape) text += cat(extent, ", ");
   text += "), }";
-  text.append(kAlignment - 1 - (kPrefix + text.size()) % kAlignment, ' ');
+  text.append(kAlignment - 1 - (kPrefixBytes + text.size()) % kAlignment, ' ');
   text += '\n';
   std::string out = "\x93NUMPY";
   put(out, uint8_t{1});

@@ -25,9 +25,9 @@ std::vector<uint64_t> keys_of(const Piece& piece, std::span<const uint64_t> keys
 
 // A message has a head, and the count, bytes and difference of one key, which the row's eight bytes for it allow for.
 void check_stored_rows(const std::vector<TableLayout>& layouts) {
-  constexpr uint64_t kHeadBytes = 3 * sizeof(uint64_t) + sizeof(uint32_t);
+  constexpr uint64_t kPullHeadBytes = 3 * sizeof(uint64_t) + sizeof(uint32_t);
   for (const TableLayout& layout : layouts) {
-    const uint64_t bytes = layout.row_bytes() + kHeadBytes;
+    const uint64_t bytes = layout.row_bytes() + kPullHeadBytes;
     if (!layout.sparse || bytes <= kMaxMessageBytes) continue;
     fail(Code::kUsage, "a row of ", quote(layout.name), " takes ", bytes,
          " bytes with the state of its optimizer, ", "servers send and take rows of up to ", kMaxMessageBytes,
