@@ -171,14 +171,22 @@ TEST_P(ChannelTest, ABusyServerIsAskedAgain) {
   EXPECT_EQ(service_.requests.size(), 4u);
 }
 
+// A slow machine may have no answer at all before a short deadline; then it gets more time.
 TEST_P(ChannelTest, AServerThatStaysBusyIsNamedWhenTheDeadlineComes) {
   serve();
   service_.busy = 1 << 30;
-  ask(kBusy, "please", 30ms);
-  run_until_answers(1);
-  EXPECT_EQ(answers_.errors.at(0).code(), Code::kUnavailable);
-  EXPECT_THAT(answers_.errors.at(0).message(), testing::EndsWith("no answer within the deadline: busy"));
-  EXPECT_LE(service_.requests.size(), 12u) << "not a storm";
+  std::string message;
+  for (std::chrono::milliseconds patience = 30ms; !message.ends_with(": busy"); patience *= 4) {
+    ASSERT_LT(patience, 20s);
+    const size_t requests = service_.requests.size(), asked = answers_.errors.size() + 1;
+    ask(kBusy, "please", patience);
+    run_until_answers(asked);
+    ASSERT_EQ(answers_.errors.size(), asked);
+    EXPECT_EQ(answers_.errors.back().code(), Code::kUnavailable);
+    message = answers_.errors.back().message();
+    EXPECT_THAT(message, testing::HasSubstr("no answer within the deadline"));
+    EXPECT_LE(service_.requests.size() - requests, static_cast<size_t>(patience / 2ms)) << "not a storm";
+  }
 }
 
 TEST_P(ChannelTest, ItGivesUpAndTheNextRequestBeginsAnew) {
