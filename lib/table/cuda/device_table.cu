@@ -1,5 +1,6 @@
 #include "table/cuda/device_table.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/error.h"
@@ -69,6 +70,14 @@ void run_threads(void (*kernel)(Parameters...), uint64_t items, gpu::Stream& str
                  Arguments&&... arguments) {
   gpu::launch(kernel, gpu::blocks_for(items, kThreads), kThreads, 0, stream, arguments...);
 }
+
+// Returns the number of blocks for up to so many items, of which a device counts those that there are.
+unsigned blocks_for_some(uint32_t most) {
+  constexpr uint32_t kMostBlocks = 256;
+  return std::clamp(most, 1u, kMostBlocks);
+}
+// A batch of a million keys has about so many for each two whose hashes begin alike.
+constexpr uint32_t kKeysOfMixed = 4096;
 
 device_table::Initial initial_of(const Initializer& initializer) {
   return {initializer.distribution, static_cast<float>(initializer.mean),
@@ -162,10 +171,10 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
   gpu::sort_pairs<uint32_t>(stream, workspace_,
                             {batch.prefixes, batch.order, batch.sorted_prefixes, batch.places, keys.size});
   // Half a hash sorts in half the time, and nearly always tells keys apart.
-  constexpr unsigned kBlocksForMixed = 256;
   stream.fill(batch.runs_before, 0, static_cast<uint64_t>(keys.size) * sizeof(uint32_t));
   run_threads(device_table::complete_hashes, batch.size, stream, batch, batch.runs_before);
-  gpu::launch(device_table::order_mixed, kBlocksForMixed, kThreads, 0, stream, batch);
+  gpu::launch(device_table::order_mixed, blocks_for_some(batch.size / kKeysOfMixed), kThreads, 0, stream,
+              batch);
   run_threads(device_table::mark_runs, batch.size, stream, batch);
   gpu::exclusive_scan(stream, workspace_, batch.runs_before, batch.runs_before, keys.size);
   run_threads(device_table::list_runs, batch.size, stream, batch);
@@ -225,12 +234,19 @@ void DeviceTable::push(gpu::Stream& stream, DeviceKeys keys, const float* gradie
   const Batch batch = prepare(stream, keys, evicted);
   if (batch.size == 0) return;
   start_rows(stream, batch);
+  // Long runs take a few blocks a long time, while the others go on.  The host does not know how many there are; a block
+  // that has none ends at once.
+  const bool may_be_long = batch.size > device_table::kLongRun;
+  if (may_be_long) {
+    stream.record(rows_ready_);
+    long_runs_.wait(rows_ready_);
+    gpu::launch(device_table::step_long_runs<Step>, blocks_for_some(batch.size / device_table::kLongRun),
+                device_table::kStepThreads, device_table::kStepBytes, long_runs_, view_, batch, gradients,
+                step, scale, bound);
+    long_runs_.record(long_runs_done_);
+  }
   run_warps(device_table::step_rows<Step>, batch.size, stream, view_, batch, gradients, step, scale, bound);
-  if (batch.size <= device_table::kLongRun) return;
-  // The host does not know how many runs are long; a block that has none ends at once.
-  constexpr unsigned kBlocks = 256;
-  gpu::launch(device_table::step_long_runs<Step>, kBlocks, device_table::kStepThreads,
-              device_table::kStepBytes, stream, view_, batch, gradients, step, scale, bound);
+  if (may_be_long) stream.wait(long_runs_done_);
 }
 
 void DeviceTable::insert_and_evict(gpu::Stream& stream, DeviceKeys keys, const float* rows,
