@@ -3,20 +3,9 @@
 
 #include "data/csv/learn.h"
 #include "fuzz_reader.h"
+#include "table_column.h"
 
 namespace {
-
-ps::CsvColumn column(const std::string& name, const std::string& type,
-                     const std::string& scale = "standard") {
-  ps::CsvColumn out;
-  out.name = name;
-  out.type = type;
-  out.scale = scale;
-  out.missing = "indicator";
-  out.edges = {1, 2.5};
-  out.words = {"a", "b"};
-  return out;
-}
 
 // The fields of the corpus.
 ps::DataOptions known_fields() {
@@ -26,8 +15,9 @@ ps::DataOptions known_fields() {
   options.csv.classes = {"no", "yes"};
   options.csv.weight = "w";
   options.csv.group = "g";
-  options.csv.columns = {column("n", "number", "log"), column("b", "number", "bins"), column("c", "category"),
-                         column("d", "category"),      column("m", "categories"),     column("t", "text")};
+  options.csv.columns = {ps::table_column("n", "number", "log"), ps::table_column("b", "number", "bins"),
+                         ps::table_column("c", "category"),      ps::table_column("d", "category"),
+                         ps::table_column("m", "categories"),    ps::table_column("t", "text")};
   options.csv.columns[3].dictionary = 2;
   options.csv.columns[5].word_ngrams = 2;
   options.csv.learnt = true;
