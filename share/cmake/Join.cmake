@@ -1,6 +1,6 @@
 # With PS_JOIN the sources of a library are compiled together, up to PS_JOINED_SOURCES at a time, so that the headers that
 # they share are read once: programs are built from nothing in less than 40 % of the time.  So the names in unnamed
-# namespaces of a library differ.  The presets dev and clang do without: they recompile less after a change, and find a
+# namespaces of a library differ; a unit test, whose helpers have common names, lies in a namespace of its own, ps::FILE.  The presets dev and clang do without: they recompile less after a change, and find a
 # source that does not include what it uses.
 #
 #   ps_join_sources(TARGET NAME [COLD_FOLDERS...])   joins its sources into joined/NAME_*.cc; those of cold folders apart,

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace ps {
+namespace ps::background_writer_test {
 namespace {
 
 TEST(BackgroundWriter, DoesTasksInTheirOrder) {
@@ -66,4 +66,4 @@ TEST(BackgroundWriter, EndsAfterTheTaskThatRuns) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::background_writer_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ps {
+namespace ps::byte_text_test {
 namespace {
 
 TEST(ByteText, BytesOfAnyKindTravelInBase64) {
@@ -27,4 +27,4 @@ TEST(ByteText, HexadecimalDigitsOfEitherCase) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::byte_text_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace ps {
+namespace ps::bytes_test {
 namespace {
 
 std::string sample() {
@@ -52,4 +52,4 @@ TEST(Bytes, EveryCutIsNoticedAndNothingIsReadAfterIt) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::bytes_test

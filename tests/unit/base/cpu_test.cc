@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::cpu_test {
 namespace {
 
 using testing::ElementsAre;
@@ -58,4 +58,4 @@ TEST(Cpu, TheBestLevelIsTheHighestThatIsPossible) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::cpu_test

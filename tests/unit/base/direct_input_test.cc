@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::direct_input_test {
 namespace {
 
 // A file of some pieces and a rest, on the disk and not in the cache.
@@ -80,4 +80,4 @@ TEST_F(DirectInputTest, WhatIsInTheCacheOrLittleIsNotReadFromTheDisk) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::direct_input_test

@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 
-namespace ps {
+namespace ps::distinct_counter_test {
 namespace {
 
 TEST(DistinctCounterTest, CountsWithinFourStandardErrors) {
@@ -42,4 +42,4 @@ TEST(DistinctCounterTest, MergedCountersAreThoseOfAllKeys) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::distinct_counter_test

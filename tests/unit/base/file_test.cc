@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/temporary_folder.h"
 
-namespace ps {
+namespace ps::file_test {
 namespace {
 
 using testing::ElementsAre;
@@ -293,4 +293,4 @@ TEST(ErrorCodes, ContextComesFirst) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::file_test

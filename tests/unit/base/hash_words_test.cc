@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 
-namespace ps {
+namespace ps::hash_words_test {
 
 TEST(HashWords, AreTheHashesOfTheirBytes) {
   Random random(1, 1);
@@ -21,4 +21,4 @@ TEST(HashWords, AreTheHashesOfTheirBytes) {
   EXPECT_EQ(words, expected);
 }
 
-}  // namespace ps
+}  // namespace ps::hash_words_test

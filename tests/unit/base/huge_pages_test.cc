@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::huge_pages_test {
 namespace {
 
 TEST(HugeArena, GivesAlignedZerosThatNeverOverlap) {
@@ -60,4 +60,4 @@ TEST(HugeArena, RefusesWhatNoAddressSpaceHolds) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::huge_pages_test

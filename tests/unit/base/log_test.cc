@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ps {
+namespace ps::log_test {
 namespace {
 
 template <class Action>
@@ -37,4 +37,4 @@ TEST(Log, AMessageClearsTheStatusLineFirst) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::log_test

@@ -4,7 +4,7 @@
 
 #include <new>
 
-namespace ps {
+namespace ps::memory_reserve_test {
 namespace {
 
 TEST(MemoryReserve, TheHandlerRetriesOnceAndThenThrows) {
@@ -22,4 +22,4 @@ TEST(MemoryReserve, TheHandlerRetriesOnceAndThenThrows) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::memory_reserve_test

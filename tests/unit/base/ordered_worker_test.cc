@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::ordered_worker_test {
 namespace {
 
 TEST(OrderedWorker, RunsTheTasksThatAreAllowedInTheirOrderOnItsThread) {
@@ -89,4 +89,4 @@ TEST(OrderedWorker, IsDestroyedInTheMiddleOfASequence) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::ordered_worker_test

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace ps {
+namespace ps::radix_sort_test {
 namespace {
 
 TEST(RadixSort, SortsAsComparingDoes) {
@@ -40,4 +40,4 @@ TEST(RadixSort, KeepsTheOrderOfItemsWithTheSameKey) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::radix_sort_test

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 
-namespace ps {
+namespace ps::random_test {
 namespace {
 
 using testing::ElementsAre;
@@ -83,4 +83,4 @@ TEST(Hash, IsFrozen) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::random_test

@@ -10,7 +10,7 @@
 #include "base/printable.h"
 #include "base/random.h"
 
-namespace ps {
+namespace ps::text_test {
 namespace {
 
 using testing::ElementsAre;
@@ -108,4 +108,4 @@ TEST(Text, NearestFindsSlipsButNoStrangers) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::text_test

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace ps {
+namespace ps::thread_pool_test {
 namespace {
 
 class ThreadPoolTest : public testing::TestWithParam<int> {};
@@ -46,4 +46,4 @@ TEST_P(ThreadPoolTest, AnExceptionComesOutAndThePoolWorksOn) {
 INSTANTIATE_TEST_SUITE_P(Threads, ThreadPoolTest, testing::Values(1, 2, 3, 8));
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::thread_pool_test

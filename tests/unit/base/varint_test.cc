@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace ps {
+namespace ps::varint_test {
 namespace {
 
 std::string coded(const std::vector<uint64_t>& values) {
@@ -50,4 +50,4 @@ TEST(Varint, WhatIsCutOrTooLargeIsRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::varint_test

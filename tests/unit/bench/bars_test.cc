@@ -7,7 +7,7 @@
 #include "bench_test.h"
 #include "config/json.h"
 
-namespace ps {
+namespace ps::bars_test {
 namespace {
 
 using testing::HasSubstr;
@@ -211,4 +211,4 @@ TEST(BarsOfTheCatalogue, NamePeersAndLimitsThatTheBenchmarkHas) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::bars_test

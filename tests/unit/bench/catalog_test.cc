@@ -13,7 +13,7 @@
 #include "cli/progress.h"
 #include "support/environment.h"
 
-namespace ps {
+namespace ps::catalog_test {
 namespace {
 
 // Every benchmark at its smallest; the scratch folder is the test's own.
@@ -123,4 +123,4 @@ TEST(Pages, SizesArePowersOfTwoWithinTheScale) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::catalog_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ps {
+namespace ps::hetero_test {
 namespace {
 
 HeteroRequest request() {
@@ -77,4 +77,4 @@ TEST(HeteroPlan, AModelWithLittleToComputeIsNotCut) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::hetero_test

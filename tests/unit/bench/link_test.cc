@@ -12,7 +12,7 @@
 #include "bench_test.h"
 #include "config/json.h"
 
-namespace ps {
+namespace ps::link_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -190,4 +190,4 @@ TEST(Columns, RatesAreReadAndWritten) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::link_test

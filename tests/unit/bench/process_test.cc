@@ -7,7 +7,7 @@
 #include "bench/process/files.h"
 #include "bench_test.h"
 
-namespace ps {
+namespace ps::process_test {
 namespace {
 
 using testing::HasSubstr;
@@ -150,4 +150,4 @@ TEST_F(DataFilesTest, EachLineIsRewritten) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::process_test

@@ -1,7 +1,7 @@
 #include "bench/peers/torch.h"
 #include "bench_test.h"
 
-namespace ps {
+namespace ps::python_test {
 namespace {
 
 // Python is among the tools of the tests (examples/setup.sh --tests).
@@ -23,4 +23,4 @@ TEST(PythonProcessTest, WritingToOneThatEndedIsAnErrorAndNoSignal) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::python_test

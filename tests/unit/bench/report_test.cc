@@ -3,7 +3,7 @@
 #include "bench_test.h"
 #include "config/json.h"
 
-namespace ps {
+namespace ps::report_test {
 namespace {
 
 using testing::ElementsAre;
@@ -160,4 +160,4 @@ TEST_F(BaselineTest, OtherDocumentsAreRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::report_test

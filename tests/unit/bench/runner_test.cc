@@ -4,7 +4,7 @@
 
 #include "bench_test.h"
 
-namespace ps {
+namespace ps::runner_test {
 namespace {
 
 using testing::ElementsAre;
@@ -223,4 +223,4 @@ TEST(Expectations, NumbersThatAreNotNumbersAreNeverNear) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::runner_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ps {
+namespace ps::statistics_test {
 namespace {
 
 TEST(Statistics, MedianOfAnOddNumberIsTheMiddleOne) {
@@ -30,4 +30,4 @@ TEST(Statistics, OneOutlierMovesTheHighQuantileAlone) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::statistics_test

@@ -6,7 +6,7 @@
 #include "bench/train/plain_logistic.h"
 #include "bench_test.h"
 
-namespace ps {
+namespace ps::synthetic_test {
 namespace {
 
 using testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(PlainLogisticTest, StepIsThatOfAdagrad) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::synthetic_test

@@ -5,7 +5,7 @@
 #include "small_checkpoint.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::checkpoint_test {
 namespace {
 
 using testing::ElementsAre;
@@ -232,4 +232,4 @@ TEST(Manifest, NonsenseIsRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::checkpoint_test

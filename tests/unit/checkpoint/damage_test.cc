@@ -9,7 +9,7 @@
 #include "support/faulty_files.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::damage_test {
 namespace {
 
 using testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST_F(DamageTest, OnceWrittenItSurvivesALossOfPower) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::damage_test

@@ -12,7 +12,7 @@
 #include "config/json.h"
 #include "support/thrown_error.h"
 
-namespace ps {
+namespace ps::inspect_test {
 namespace {
 
 using testing::ElementsAre;
@@ -230,4 +230,4 @@ TEST(RowNamesTest, WordHasNoBlanks) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::inspect_test

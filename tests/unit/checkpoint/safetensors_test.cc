@@ -10,7 +10,7 @@
 #include "support/damage.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::safetensors_test {
 namespace {
 
 using testing::HasSubstr;
@@ -184,4 +184,4 @@ TEST_F(SafetensorsTest, UncommittedFileLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::safetensors_test

@@ -12,7 +12,7 @@
 #include "support/faulty_files.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::chunk_test {
 namespace {
 
 using testing::HasSubstr;
@@ -193,4 +193,4 @@ TEST_F(ChunkTest, EveryByteIsAnnouncedBeforeItIsWritten) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::chunk_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace ps {
+namespace ps::planes_test {
 namespace {
 
 TEST(Planes, BytesOfEqualPlaceComeTogether) {
@@ -29,4 +29,4 @@ TEST(Planes, JoiningUndoesSplittingForEveryWidthAndSize) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::planes_test

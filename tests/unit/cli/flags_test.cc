@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "sample_program.h"
 
-namespace ps {
+namespace ps::flags_test {
 namespace {
 
 using testing::ElementsAre;
@@ -209,4 +209,4 @@ TEST_F(FlagsTest, UnknownFlagInAGetterIsOurMistake) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::flags_test

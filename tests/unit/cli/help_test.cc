@@ -10,7 +10,7 @@
 #include "cli/variables.h"
 #include "sample_program.h"
 
-namespace ps {
+namespace ps::help_test {
 namespace {
 
 using testing::AllOf;
@@ -116,4 +116,4 @@ TEST(Completion, QuotesWhatAShellWouldRead) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::help_test

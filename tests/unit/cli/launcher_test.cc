@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::launcher_test {
 namespace {
 
 using testing::ElementsAre;
@@ -100,4 +100,4 @@ TEST(LauncherTest, NonsenseIsRefusedWithTheVariable) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::launcher_test

@@ -13,7 +13,7 @@
 #include "cli/interrupts.h"
 #include "sample_program.h"
 
-namespace ps {
+namespace ps::main_test {
 namespace {
 
 using testing::ExitedWithCode;
@@ -131,4 +131,4 @@ TEST(InterruptsDeathTest, HandlersAreAsBeforeAfterwards) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::main_test

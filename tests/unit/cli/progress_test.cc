@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ps {
+namespace ps::progress_test {
 namespace {
 
 using testing::HasSubstr;
@@ -62,4 +62,4 @@ TEST(Progress, IsSilentWhenToldOrWhenNobodyWatches) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::progress_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ps {
+namespace ps::request_signal_test {
 namespace {
 
 TEST(RequestSignal, IsTakenOnceAndDoesNothingElse) {
@@ -29,4 +29,4 @@ TEST(RequestSignal, LeavesTheSignalAsItWas) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::request_signal_test

@@ -14,7 +14,7 @@
 #include "codec/shared_scale.h"
 #include "config/catalog.h"
 
-namespace ps {
+namespace ps::codec_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -431,4 +431,4 @@ TEST(SharedScale, SumsHaveTheSameBitsInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::codec_test

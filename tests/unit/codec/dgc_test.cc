@@ -15,7 +15,7 @@
 #include "config/spec.h"
 #include "normal_values.h"
 
-namespace ps {
+namespace ps::dgc_test {
 namespace {
 
 constexpr uint64_t kSeed = 43;
@@ -434,4 +434,4 @@ TEST(Dgc, FourTrainersReachTheDenseLossAtAHundredthOfTheValues) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::dgc_test

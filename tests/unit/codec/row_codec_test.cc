@@ -10,7 +10,7 @@
 #include "base/cpu.h"
 #include "base/random.h"
 
-namespace ps {
+namespace ps::row_codec_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -305,4 +305,4 @@ TEST(RowCodec, TypesHaveNamesAndNumbers) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::row_codec_test

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "normal_values.h"
 
-namespace ps {
+namespace ps::selection_test {
 namespace {
 
 constexpr uint64_t kSeed = 41;
@@ -121,4 +121,4 @@ TEST(Selection, EveryLevelSelectsTheSame) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::selection_test

@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace ps {
+namespace ps::sparse_exchange_test {
 namespace {
 
 constexpr uint64_t kSize = 10'000;
@@ -124,4 +124,4 @@ TEST(SparseExchange, EntriesHaveTheBytesOfTheReference) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::sparse_exchange_test

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace ps {
+namespace ps::sparse_part_test {
 namespace {
 
 // About `count` entries of `size` values, some of them far apart.
@@ -165,4 +165,4 @@ TEST(SparsePart, ValuesThatAreNoNumbersAndIndicesThatDoNotAscendAreRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::sparse_part_test

@@ -10,7 +10,7 @@
 #include "collective/fused.h"
 #include "unit/collective/ranks.h"
 
-namespace ps {
+namespace ps::all_reduce_test {
 namespace {
 
 using Run = RankErrors (*)(int size, const std::string& algorithm, const RankBody& body);
@@ -195,4 +195,4 @@ TEST_P(OnEveryGround, RandomSizesAndRanksSumInRankOrder) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::all_reduce_test

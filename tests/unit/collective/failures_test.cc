@@ -8,7 +8,7 @@
 #include "collective/net/messages.h"
 #include "unit/collective/ranks.h"
 
-namespace ps {
+namespace ps::failures_test {
 namespace {
 
 using testing::HasSubstr;
@@ -431,4 +431,4 @@ TEST_F(WrongHello, Strangers) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::failures_test

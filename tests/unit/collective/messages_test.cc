@@ -7,7 +7,7 @@
 #include "collective/net/messages.h"
 #include "support/wire_page.h"
 
-namespace ps {
+namespace ps::messages_test {
 namespace {
 
 const RankHello kHello = {.rank = 2, .size = 3, .fingerprint = 7, .listens = {"", 41234}, .job = "mnist"};
@@ -67,4 +67,4 @@ TEST(RankMessages, TheHelloIsAsThePageSays) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::messages_test

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "collective/mpi_communicator.h"
 
-namespace ps {
+namespace ps::mpi_test {
 namespace {
 
 TEST(DISABLED_Mpi, CollectivesDoWhatOursDo) {
@@ -47,4 +47,4 @@ TEST(DISABLED_Mpi, CollectivesDoWhatOursDo) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::mpi_test

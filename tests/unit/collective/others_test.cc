@@ -10,7 +10,7 @@
 #include "collective/choice.h"
 #include "unit/collective/ranks.h"
 
-namespace ps {
+namespace ps::others_test {
 namespace {
 
 void expect_no_errors(const RankErrors& errors) {
@@ -218,4 +218,4 @@ TEST(Choice, AnUnknownAlgorithmIsNamedWithTheNearest) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::others_test

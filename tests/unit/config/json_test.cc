@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::json_test {
 namespace {
 
 using testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST(Json, SetRefusesPathsThatLeadNowhere) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::json_test

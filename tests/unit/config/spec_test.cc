@@ -5,7 +5,7 @@
 
 #include "config/catalog.h"
 
-namespace ps {
+namespace ps::spec_test {
 namespace {
 
 using testing::HasSubstr;
@@ -158,4 +158,4 @@ TEST(Catalog, SchemaOffersEveryEntry) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::spec_test

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::compression_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -90,4 +90,4 @@ TEST_F(Compression, ABombOfOneLineEndsAtTheLongestLine) {
   EXPECT_EQ(error_of(libsvm(), zstd(std::string(64 << 20, '1'))), "3: data:1: line is longer than 16 MiB");
 }
 
-}  // namespace ps
+}  // namespace ps::compression_test

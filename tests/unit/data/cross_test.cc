@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::cross_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -66,4 +66,4 @@ TEST_F(CrossTest, RefusesMoreCombinationsThanItCanHold) {
               HasSubstr("an example has more than 1048576 combinations of ids"));
 }
 
-}  // namespace ps
+}  // namespace ps::cross_test

@@ -8,7 +8,7 @@
 #include "data/look.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::csv_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -323,4 +323,4 @@ TEST_F(Csv, PartsOfTheDataAddUp) {
   EXPECT_THAT(parts, testing::UnorderedElementsAreArray(all));
 }
 
-}  // namespace ps
+}  // namespace ps::csv_test

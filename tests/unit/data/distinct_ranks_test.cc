@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace ps {
+namespace ps::distinct_ranks_test {
 
 struct DrawnRow {
   std::vector<uint64_t> ranks, coins;
@@ -70,4 +70,4 @@ TEST(DistinctRanks, StayDistinctAfterMoreRowsThanTheSetCounts) {
   }
 }
 
-}  // namespace ps
+}  // namespace ps::distinct_ranks_test

@@ -6,7 +6,7 @@
 #include "data_test.h"
 #include "support/environment.h"
 
-namespace ps {
+namespace ps::example_cache_test {
 
 using testing::StartsWith;
 
@@ -236,4 +236,4 @@ TEST(ExampleStore, SaysWhenItsExamplesTakeMoreThanTheLimit) {
   EXPECT_THROW(store.check_fits(), Error);
 }
 
-}  // namespace ps
+}  // namespace ps::example_cache_test

@@ -7,7 +7,7 @@
 #include "data/text_features.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::fasttext_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -115,4 +115,4 @@ TEST_F(FastText, AColumnOfSentencesIsAText) {
   EXPECT_EQ(look.csv->columns[1].type, "category");
 }
 
-}  // namespace ps
+}  // namespace ps::fasttext_test

@@ -10,7 +10,7 @@
 #include "data/feature_run.h"
 #include "support/environment.h"
 
-namespace ps {
+namespace ps::feature_run_test {
 
 using ::testing::ElementsAre;
 
@@ -158,4 +158,4 @@ TEST(FeatureRun, StopsWhenItIsFull) {
   EXPECT_EQ(scan(text).rest, cat(FeatureRun::kMost, ":1 "));
 }
 
-}  // namespace ps
+}  // namespace ps::feature_run_test

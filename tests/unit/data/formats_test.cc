@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::formats_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -325,4 +325,4 @@ TEST_F(Formats, EveryFormatTakesAnEmptyFile) {
   }
 }
 
-}  // namespace ps
+}  // namespace ps::formats_test

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace ps {
+namespace ps::infer_slots_test {
 namespace {
 
 using testing::HasSubstr;
@@ -71,4 +71,4 @@ TEST(InferSlots, EveryPrefixIsReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::infer_slots_test

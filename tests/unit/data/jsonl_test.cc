@@ -9,7 +9,7 @@
 #include "data/look.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::jsonl_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -265,4 +265,4 @@ TEST_F(Jsonl, EveryChangedByteAndEveryPrefixIsReadOrRefused) {
   }
 }
 
-}  // namespace ps
+}  // namespace ps::jsonl_test

@@ -5,7 +5,7 @@
 #include "data_test.h"
 #include "support/environment.h"
 
-namespace ps {
+namespace ps::libsvm_runs_test {
 
 using testing::SizeIs;
 
@@ -94,4 +94,4 @@ TEST_F(LibsvmRuns, NameTheFirstFeatureThatIsRefused) {
   }
 }
 
-}  // namespace ps
+}  // namespace ps::libsvm_runs_test

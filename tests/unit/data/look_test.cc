@@ -7,7 +7,7 @@
 
 #include "data_test.h"
 
-namespace ps {
+namespace ps::look_test {
 
 using testing::HasSubstr;
 
@@ -133,4 +133,4 @@ TEST_F(LookTest, RefusesPipesWithANameAndTextOfNoFormat) {
   EXPECT_THAT(error_from([&] { look("1 5:1\n1 x:1\n"); }), HasSubstr("3: data:2: "));
 }
 
-}  // namespace ps
+}  // namespace ps::look_test

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 
-namespace ps {
+namespace ps::number_text_test {
 
 template <class Value>
 static std::string written(char* (*write)(char*, Value), Value value) {
@@ -62,4 +62,4 @@ TEST(NumberText, FixedDecimalsAreThoseOfPrintf) {
   }
 }
 
-}  // namespace ps
+}  // namespace ps::number_text_test

@@ -5,7 +5,7 @@
 #include "data/format.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::options_test {
 
 class Options : public DataTest {
  protected:
@@ -56,4 +56,4 @@ TEST_F(Options, NameEveryFormatAndSuggestOne) {
     EXPECT_EQ(&find_format(std::string(format->name)), format);
 }
 
-}  // namespace ps
+}  // namespace ps::options_test

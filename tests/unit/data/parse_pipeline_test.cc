@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::parse_pipeline_test {
 
 namespace {
 
@@ -113,4 +113,4 @@ TEST(ParsePipelineTest, GivesWhatCameBeforeAnErrorAndThenTheError) {
   }
 }
 
-}  // namespace ps
+}  // namespace ps::parse_pipeline_test

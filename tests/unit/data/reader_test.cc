@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::reader_test {
 
 using testing::ElementsAre;
 
@@ -356,4 +356,4 @@ TEST_F(Reader, TransformationsScaleTakeLogarithmsAndHash) {
   EXPECT_EQ(error_of(options, "1 100\n"), "3: data:1: id 100 is outside dim 100");
 }
 
-}  // namespace ps
+}  // namespace ps::reader_test

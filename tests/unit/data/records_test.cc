@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::records_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -109,4 +109,4 @@ TEST_F(Records, IdsAndValuesAreCheckedBehindARightChecksum) {
   EXPECT_THAT(error_of(options_for("records"), stream(1, 1.0f / 0.0f)), HasSubstr("not finite"));
 }
 
-}  // namespace ps
+}  // namespace ps::records_test

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "support/environment.h"
 
-namespace ps {
+namespace ps::scan_test {
 
 static std::string padded(std::string text) {
   text += '\n';
@@ -115,4 +115,4 @@ TEST(ScanUint, TakesAllOf64BitsAndNoMore) {
   }
 }
 
-}  // namespace ps
+}  // namespace ps::scan_test

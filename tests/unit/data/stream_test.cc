@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "support/environment.h"
 
-namespace ps {
+namespace ps::stream_test {
 
 static std::string stream_of(const Generator& generator, const StreamOptions& options) {
   std::string out;
@@ -54,4 +54,4 @@ TEST(Stream, HandsOutAllBlocksBeforeAFault) {
   }
 }
 
-}  // namespace ps
+}  // namespace ps::stream_test

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::vocabulary_test {
 
 class Words : public DataTest {};
 
@@ -55,4 +55,4 @@ TEST_F(Words, OfTheContextReachOverBlocksButNotOverFiles) {
                                      "1 context:3,4\n2 context:0,0\n"});
 }
 
-}  // namespace ps
+}  // namespace ps::vocabulary_test

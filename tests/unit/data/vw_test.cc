@@ -4,7 +4,7 @@
 #include "data/format.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::vw_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -98,4 +98,4 @@ TEST_F(Vw, IsRecognised) {
               HasSubstr("cannot tell the format"));
 }
 
-}  // namespace ps
+}  // namespace ps::vw_test

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "data/writer.h"
 
-namespace ps {
+namespace ps::writer_sort_test {
 
 using Row = std::vector<std::pair<Key, float>>;
 
@@ -61,4 +61,4 @@ TEST(SortRows, SortsRowsOfAnyLengthRangeAndRepeats) {
   }
 }
 
-}  // namespace ps
+}  // namespace ps::writer_sort_test

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::cache_plan_test {
 namespace {
 
 using testing::AllOf;
@@ -122,4 +122,4 @@ TEST(RowDevice, SaysWhichGpuThereIsNot) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::cache_plan_test

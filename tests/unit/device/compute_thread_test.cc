@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::compute_thread_test {
 namespace {
 
 TEST(ComputeThread, RunsOneFunctionAfterTheOtherBesideItsOwner) {
@@ -48,4 +48,4 @@ TEST(ComputeThread, GivesItsOwnerTheException) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::compute_thread_test

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "store/local_store.h"
 
-namespace ps {
+namespace ps::device_store_test {
 namespace {
 
 // Two tables with sparse update, of rows of different widths, a table without it, and a matrix.
@@ -141,4 +141,4 @@ TEST(DeviceStore, ClipsByTheNormOfGradientsAsTheStoreAlone) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::device_store_test

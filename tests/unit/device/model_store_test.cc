@@ -8,7 +8,7 @@
 #include "model/model_device.h"
 #include "optim/optimizer.h"
 
-namespace ps {
+namespace ps::model_store_test {
 namespace {
 
 // Matrices, one of them of a single value, and one that the device is not asked to train.
@@ -145,4 +145,4 @@ TEST(ModelStore, SaysWhatItTakes) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::model_store_test

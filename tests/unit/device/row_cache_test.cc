@@ -14,7 +14,7 @@
 #include "config/json.h"
 #include "store/local_store.h"
 
-namespace ps {
+namespace ps::row_cache_test {
 namespace {
 
 constexpr int64_t kWidth = 3;
@@ -339,4 +339,4 @@ TEST(RowCache, RowsThatAreSetElsewhereAreFetchedAgain) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::row_cache_test

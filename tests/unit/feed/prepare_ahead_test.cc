@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "config/spec.h"
 
-namespace ps {
+namespace ps::prepare_ahead_test {
 namespace {
 
 const Json kModel = {
@@ -118,4 +118,4 @@ TEST_F(PrepareAheadTest, BadDataAreToldAfterTheBatchesBeforeThem) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::prepare_ahead_test

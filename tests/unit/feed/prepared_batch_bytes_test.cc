@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "unit/feed/batches.h"
 
-namespace ps {
+namespace ps::prepared_batch_bytes_test {
 namespace {
 
 void expect_equal_batches(const Batch& a, const Batch& b) {
@@ -233,4 +233,4 @@ TEST(PreparedBatchBytes, AKeyThatIsThereTwiceIsRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::prepared_batch_bytes_test

@@ -10,7 +10,7 @@
 #include "support/scratch_folder.h"
 #include "unit/feed/batches.h"
 
-namespace ps {
+namespace ps::reader_source_test {
 namespace {
 
 class ReaderSourceTest : public testing::Test {
@@ -140,4 +140,4 @@ TEST_F(ReaderSourceTest, APassCanBeGivenUpInItsMidst) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::reader_source_test

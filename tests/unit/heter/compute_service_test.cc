@@ -14,7 +14,7 @@
 #include "net/network.h"
 #include "unit/feed/batches.h"
 
-namespace ps {
+namespace ps::compute_service_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -174,4 +174,4 @@ TEST_F(ComputeServiceTest, ABatchForWhichThereIsNoMemoryIsRefusedAndTheServiceGo
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::compute_service_test

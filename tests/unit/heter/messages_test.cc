@@ -9,7 +9,7 @@
 #include "feed/prepared_batch_bytes.h"
 #include "unit/feed/batches.h"
 
-namespace ps {
+namespace ps::messages_test {
 namespace {
 
 // A reader with a batch and its rows, and a compute trainer.
@@ -228,4 +228,4 @@ TEST(HeterMessages, AnAnswerToABatchOfOtherExamplesIsRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::messages_test

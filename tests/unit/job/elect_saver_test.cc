@@ -8,7 +8,7 @@
 #include "support/fake_etcd.h"
 #include "support/thrown_error.h"
 
-namespace ps {
+namespace ps::elect_saver_test {
 namespace {
 
 // The first server, whose answers are as the test says.
@@ -88,4 +88,4 @@ TEST_F(ElectSaver, ARunThatIsLostOrStoppedSavesNothing) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::elect_saver_test

@@ -9,7 +9,7 @@
 #include "job/former_keys.h"
 #include "strategy/strategy.h"
 
-namespace ps {
+namespace ps::job_test {
 namespace {
 
 using testing::HasSubstr;
@@ -234,4 +234,4 @@ TEST_F(JobTest, SchemaAndListsNameEveryEntry) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::job_test

@@ -6,7 +6,7 @@
 #include "job/job.h"
 #include "model/network.h"
 
-namespace ps {
+namespace ps::nets_test {
 namespace {
 
 struct Sizes {
@@ -56,4 +56,4 @@ TEST(Nets, HaveTheWeightsThatOthersCount) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::nets_test

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "job/job.h"
 
-namespace ps {
+namespace ps::open_values_test {
 namespace {
 
 using testing::ElementsAre;
@@ -166,4 +166,4 @@ TEST_F(OpenValues, ASavedModelForgetsTheRunThatSavedIt) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::open_values_test

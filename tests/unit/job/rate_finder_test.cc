@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::rate_finder_test {
 namespace {
 
 using testing::HasSubstr;
@@ -62,4 +62,4 @@ TEST(RateFinder, SuggestsNothingWhereTheCostOnlyFallsOrOnlyRises) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::rate_finder_test

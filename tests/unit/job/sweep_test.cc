@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "data/part.h"
 
-namespace ps {
+namespace ps::sweep_test {
 namespace {
 
 using testing::DoubleEq;
@@ -207,4 +207,4 @@ TEST(Folds, ShareOutTheLines) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::sweep_test

@@ -9,7 +9,7 @@
 #include "math/cost_kernels.h"
 #include "random_arrays.h"
 
-namespace ps {
+namespace ps::activation_test {
 namespace {
 
 constexpr Activation kAllActivations[] = {
@@ -121,4 +121,4 @@ TEST(Losses, FindTheFirstValueThatIsNoProbability) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::activation_test

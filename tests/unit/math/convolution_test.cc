@@ -6,7 +6,7 @@
 #include "base/cpu.h"
 #include "base/random.h"
 
-namespace ps {
+namespace ps::convolution_test {
 namespace {
 
 constexpr int64_t kImages = 19;
@@ -140,4 +140,4 @@ TEST(Convolution, WindowsFindWholePositions) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::convolution_test

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace ps {
+namespace ps::device_test {
 
 namespace {
 
@@ -43,4 +43,4 @@ TEST(Device, ThrowsWhatABlockThrewAndGoesOn) {
   EXPECT_EQ(std::count(done.begin(), done.end(), 1), 8);
 }
 
-}  // namespace ps
+}  // namespace ps::device_test

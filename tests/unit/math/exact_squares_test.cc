@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace ps {
+namespace ps::exact_squares_test {
 namespace {
 
 double squares_of(const std::vector<float>& values) {
@@ -63,4 +63,4 @@ TEST(ExactSquares, AValueThatIsNotFiniteMakesTheSumInfinite) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::exact_squares_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace ps {
+namespace ps::half_test {
 namespace {
 
 TEST(Half, EveryHalfComesBack) {
@@ -47,4 +47,4 @@ TEST(Bfloat16, EveryOneComesBackAndTiesGoToEven) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::half_test

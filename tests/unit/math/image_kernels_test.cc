@@ -12,7 +12,7 @@
 #include "math/pooling.h"
 #include "random_arrays.h"
 
-namespace ps {
+namespace ps::image_kernels_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -246,4 +246,4 @@ TEST(LocalResponse, DividesByThePowerOfTheSumOverNeighbours) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::image_kernels_test

@@ -10,7 +10,7 @@
 #include "base/cpu.h"
 #include "base/random.h"
 
-namespace ps {
+namespace ps::initializer_test {
 namespace {
 
 std::vector<float> row_of(const Initializer& initializer, uint64_t row, size_t width,
@@ -78,4 +78,4 @@ TEST(Initializer, ConstantAndZeroAreWhatTheySay) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::initializer_test

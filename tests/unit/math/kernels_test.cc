@@ -9,7 +9,7 @@
 #include "math/gemm.h"
 #include "math/sparse_kernels.h"
 
-namespace ps {
+namespace ps::kernels_test {
 namespace {
 
 std::vector<float> random_floats(int64_t size, uint64_t stream) {
@@ -179,4 +179,4 @@ TEST(DenseKernels, ColumnSumsScaleRows) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::kernels_test

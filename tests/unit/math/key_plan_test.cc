@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace ps {
+namespace ps::key_plan_test {
 namespace {
 
 // Lists of keys that a test owns, with their plan.
@@ -226,4 +226,4 @@ TEST(KeyPlan, KeysAreCountedByOccurrenceAndByLabel) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::key_plan_test

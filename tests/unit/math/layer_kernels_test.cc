@@ -12,7 +12,7 @@
 #include "math/sparse_kernels.h"
 #include "random_arrays.h"
 
-namespace ps {
+namespace ps::layer_kernels_test {
 namespace {
 
 TEST(ArrayKernels, GoThroughEveryElementOnce) {
@@ -264,4 +264,4 @@ TEST(SoftmaxOverAllRows, IsTheCostOfThePlainSoftmax) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::layer_kernels_test

@@ -12,7 +12,7 @@
 #include "math/gemm.h"
 #include "math/sparse_kernels.h"
 
-namespace ps {
+namespace ps::levels_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -132,4 +132,4 @@ TEST_P(Levels, ProductsOfMatricesAreThoseOfTheBaselineToRounding) {
 INSTANTIATE_TEST_SUITE_P(Widths, Levels, testing::Values(1, 2, 3, 4, 8, 16, 19, 32, 64, 100));
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::levels_test

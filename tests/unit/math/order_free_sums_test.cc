@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 
-namespace ps {
+namespace ps::order_free_sums_test {
 namespace {
 
 float sum_of(const std::vector<float>& addends) {
@@ -72,4 +72,4 @@ TEST(OrderFreeSums, HaveTheRangeOfFloats) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::order_free_sums_test

@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "random_arrays.h"
 
-namespace ps {
+namespace ps::sequences_test {
 namespace {
 
 using testing::ElementsAre;
@@ -61,4 +61,4 @@ TEST(PackedSequences, ComeBackAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::sequences_test

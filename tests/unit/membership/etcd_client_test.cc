@@ -6,7 +6,7 @@
 #include "support/fake_etcd.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::etcd_client_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -123,4 +123,4 @@ TEST_F(EtcdClientTest, WhatMayPassIsTriedAgainByWhoeverAsks) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::etcd_client_test

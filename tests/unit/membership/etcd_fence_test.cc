@@ -8,7 +8,7 @@
 #include "support/fake_etcd.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::etcd_fence_test {
 namespace {
 
 using testing::HasSubstr;
@@ -163,4 +163,4 @@ TEST_F(EtcdFenceTest, AServerThatIsToStopWaitsNoLonger) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::etcd_fence_test

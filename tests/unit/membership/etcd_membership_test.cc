@@ -7,7 +7,7 @@
 #include "support/fake_etcd.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::etcd_membership_test {
 namespace {
 
 using testing::HasSubstr;
@@ -116,4 +116,4 @@ TEST_F(EtcdMembershipTest, AStrangeRecordOfASaveIsNamed) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::etcd_membership_test

@@ -11,7 +11,7 @@
 #include "support/fake_etcd.h"
 #include "support/test_certificates.h"
 
-namespace ps {
+namespace ps::etcd_transport_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -99,4 +99,4 @@ TEST(EtcdTransport, SaysWhichFileIsMissing) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::etcd_transport_test

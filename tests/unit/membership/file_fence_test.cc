@@ -6,7 +6,7 @@
 #include "membership/fenced_files.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::file_fence_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -211,4 +211,4 @@ TEST_F(FileFenceTest, GenerationsGoOnRisingAndStrangersDoNotCount) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::file_fence_test

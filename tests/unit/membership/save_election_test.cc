@@ -8,7 +8,7 @@
 #include "membership/server_save_records.h"
 #include "support/fake_etcd.h"
 
-namespace ps {
+namespace ps::save_election_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -144,4 +144,4 @@ TEST(SaveElection, BytesOfRequestsAndAnswers) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::save_election_test

@@ -11,7 +11,7 @@
 #include "support/fake_etcd.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::server_finder_test {
 namespace {
 
 using testing::HasSubstr;
@@ -109,4 +109,4 @@ TEST(ServerLease, AFolderOfCheckpointsFencesItsFiles) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::server_finder_test

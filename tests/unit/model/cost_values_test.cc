@@ -12,7 +12,7 @@
 #include "model/cost.h"
 #include "support/thrown_error.h"
 
-namespace ps {
+namespace ps::cost_values_test {
 namespace {
 
 using testing::ElementsAre;
@@ -310,4 +310,4 @@ TEST(EveryCost, StaysFiniteForExtremeScoresAndTakesAnEmptyBatch) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::cost_values_test

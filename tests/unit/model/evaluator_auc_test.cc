@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "model/evaluators/score_histogram.h"
 
-namespace ps {
+namespace ps::evaluator_auc_test {
 namespace {
 
 struct Example {
@@ -150,4 +150,4 @@ TEST(ScoreHistogram, StaysWithinItsBoundsForAnyDistributionInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::evaluator_auc_test

@@ -13,7 +13,7 @@
 #include "model/evaluator.h"
 #include "model/evaluators/grouped_scores.h"
 
-namespace ps {
+namespace ps::evaluator_values_test {
 namespace {
 
 using testing::DoubleEq;
@@ -398,4 +398,4 @@ TEST(EveryEvaluator, SurvivesPredictionsThatAreNoNumbers) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::evaluator_values_test

@@ -6,7 +6,7 @@
 #include "config/json.h"
 #include "one_layer.h"
 
-namespace ps {
+namespace ps::hsigmoid_test {
 namespace {
 
 TEST(Hsigmoid, GivesAllClassesTogetherTheProbabilityOne) {
@@ -65,4 +65,4 @@ TEST(Hsigmoid, RefusesLabelsThatAreNoClass) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::hsigmoid_test

@@ -8,7 +8,7 @@
 #include "model/network.h"
 #include "model/options.h"
 
-namespace ps {
+namespace ps::input_patterns_test {
 namespace {
 
 using testing::ElementsAre;
@@ -112,4 +112,4 @@ TEST_F(InputPatterns, MakeTheNetworkThatNamesMake) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::input_patterns_test

@@ -6,7 +6,7 @@
 #include "config/json.h"
 #include "network_bench.h"
 
-namespace ps {
+namespace ps::layers_test {
 namespace {
 
 using testing::ElementsAre;
@@ -409,4 +409,4 @@ TEST_F(Layers, AnEmptyBatchCostsNothingAndHasZeroGradients) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::layers_test

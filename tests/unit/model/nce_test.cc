@@ -12,7 +12,7 @@
 #include "one_layer.h"
 #include "support/thrown_error.h"
 
-namespace ps {
+namespace ps::nce_test {
 namespace {
 
 // A file that is gone with the test.
@@ -197,4 +197,4 @@ TEST(Nce, StartsWithBiasesThatMakeTheProbabilitiesSumToOne) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::nce_test

@@ -8,7 +8,7 @@
 #include "config/spec.h"
 #include "network_bench.h"
 
-namespace ps {
+namespace ps::network_test {
 namespace {
 
 const DataSchema kSchema = {
@@ -374,4 +374,4 @@ TEST(Network, BackwardTellsOfEachGradientOnceItIsFinal) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::network_test

@@ -7,7 +7,7 @@
 #include "config/json.h"
 #include "network_bench.h"
 
-namespace ps {
+namespace ps::sequence_layers_test {
 namespace {
 
 using Row = std::vector<double>;
@@ -379,4 +379,4 @@ TEST(SequenceSizes, CountEveryIdAndEveryPairOfThem) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::sequence_layers_test

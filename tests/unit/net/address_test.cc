@@ -3,7 +3,7 @@
 #include "net/host.h"
 #include "net/transport.h"
 
-namespace ps {
+namespace ps::address_test {
 namespace {
 
 TEST(ParseAddress, NamesNumbersAndBrackets) {
@@ -39,4 +39,4 @@ TEST(ParseHost, MayHaveBracketsAroundAnIpv6Number) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::address_test

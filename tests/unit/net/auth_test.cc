@@ -9,7 +9,7 @@
 #include "net_test.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::auth_test {
 namespace {
 
 using testing::HasSubstr;
@@ -368,4 +368,4 @@ TEST(TokenFile, IsItsOwnersAlone) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::auth_test

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace ps {
+namespace ps::buffer_pool_test {
 namespace {
 
 TEST(BufferPool, EveryBufferBeginsAtACacheLineAndHasItsSize) {
@@ -123,4 +123,4 @@ TEST(BufferPool, UnusedBuffersGoBackForThoseThatAreAdopted) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::buffer_pool_test

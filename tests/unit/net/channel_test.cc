@@ -2,7 +2,7 @@
 
 #include "net_test.h"
 
-namespace ps {
+namespace ps::channel_test {
 namespace {
 
 class ChannelTest : public EveryNetwork {
@@ -302,4 +302,4 @@ TEST_P(ChannelTest, TheErrorOfACallIsThrown) {
 PS_ON_EVERY_NETWORK(ChannelTest);
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::channel_test

@@ -5,7 +5,7 @@
 
 #include "net_test.h"
 
-namespace ps {
+namespace ps::connection_test {
 namespace {
 
 class Owner final : public Connection::Handler {
@@ -329,4 +329,4 @@ TEST_P(ConnectionTest, ANoticeIsTheReason) {
 PS_ON_EVERY_NETWORK(ConnectionTest);
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::connection_test

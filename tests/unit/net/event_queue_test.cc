@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "net/sim/sim_timeline.h"
 
-namespace ps {
+namespace ps::event_queue_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -64,4 +64,4 @@ TEST(SimTimeline, AnEventInThePastHappensNow) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::event_queue_test

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-namespace ps {
+namespace ps::frame_test {
 namespace {
 
 using HeaderBytes = std::array<char, kFrameHeaderBytes>;
@@ -115,4 +115,4 @@ TEST(Frame, WhatIsNoErrorIsAnErrorToo) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::frame_test

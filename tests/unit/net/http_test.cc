@@ -4,7 +4,7 @@
 #include "net/http/http_message.h"
 #include "net_test.h"
 
-namespace ps {
+namespace ps::http_test {
 namespace {
 
 using testing::EndsWith;
@@ -242,4 +242,4 @@ TEST_P(HttpTest, TheServerMayEndWhileClientsAreThere) {
 PS_ON_EVERY_NETWORK(HttpTest);
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::http_test

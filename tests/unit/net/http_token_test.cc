@@ -6,7 +6,7 @@
 #include "base/byte_text.h"
 #include "base/error.h"
 
-namespace ps {
+namespace ps::http_token_test {
 namespace {
 
 const std::string kHeard = "000102030405060708090a0b0c0d0e0f", kTrains = "ffeeddccbbaa99887766554433221100";
@@ -45,4 +45,4 @@ TEST(HttpToken, NothingElseIsRight) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::http_token_test

@@ -11,7 +11,7 @@
 
 #include "net/network.h"
 
-namespace ps {
+namespace ps::local_socket_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -139,4 +139,4 @@ TEST_F(LocalSocketTest, KnowsTheAddressesOfThisMachine) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::local_socket_test

@@ -9,7 +9,7 @@
 
 #include "net_test.h"
 
-namespace ps {
+namespace ps::loop_test {
 namespace {
 
 class LoopTest : public EveryNetwork {
@@ -149,4 +149,4 @@ TEST(TcpLoop, AnotherThreadMayPostAndStop) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::loop_test

@@ -9,7 +9,7 @@
 #include "support/environment.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::network_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -66,4 +66,4 @@ TEST(Network, WithoutDescriptorsForItsLoopItSaysSo) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::network_test

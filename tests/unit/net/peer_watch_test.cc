@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ps {
+namespace ps::peer_watch_test {
 namespace {
 
 using std::chrono::seconds;
@@ -80,4 +80,4 @@ TEST_F(PeerWatchTest, KnowsWhenTheOtherSideHasToBeToldThatThisOneLives) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::peer_watch_test

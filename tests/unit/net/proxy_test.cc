@@ -6,7 +6,7 @@
 #include "net/shaped_transport.h"
 #include "net_test.h"
 
-namespace ps {
+namespace ps::proxy_test {
 namespace {
 
 constexpr size_t kBody = 3000;
@@ -191,4 +191,4 @@ TEST_P(ProxyTest, EachDirectionOfALinkHasItsWholeBandwidth) {
 PS_ON_EVERY_NETWORK(ProxyTest);
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::proxy_test

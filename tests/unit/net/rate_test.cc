@@ -6,7 +6,7 @@
 #include "net/backoff.h"
 #include "net/token_bucket.h"
 
-namespace ps {
+namespace ps::rate_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -53,4 +53,4 @@ TEST(TokenBucket, OverALongTimeTheRateIsKept) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::rate_test

@@ -7,7 +7,7 @@
 #include "net_test.h"
 #include "support/test_certificates.h"
 
-namespace ps {
+namespace ps::secure_transport_test {
 namespace {
 
 using testing::HasSubstr;
@@ -126,4 +126,4 @@ TEST_F(SecurityTest, TokensAndCertificatesGoTogether) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::secure_transport_test

@@ -7,7 +7,7 @@
 #include "net_test.h"
 #include "support/environment.h"
 
-namespace ps {
+namespace ps::server_test {
 namespace {
 
 class ServerTest : public EveryNetwork {
@@ -319,4 +319,4 @@ TEST_P(ServerTest, AnAnswerForSomebodyWhoHasGoneGoesNowhere) {
 PS_ON_EVERY_NETWORK(ServerTest);
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::server_test

@@ -5,7 +5,7 @@
 #include "net_test.h"
 #include "support/environment.h"
 
-namespace ps {
+namespace ps::sim_test {
 namespace {
 
 class SimTest : public testing::Test {
@@ -298,4 +298,4 @@ TEST(SimCluster, TheSameSeedRunsTheSame) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::sim_test

@@ -9,7 +9,7 @@
 #include "net_test.h"
 #include "support/test_certificates.h"
 
-namespace ps {
+namespace ps::tls_test {
 namespace {
 
 using testing::AnyOf;
@@ -403,4 +403,4 @@ TEST(TlsFilesTest, ThatAreMissingOrDoNotFitAreUsage) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::tls_test

@@ -9,7 +9,7 @@
 #include "net/shaped_transport.h"
 #include "net_test.h"
 
-namespace ps {
+namespace ps::transport_test {
 namespace {
 
 class TransportTest : public EveryNetwork {
@@ -202,4 +202,4 @@ TEST_P(TcpTest, AnAddressOfAnotherHostCannotBeListenedOn) {
 INSTANTIATE_TEST_SUITE_P(Networks, TcpTest, testing::Values("tcp", "local"));
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::transport_test

@@ -13,7 +13,7 @@
 #include "optim/optimizer_plan.h"
 #include "optim/step_kernels.h"
 
-namespace ps {
+namespace ps::current_step_test {
 namespace {
 
 constexpr int64_t kWidth = 5;
@@ -68,4 +68,4 @@ TEST(CurrentStep, OfAveragesThereIsNone) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::current_step_test

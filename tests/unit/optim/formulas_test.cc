@@ -12,7 +12,7 @@
 #include "config/catalog.h"
 #include "optim/optimizer.h"
 
-namespace ps {
+namespace ps::formulas_test {
 namespace {
 
 constexpr int kSteps = 300;
@@ -176,4 +176,4 @@ TEST(Formulas, AreWrittenHereForEveryEntryOfTheCatalogue) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::formulas_test

@@ -9,7 +9,7 @@
 #include "config/json.h"
 #include "optim/optimizer.h"
 
-namespace ps {
+namespace ps::levels_test {
 namespace {
 
 constexpr size_t kRows = 37;
@@ -57,4 +57,4 @@ TEST(OptimizerLevels, EveryOptimizerGivesTheBitsOfTheBaseline) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::levels_test

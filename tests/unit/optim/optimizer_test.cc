@@ -12,7 +12,7 @@
 #include "config/catalog.h"
 #include "optim/options.h"
 
-namespace ps {
+namespace ps::optimizer_test {
 namespace {
 
 using testing::ElementsAre;
@@ -261,4 +261,4 @@ TEST(ParameterTuning, IsParsedWithItsRanges) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::optimizer_test

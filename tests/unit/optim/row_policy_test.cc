@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "config/spec.h"
 
-namespace ps {
+namespace ps::row_policy_test {
 namespace {
 
 using testing::HasSubstr;
@@ -73,4 +73,4 @@ TEST(RowPolicy, WhatMakesNoSenseIsRefusedWithItsPath) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::row_policy_test

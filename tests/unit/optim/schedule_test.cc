@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "config/spec.h"
 
-namespace ps {
+namespace ps::schedule_test {
 namespace {
 
 using testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST(Schedule, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::schedule_test

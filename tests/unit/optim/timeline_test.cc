@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace ps {
+namespace ps::timeline_test {
 namespace {
 
 // One step by the definition: gradient l2 w, momentum, L1.
@@ -184,4 +184,4 @@ TEST(Timeline, RefusesDecayThatTurnsSigns) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::timeline_test

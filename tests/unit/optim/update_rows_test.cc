@@ -9,7 +9,7 @@
 #include "config/json.h"
 #include "optim/optimizer.h"
 
-namespace ps {
+namespace ps::update_rows_test {
 namespace {
 
 // Rows that lie apart and in no order, and one step after another on them.
@@ -93,4 +93,4 @@ TEST(UpdateRows, KeepsMeansOfWeightsAndDecays) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::update_rows_test

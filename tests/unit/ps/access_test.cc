@@ -11,7 +11,7 @@
 #include "ps/server/shard_server.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::access_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -120,4 +120,4 @@ TEST(Access, TokensToTrainAndToAdministerGrantAllThatTrainersAsk) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::access_test

@@ -2,7 +2,7 @@
 #include "base/random.h"
 #include "shard_test.h"
 
-namespace ps {
+namespace ps::barrier_markers_test {
 namespace {
 
 using testing::ElementsAre;
@@ -171,4 +171,4 @@ TEST_F(TwoShards, EveryPushIsInTheCheckpointOfBothOrOfNone) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::barrier_markers_test

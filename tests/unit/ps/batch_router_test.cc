@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace ps {
+namespace ps::batch_router_test {
 namespace {
 
 ParameterSpec table(const char* name, bool by_keys) {
@@ -84,4 +84,4 @@ TEST(BatchRouterTest, EachPieceKnowsTheKeysOfItsRows) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::batch_router_test

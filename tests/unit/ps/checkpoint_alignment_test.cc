@@ -8,7 +8,7 @@
 #include "ps/server/checkpoint_requests.h"
 #include "recording_reply.h"
 
-namespace ps {
+namespace ps::checkpoint_alignment_test {
 namespace {
 
 using testing::ElementsAre;
@@ -156,4 +156,4 @@ TEST_F(CheckpointRequestsTest, AllAreRefusedWhenThereWillBeNone) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::checkpoint_alignment_test

@@ -14,7 +14,7 @@
 #include "recording_reply.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::checkpoint_driver_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -215,4 +215,4 @@ TEST_F(LogDriverTest, TheLogOfAnEarlierRunIsNotOverwrittenUnasked) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::checkpoint_driver_test

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::checkpoint_messages_test {
 namespace {
 
 // Calls decode() with every prefix of a body; returns how many it accepts.
@@ -104,4 +104,4 @@ TEST(CheckpointMessages, BytesThatAreNotThereAnyMoreAreNotEmptyOnes) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::checkpoint_messages_test

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::checkpoint_shard_service_test {
 namespace {
 
 using testing::HasSubstr;
@@ -127,4 +127,4 @@ TEST_F(CheckpointShardServiceTest, HostileBodiesAreRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::checkpoint_shard_service_test

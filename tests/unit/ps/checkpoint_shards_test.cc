@@ -10,7 +10,7 @@
 #include "config/json.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::checkpoint_shards_test {
 namespace {
 
 using testing::ElementsAre;
@@ -82,4 +82,4 @@ TEST_F(CheckpointPartsTest, ACheckpointTakesThePlaceOfAnotherRunsOfTheSameStep) 
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::checkpoint_shards_test

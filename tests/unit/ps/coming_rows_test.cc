@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ps {
+namespace ps::coming_rows_test {
 namespace {
 
 using testing::ElementsAre;
@@ -55,4 +55,4 @@ TEST(ComingRows, WhatWasPutOffIsWantedAgainWhileItIsUsedAndDoesNotCome) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::coming_rows_test

@@ -7,7 +7,7 @@
 #include "recording_reply.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::gathering_test {
 namespace {
 
 using testing::ElementsAre;
@@ -161,4 +161,4 @@ TEST(GatherRequest, SaysItsNumberAndItsBytes) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::gathering_test

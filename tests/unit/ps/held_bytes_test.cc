@@ -6,7 +6,7 @@
 
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::held_bytes_test {
 namespace {
 
 using testing::HasSubstr;
@@ -156,4 +156,4 @@ TEST(MemoryOf, SlicesCountTheirKeysAndCounts) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::held_bytes_test

@@ -11,7 +11,7 @@
 #include "config/json.h"
 #include "optim/synthetic_parameter.h"
 
-namespace ps {
+namespace ps::local_sgd_chunks_test {
 namespace {
 
 constexpr int64_t kPeriod = 3;
@@ -256,4 +256,4 @@ TEST(LocalSgdChunks, ThatAreDamagedDoNoHarm) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::local_sgd_chunks_test

@@ -13,7 +13,7 @@
 #include "ps/server/shard.h"
 #include "simulate/synthetic_job.h"
 
-namespace ps {
+namespace ps::memory_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -459,4 +459,4 @@ TEST_F(MemoryTest, TablesGetWhatMessagesCannotUse) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::memory_test

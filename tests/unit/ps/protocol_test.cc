@@ -13,7 +13,7 @@
 #include "ps/wire/key_list.h"
 #include "ps/wire/trainer_state_chunks.h"
 
-namespace ps {
+namespace ps::protocol_test {
 namespace {
 
 using testing::ElementsAre;
@@ -364,4 +364,4 @@ TEST(Protocol, AMessageHasOnlySoManyKeysAndParts) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::protocol_test

@@ -7,7 +7,7 @@
 #include "ps/server/snapshot_fields.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::pull_history_test {
 namespace {
 
 using testing::ElementsAre;
@@ -199,4 +199,4 @@ TEST(SnapshotFields, APushIsEncodedWithItsKeysItsCountsAndItsRows) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::pull_history_test

@@ -6,7 +6,7 @@
 
 #include <map>
 
-namespace ps {
+namespace ps::pull_queue_test {
 namespace {
 
 constexpr uint64_t kMebi = 1 << 20;
@@ -70,4 +70,4 @@ TEST_F(PullQueueTest, ALateComerNeedNotWaitForWhatOthersHaveGotBefore) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::pull_queue_test

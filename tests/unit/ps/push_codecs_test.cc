@@ -15,7 +15,7 @@
 #include "shard_test.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::push_codecs_test {
 namespace {
 
 using testing::HasSubstr;
@@ -295,4 +295,4 @@ TEST_F(CodedPushToShard, SumsOfASharedScaleHaveTheSameBitsInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::push_codecs_test

@@ -8,7 +8,7 @@
 #include "ps/wire/run_status.h"
 #include "run_parts.h"
 
-namespace ps {
+namespace ps::push_intake_test {
 namespace {
 
 class PushIntakeTest : public testing::Test {
@@ -82,4 +82,4 @@ TEST_F(PushIntakeTest, PullThatWasNeverMadeCannotBeNamed) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::push_intake_test

@@ -8,7 +8,7 @@
 #include "ps/log/shard_event.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::push_log_format_test {
 namespace {
 
 std::string_view head_of(std::string_view batch) {
@@ -143,4 +143,4 @@ TEST(PushLogFormat, FilesOfSegmentsAreThoseThatANumberNames) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::push_log_format_test

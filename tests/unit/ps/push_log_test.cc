@@ -14,7 +14,7 @@
 #include "support/faulty_files.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::push_log_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -242,4 +242,4 @@ TEST_F(PushLogTest, DamageOfASegmentThatIsContinuedIsFound) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::push_log_test

@@ -18,7 +18,7 @@
 #include "ps/wire/checkpoint_messages.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::remote_rows_test {
 namespace {
 
 using testing::ElementsAre;
@@ -393,4 +393,4 @@ TEST_F(DenseLinkTest, APushIsHeldWhenAllShardsHaveAnswered) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::remote_rows_test

@@ -17,7 +17,7 @@
 #include "ps/wire/checkpoint_messages.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::remote_run_test {
 namespace {
 
 using testing::ElementsAre;
@@ -390,4 +390,4 @@ TEST_F(TrainerStateLinkTest, AChunkThatAShardHasToldOfAndDoesNotGiveIsRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::remote_run_test

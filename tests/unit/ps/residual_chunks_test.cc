@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace ps {
+namespace ps::residual_chunks_test {
 namespace {
 
 constexpr int64_t kCols = 3;
@@ -154,4 +154,4 @@ TEST(ResidualChunks, WhatMakesNoSenseIsRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::residual_chunks_test

@@ -4,7 +4,7 @@
 #include "ps/wire/stored_rows.h"
 #include "shard_test.h"
 
-namespace ps {
+namespace ps::returned_rows_test {
 namespace {
 
 using testing::ElementsAre;
@@ -95,4 +95,4 @@ TEST_F(ShardTest, RowsThatCameBackComeBackFromTheLogToo) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::returned_rows_test

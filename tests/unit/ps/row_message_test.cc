@@ -10,7 +10,7 @@
 #include "ps/server/snapshot_fields.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::row_message_test {
 namespace {
 
 using testing::ElementsAre;
@@ -202,4 +202,4 @@ TEST(ForEachRun, CoversTheRowsOfAnOwnerInRunsOfNeighbours) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::row_message_test

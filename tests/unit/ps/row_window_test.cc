@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace ps {
+namespace ps::row_window_test {
 namespace {
 
 using testing::ElementsAre;
@@ -72,4 +72,4 @@ TEST(RowWindow, HasTheUnionOfItsBatches) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::row_window_test

@@ -6,7 +6,7 @@
 
 #include "run_parts.h"
 
-namespace ps {
+namespace ps::run_gatherings_test {
 namespace {
 
 using testing::ElementsAre;
@@ -81,4 +81,4 @@ TEST_F(RunGatheringsTest, WhoComesToConfirmLateIsToldOfTheEnd) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::run_gatherings_test

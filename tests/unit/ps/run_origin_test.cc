@@ -10,7 +10,7 @@
 #include "ps/server/finished_run.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::run_origin_test {
 namespace {
 
 using testing::HasSubstr;
@@ -179,4 +179,4 @@ TEST_F(FinishedRunTest, AFileThatCannotBeWrittenEndsNothing) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::run_origin_test

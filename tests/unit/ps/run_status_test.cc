@@ -9,7 +9,7 @@
 #include "ps/wire/consistency.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::run_status_test {
 namespace {
 
 using testing::HasSubstr;
@@ -114,4 +114,4 @@ TEST(CheckpointStep, HasARunAndAStepThatIsNotNegative) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::run_status_test

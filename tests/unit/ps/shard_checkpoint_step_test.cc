@@ -2,7 +2,7 @@
 #include "ps/server/run_state.h"
 #include "shard_test.h"
 
-namespace ps {
+namespace ps::shard_checkpoint_step_test {
 namespace {
 
 using testing::ElementsAre;
@@ -262,4 +262,4 @@ TEST(RunState, BatchesAreRedistributedToOtherTrainers) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::shard_checkpoint_step_test

@@ -10,7 +10,7 @@
 #include "optim/synthetic_parameter.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::shard_checkpoint_test {
 namespace {
 
 using std::chrono::seconds;
@@ -73,4 +73,4 @@ TEST_F(ShardCheckpointTest, WithALogNoneCountsBeforeWhatFollowsItIsLogged) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::shard_checkpoint_test

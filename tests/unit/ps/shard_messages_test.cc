@@ -16,7 +16,7 @@
 #include "ps/wire/hello.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::shard_messages_test {
 namespace {
 
 using testing::HasSubstr;
@@ -221,4 +221,4 @@ TEST_F(ShardHostTest, MoreTrainersThanConnectionsAreRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::shard_messages_test

@@ -9,7 +9,7 @@
 #include "run_parts.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::shard_recovery_test {
 namespace {
 
 class ShardRecoveryTest : public testing::Test {
@@ -102,4 +102,4 @@ TEST_F(ShardRecoveryTest, SnapshotTakesThePlaceOfWhatWasRestored) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::shard_recovery_test

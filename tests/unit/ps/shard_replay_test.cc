@@ -5,7 +5,7 @@
 #include "shard_test.h"
 #include "support/environment.h"
 
-namespace ps {
+namespace ps::shard_replay_test {
 namespace {
 
 struct Change {
@@ -206,4 +206,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, ReplayTest,
                                          Consistency{.async = true, .max_lag = 4}));
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::shard_replay_test

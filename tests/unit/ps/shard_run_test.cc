@@ -1,7 +1,7 @@
 // The trainers of a run: they join, leave, return, and are given up.
 #include "shard_test.h"
 
-namespace ps {
+namespace ps::shard_run_test {
 namespace {
 
 using testing::ElementsAre;
@@ -206,4 +206,4 @@ TEST_F(ShardGoesOnTest, WhenAllAreGoneNobodyIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::shard_run_test

@@ -8,7 +8,7 @@
 #include "support/environment.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::shard_snapshot_test {
 namespace {
 
 using testing::ElementsAre;
@@ -159,4 +159,4 @@ INSTANTIATE_TEST_SUITE_P(Consistencies, ShardSnapshotTest,
                                          Consistency{.async = true}));
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::shard_snapshot_test

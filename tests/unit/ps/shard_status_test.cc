@@ -10,7 +10,7 @@
 #include "net/sim/sim_network.h"
 #include "ps/server/status_publisher.h"
 
-namespace ps {
+namespace ps::shard_status_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -119,4 +119,4 @@ TEST_F(StatusPublisherTest, TellsHowManyPullsThereAreInASecond) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::shard_status_test

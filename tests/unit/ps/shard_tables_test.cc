@@ -12,7 +12,7 @@
 #include "optim/synthetic_parameter.h"
 #include "ps/server/table_updater.h"
 
-namespace ps {
+namespace ps::shard_tables_test {
 namespace {
 
 class ShardTablesTest : public testing::TestWithParam<bool> {
@@ -142,4 +142,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ShardTablesTest, testing::Bool(),
                          [](const auto& kind) { return kind.param ? "sparse" : "dense"; });
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::shard_tables_test

@@ -3,7 +3,7 @@
 #include "optim/synthetic_parameter.h"
 #include "ps/server/snapshot_fields.h"
 
-namespace ps {
+namespace ps::shard_test {
 namespace {
 
 using testing::ElementsAre;
@@ -335,4 +335,4 @@ TEST_F(ShardTest, WeightsThatAreRefusedAreNotLogged) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::shard_test

@@ -6,7 +6,7 @@
 
 #include "sim/cluster.h"
 
-namespace ps {
+namespace ps::status_test {
 namespace {
 
 using testing::HasSubstr;
@@ -132,4 +132,4 @@ TEST(ShardServerStatus, WhatATrainerDoesIsPublished) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::status_test

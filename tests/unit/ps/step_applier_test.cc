@@ -9,7 +9,7 @@
 #include "optim/synthetic_parameter.h"
 #include "ps/server/snapshot_fields.h"
 
-namespace ps {
+namespace ps::step_applier_test {
 namespace {
 
 using testing::ElementsAre;
@@ -125,4 +125,4 @@ TEST_F(StepApplierTest, SquaresOfAllShardsHoldForOneStep) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::step_applier_test

@@ -9,7 +9,7 @@
 #include "run_parts.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::step_clock_test {
 namespace {
 
 using testing::ElementsAre;
@@ -204,4 +204,4 @@ INSTANTIATE_TEST_SUITE_P(Consistencies, MeasuringClock,
                                          Consistency{.async = true}));
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::step_clock_test

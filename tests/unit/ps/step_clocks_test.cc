@@ -7,7 +7,7 @@
 #include "run_parts.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::step_clocks_test {
 namespace {
 
 using testing::ElementsAre;
@@ -341,4 +341,4 @@ TEST(AsynchronousClock, TrainersThatAreGivenUpAreNotWaitedFor) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::step_clocks_test

@@ -14,7 +14,7 @@
 #include "ps/server/table_updater.h"
 #include "store/local_store.h"
 
-namespace ps {
+namespace ps::stored_rows_test {
 namespace {
 
 using testing::ElementsAre;
@@ -248,4 +248,4 @@ TEST_F(ReturnedRowsTest, AreNotOfAParameterWithAPolicy) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::stored_rows_test

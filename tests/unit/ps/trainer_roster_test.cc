@@ -7,7 +7,7 @@
 #include "ps/wire/hello.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::trainer_roster_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -76,4 +76,4 @@ TEST_F(TrainerRosterTest, ARunHasAtMostAsManyTrainersAsThereAreConnections) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::trainer_roster_test

@@ -10,7 +10,7 @@
 #include "checkpoint/manifest.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::trainer_states_test {
 namespace {
 
 using testing::ElementsAre;
@@ -89,4 +89,4 @@ TEST_F(TrainerStatesTest, ABatchMakesEarlierChunksUntrue) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::trainer_states_test

@@ -12,7 +12,7 @@
 #include "ps/wire/run_status.h"
 #include "support/wire_page.h"
 
-namespace ps {
+namespace ps::wire_page_test {
 namespace {
 
 std::string example(const std::string& name) {
@@ -87,4 +87,4 @@ TEST_F(WirePage, ItsAnswerIsAsItSays) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::wire_page_test

@@ -6,7 +6,7 @@
 #include "plain_cluster.h"
 #include "simulate/published.h"
 
-namespace ps {
+namespace ps::cost_model_test {
 namespace {
 
 TEST(CostModel, BytesThroughTheBusiestLinkAreThoseOfTheTextbooks) {
@@ -83,4 +83,4 @@ TEST(Published, MeasurementsAreWithinTheToleranceOfTheirTable) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::cost_model_test

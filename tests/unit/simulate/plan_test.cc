@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::plan_test {
 namespace {
 
 using testing::Contains;
@@ -134,4 +134,4 @@ TEST(Plan, OfAModelWithoutDenseWeightsIsRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::plan_test

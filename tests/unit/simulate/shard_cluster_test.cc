@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ps {
+namespace ps::shard_cluster_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -65,4 +65,4 @@ TEST(ShardCluster, WhatATrainerThrowsIsThrown) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::shard_cluster_test

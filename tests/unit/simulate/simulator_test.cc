@@ -5,7 +5,7 @@
 
 #include "plain_cluster.h"
 
-namespace ps {
+namespace ps::simulator_test {
 namespace {
 
 // Clusters in which each term matters, and numbers of ranks that nothing divides.
@@ -120,4 +120,4 @@ TEST(Simulator, TenThousandTrainersAndAThousandServersEqualTheFormula) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::simulator_test

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::local_interval_test {
 namespace {
 
 // The intervals after ends of intervals with these costs, with a learning rate of 0.1.
@@ -80,4 +80,4 @@ TEST(LocalInterval, ASavedOneGoesOnAndADamagedOneIsRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::local_interval_test

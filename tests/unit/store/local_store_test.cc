@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::local_store_test {
 namespace {
 
 using testing::ElementsAre;
@@ -112,4 +112,4 @@ TEST_F(LocalStoreTest, RowsReachedByIdsTrainTheSameSparseAndDense) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::local_store_test

@@ -11,7 +11,7 @@
 #include "optim/synthetic_parameter.h"
 #include "store/dense_bytes.h"
 
-namespace ps {
+namespace ps::parameter_tables_test {
 namespace {
 
 using testing::ElementsAre;
@@ -132,4 +132,4 @@ TEST(DenseBytes, CountsWeightsStateAndGradientsOfMatrices) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::parameter_tables_test

@@ -8,7 +8,7 @@
 #include "config/json.h"
 #include "optim/step_rule.h"
 
-namespace ps {
+namespace ps::placement_test {
 namespace {
 
 TEST(BlockCyclicRows, EveryRowHasOneHolderAndOneNumberThere) {
@@ -57,4 +57,4 @@ TEST(StepRule, ASumIsNotScaled) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::placement_test

@@ -15,7 +15,7 @@
 #include "strategy/strategy.h"
 #include "synthetic_batches.h"
 
-namespace ps {
+namespace ps::averaging_test {
 namespace {
 
 using testing::HasSubstr;
@@ -517,4 +517,4 @@ TEST(Averaging, JobsSayTheIntervalAndWhatBecomesOfMomentum) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::averaging_test

@@ -9,7 +9,7 @@
 #include "store/codec_exchange.h"
 #include "strategy/strategy.h"
 
-namespace ps {
+namespace ps::compressed_all_reduce_test {
 namespace {
 
 using CodecCase = ExchangeCase<CodecExchangeOptions>;
@@ -286,4 +286,4 @@ TEST(CodecChoice, IsKeptByCheckpointsThoughTheLinksHaveChanged) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::compressed_all_reduce_test

@@ -8,7 +8,7 @@
 #include "store/dgc_exchange.h"
 #include "strategy/strategy.h"
 
-namespace ps {
+namespace ps::dgc_test {
 namespace {
 
 using testing::HasSubstr;
@@ -211,4 +211,4 @@ TEST(DgcStrategy, AParameterThatTunesWhatMovesCannotHaveIsRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::dgc_test

@@ -12,7 +12,7 @@
 #include "exchange_trainer.h"
 #include "store/codec_exchange.h"
 
-namespace ps {
+namespace ps::overlap_test {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);
@@ -247,4 +247,4 @@ TEST(Overlap, ALostTrainerIsAnErrorOfThePush) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::overlap_test

@@ -9,7 +9,7 @@
 #include "collective/thread_communicator.h"
 #include "strategy/strategy.h"
 
-namespace ps {
+namespace ps::peers_test {
 namespace {
 
 using testing::HasSubstr;
@@ -81,4 +81,4 @@ TEST(Peers, AllReduceNamesAnAlgorithmOfTheCatalogue) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::peers_test

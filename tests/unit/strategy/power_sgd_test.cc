@@ -5,7 +5,7 @@
 #include "exchange_trainer.h"
 #include "store/power_sgd_exchange.h"
 
-namespace ps {
+namespace ps::power_sgd_test {
 namespace {
 
 constexpr int64_t kRows = kExchangeRows, kCols = kExchangeCols;
@@ -191,4 +191,4 @@ TEST(PowerSgd, SendsAsManyBytesAsItsFactorsHave) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::power_sgd_test

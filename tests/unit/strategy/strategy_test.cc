@@ -9,7 +9,7 @@
 #include "strategy/exchange_codec.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::strategy_test {
 namespace {
 
 using testing::HasSubstr;
@@ -190,4 +190,4 @@ TEST(Strategies, TheSchemaRequiresOnlyKeysWithoutDefaults) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::strategy_test

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace ps {
+namespace ps::counted_keys_test {
 namespace {
 
 TEST(CountedKeys, CountsAsAMapDoes) {
@@ -83,4 +83,4 @@ TEST(CountedKeys, ComeBackFromTheirBytesAndDamageIsTold) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::counted_keys_test

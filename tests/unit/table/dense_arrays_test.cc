@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace ps {
+namespace ps::dense_arrays_test {
 namespace {
 
 using testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(DenseArraysBytes, AreKnownBeforehandAndDoNotOverflow) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::dense_arrays_test

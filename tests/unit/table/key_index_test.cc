@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace ps {
+namespace ps::key_index_test {
 namespace {
 
 // The key with a given hash: hash_key undone.
@@ -73,4 +73,4 @@ TEST_F(KeyIndexTest, MissEndsAfterAnyNumberOfKeysCameAndWent) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::key_index_test

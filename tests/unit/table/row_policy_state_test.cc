@@ -8,7 +8,7 @@
 #include "table/sparse_table.h"
 #include "table/table_partition.h"
 
-namespace ps {
+namespace ps::row_policy_state_test {
 namespace {
 
 using testing::ElementsAre;
@@ -252,4 +252,4 @@ TEST_F(RowPolicyStateTest, KeysThatWaitAreBounded) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::row_policy_state_test

@@ -18,7 +18,7 @@
 #include "config/spec.h"
 #include "table/sparse_table.h"
 
-namespace ps {
+namespace ps::row_spill_test {
 namespace {
 
 constexpr int64_t kWidth = 8;
@@ -333,4 +333,4 @@ TEST(RowSpillFile, GivesBackWhatItTook) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::row_spill_test

@@ -11,7 +11,7 @@
 #include "support/environment.h"
 #include "table/table_partition.h"
 
-namespace ps {
+namespace ps::row_storage_test {
 namespace {
 
 using testing::ElementsAre;
@@ -197,4 +197,4 @@ TEST(HashedRowsMemory, ShardsRowTakesNoMoreThanATables) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::row_storage_test

@@ -8,7 +8,7 @@
 #include "config/json.h"
 #include "optim/optimizer_plan.h"
 
-namespace ps {
+namespace ps::row_values_test {
 namespace {
 
 using testing::Each;
@@ -61,4 +61,4 @@ TEST_F(RowValuesTest, InitialWeightsAreThoseThatANewRowWouldHave) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::row_values_test

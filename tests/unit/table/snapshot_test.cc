@@ -13,7 +13,7 @@
 #include "table/dense_table.h"
 #include "table/sparse_table.h"
 
-namespace ps {
+namespace ps::snapshot_test {
 namespace {
 
 using testing::ElementsAreArray;
@@ -342,4 +342,4 @@ TEST(DenseTableRows, RestoredRowsHoldTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(Room, DenseSnapshotTest, testing::Values(0, 300'000, 1 << 30));
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::snapshot_test

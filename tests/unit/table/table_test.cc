@@ -15,7 +15,7 @@
 #include "table/sparse_table.h"
 #include "table/table_partition.h"
 
-namespace ps {
+namespace ps::table_test {
 namespace {
 
 using testing::ElementsAre;
@@ -411,4 +411,4 @@ TEST(DenseTableTest, StoredRowsAreWeightsAndThenStateArrays) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::table_test

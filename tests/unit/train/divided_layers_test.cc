@@ -14,7 +14,7 @@
 #include "optim/optimizer_plan.h"
 #include "store/all_reduce_store.h"
 
-namespace ps {
+namespace ps::divided_layers_test {
 namespace {
 
 const Json kMomentum = {
@@ -192,4 +192,4 @@ TEST(DividedLayers, NeedMatrices) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::divided_layers_test

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace ps {
+namespace ps::early_stopping_test {
 namespace {
 
 using testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(EarlyStoppingTest, MeasuresThatTellNothingOrAreNotThereAreRefused) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::early_stopping_test

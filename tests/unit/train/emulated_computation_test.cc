@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "optim/synthetic_parameter.h"
 
-namespace ps {
+namespace ps::emulated_computation_test {
 namespace {
 
 std::vector<ParameterSpec> parameters() {
@@ -93,4 +93,4 @@ TEST(EmulatedComputation, GradientsComeDuringBackwardTheLastOnesFirst) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::emulated_computation_test

@@ -10,7 +10,7 @@
 #include "support/damage.h"
 #include "support/scratch_folder.h"
 
-namespace ps {
+namespace ps::model_file_test {
 namespace {
 
 using testing::ElementsAre;
@@ -203,4 +203,4 @@ TEST(PassDirectoryTest, NumbersHaveFiveDigits) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::model_file_test

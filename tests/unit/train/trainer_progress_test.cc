@@ -8,7 +8,7 @@
 #include "config/spec.h"
 #include "model/options.h"
 
-namespace ps {
+namespace ps::trainer_progress_test {
 namespace {
 
 class TrainerProgressTest : public testing::Test {
@@ -130,4 +130,4 @@ TEST_F(TrainerProgressTest, WithoutFiguresThePassIsMeasuredFromHereOn) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::trainer_progress_test

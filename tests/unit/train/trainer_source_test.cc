@@ -14,7 +14,7 @@
 #include "support/scratch_folder.h"
 #include "train/trainer.h"
 
-namespace ps {
+namespace ps::trainer_source_test {
 namespace {
 
 const char* const kModel = R"({
@@ -141,4 +141,4 @@ TEST_F(TrainerSource, TrainingOnOneThreadStartsNoOther) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::trainer_source_test
