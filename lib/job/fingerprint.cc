@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "config/json.h"
-#include "model/network.h"
+#include "model/wiring.h"
 #include "ps/client/ahead_store.h"
 #include "strategy/strategy.h"
 
@@ -120,7 +120,7 @@ ServerPlan server_plan(const Job& job, CpuLevel cpu) {
 ServedJob served_job(const Job& job, CpuLevel cpu) {
   const ServerPlan plan = server_plan(job, cpu);
   auto parameters = [&job, plan](const DataSchema& schema) {
-    return plan.parameters(Network<float>(job.model, schema, job.job.seed).parameters());
+    return plan.parameters(model_parameters(job.model, schema, job.job.seed));
   };
   return {.fingerprint = job_fingerprint(job),
           .parameters = parameters,

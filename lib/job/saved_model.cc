@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "job/row_names.h"
-#include "model/network.h"
+#include "model/wiring.h"
 #include "train/model_file.h"
 #include "train/stored_rows.h"
 
@@ -70,7 +70,7 @@ void SavedModel::read_job(const std::string& path) {
   try {
     job_ = Job::spec().parse(parse_json(read_file(path), path), "");
     if (job_->data.format == "auto" || job_->data.format == "records") return;
-    specs_ = Network<float>(job_->model, job_->data.schema(job_->data.format), job_->job.seed).parameters();
+    specs_ = model_parameters(job_->model, job_->data.schema(job_->data.format), job_->job.seed);
   } catch (const Error& error) {
     throw error.within(path);
   }

@@ -1,32 +1,24 @@
 // Network: the graph of layers that a job file describes.  Built once; used by the training loop with float,
-// by gradient tests with double.  Owns activations, not weights.
+// by gradient tests with double.  NetworkLayers is what it consists of, NetworkExecution computes a batch: it owns
+// activations, not weights.
 #ifndef PS_MODEL_NETWORK_H_
 #define PS_MODEL_NETWORK_H_
 
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/computation.h"
-#include "model/cost.h"
 #include "model/evaluator.h"
-#include "model/layer.h"
+#include "model/network_layers.h"
 #include "model/prepared_batch.h"
 
 namespace ps {
 
-// The size of one layer, for those who plan how a model is trained.
-struct LayerSize {
-  std::string name, type;
-  int64_t inputs = 0;   // values per example that it reads from layers and dense slots
-  int64_t outputs = 0;  // values per example that it gives
-  int64_t weights = 0;  // of its own dense parameters; a table without a dim counts nothing
-  int64_t biases = 0;   // of these: in parameters of one row
-  bool sparse = false;  // it has a table too, which is trained sparsely
-  int64_t multiply_adds =
-      0;  // per example: in an image each weight serves every place, in a sequence every id
-};
+template <class T>
+class NetworkExecution;
 
 template <class T>
 class Network {
@@ -35,22 +27,24 @@ class Network {
   Network(const ModelOptions& options, const DataSchema& schema, uint64_t seed);
   ~Network();
 
-  const std::vector<ParameterSpec>& parameters() const;
-  const DataSchema& schema() const;
+  const std::vector<ParameterSpec>& parameters() const { return layers_.wiring.parameters; }
+  const DataSchema& schema() const { return layers_.schema; }
 
   // How many uses the plan of this parameter has in every prepared batch, and how many columns predictions have.
-  size_t num_uses(size_t parameter) const;
-  int64_t prediction_cols() const;
+  size_t num_uses(size_t parameter) const { return layers_.wiring.lookups_of[parameter].size(); }
+  int64_t prediction_cols() const { return main_node().cols; }
 
   // The slots, by their positions in schema(), to whose ids or values the rows of this parameter belong; empty when
   // the rows belong to something else, such as the outputs of a layer.
-  const std::vector<size_t>& row_slots(size_t parameter) const;
+  const std::vector<size_t>& row_slots(size_t parameter) const { return layers_.wiring.row_slots[parameter]; }
 
   // Makes planners for one preparing thread.  prepare() fills in plans and samples from prepared.batch,
   // .training and .step.  Different threads may prepare different batches at once, each with its own
   // Planners.
   using Planners = std::vector<KeyPlanner>;
-  Planners make_planners(KeyOrder order = KeyOrder::kFirstAppearance) const;
+  Planners make_planners(KeyOrder order = KeyOrder::kFirstAppearance) const {
+    return Planners(parameters().size(), KeyPlanner(order));
+  }
   void prepare(Planners& planners, PreparedBatch& prepared) const;
 
   // Returns true if plans follow from the batch alone, so that the plans of one batch serve an equal one,
@@ -64,11 +58,11 @@ class Network {
   void adopt_received(Planners& planners, PreparedBatch& prepared) const;
 
   // Batches that are prepared from now on can be computed on a device with memory of its own, too.
-  void prepare_for_devices();
+  void prepare_for_devices() { for_devices_ = true; }
 
   // The parameters whose layers all run on such a device: bits of parameters() that a store may keep there.  A layer
   // without kernels for it, and those that share its parameters, run on the processor with copies.
-  const std::vector<bool>& on_devices() const;
+  const std::vector<bool>& on_devices() const { return layers_.on_devices; }
 
   // Names and types of the layers that run on the processor even so: "pool (pool2d)".
   std::vector<std::string> layers_without_device() const;
@@ -92,7 +86,7 @@ class Network {
   void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
 
   // True when predictions are costs, which need labels (nce, hsigmoid).
-  bool predicts_costs() const;
+  bool predicts_costs() const { return main_node().layer->is_cost(); }
 
   // Throws kData "label 7.5 is not a class of 10".  Any thread.
   void check_label(float label) const;
@@ -104,14 +98,26 @@ class Network {
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
 
   // In the order in which they run.  Sequences are taken to have `ids` ids each.
-  std::vector<LayerSize> layer_sizes(int64_t ids = 1) const;
+  std::vector<LayerSize> layer_sizes(int64_t ids = 1) const {
+    return ps::layer_sizes(layers_.graph, layers_.schema, layers_.wiring, ids);
+  }
 
   // "hidden1: fc 18182296 -> 256 tanh, sparse update, 4.65 G weights", a line a layer, for --dry-run.
-  std::string describe() const;
+  std::string describe() const { return ps::describe(layers_.graph, layers_.schema, layers_.wiring); }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  const NetworkNode<T>& main_node() const { return layers_.nodes[layers_.main_cost().input]; }
+  void read_evaluators(const Json& evaluators);
+  void draw_samples(PreparedBatch& prepared) const;
+  std::vector<KeyList> key_lists(size_t parameter, const PreparedBatch& prepared) const;
+  KeyList key_list(int use, const PreparedBatch& prepared) const;
+
+  // Constant once the first batch is prepared.
+  const NetworkLayers<T> layers_;
+  std::vector<std::pair<const EvaluatorEntry*, Json>> evaluators_;
+  bool for_devices_ = false;  // batches are prepared for devices with memory of their own, too
+
+  const std::unique_ptr<NetworkExecution<T>> execution_;  // owner thread
 };
 
 extern template class Network<float>;

@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
+#include <utility>
 
+#include "base/error.h"
 #include "base/hash.h"
+#include "base/reals.h"
+#include "config/json.h"
 
 namespace ps {
 
@@ -259,6 +264,38 @@ void NodeSetup::finish() const {
   if (!node_.share_with || shared_) return;
   fail(Code::kUsage, "share_with: ", quote(graph_.nodes[*node_.share_with].name),
        " has no parameter of the same name");
+}
+
+template <class T>
+std::unique_ptr<Layer<T>> make_layer(const Graph& graph, const DataSchema& schema, uint64_t seed, size_t node,
+                                     Wiring& wiring) {
+  const LayerNode& layer_node = graph.nodes[node];
+  try {
+    NodeSetup setup(graph, schema, seed, node, wiring);
+    std::unique_ptr<Layer<T>> layer;
+    if constexpr (std::is_same_v<T, float>) {
+      layer = layer_node.entry->make_float(layer_node.object, setup);
+    } else {
+      layer = layer_node.entry->make_double(layer_node.object, setup);
+    }
+    setup.finish();
+    return layer;
+  } catch (const Error& error) {
+    throw Error(error.code(), json_path(layer_node.path, error.message()));
+  }
+}
+
+#define PS_INSTANTIATE(T) \
+  template std::unique_ptr<Layer<T>> make_layer(const Graph&, const DataSchema&, uint64_t, size_t, Wiring&);
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
+
+std::vector<ParameterSpec> model_parameters(const ModelOptions& options, const DataSchema& schema,
+                                            uint64_t seed) {
+  const Graph graph = make_graph(options, schema);
+  Wiring wiring;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) make_layer<float>(graph, schema, seed, i, wiring);
+  return std::move(wiring.parameters);
 }
 
 }  // namespace ps

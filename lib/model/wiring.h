@@ -1,9 +1,10 @@
-// Wiring: what the layers of a graph have declared of themselves: parameters, look-ups, widths.  Made by
-// Network while it builds its layers, constant after.
+// Wiring: what the layers of a graph have declared of themselves: parameters, look-ups, widths.  Made while the layers
+// of a network are built, constant after.
 #ifndef PS_MODEL_WIRING_H_
 #define PS_MODEL_WIRING_H_
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,17 @@ struct Lookup {
   bool transposed;             // backward needs the transposed part of the use
 };
 
-struct LayerSize;  // model/network.h
+// The size of one layer, for those who plan how a model is trained.
+struct LayerSize {
+  std::string name, type;
+  int64_t inputs = 0;   // values per example that it reads from layers and dense slots
+  int64_t outputs = 0;  // values per example that it gives
+  int64_t weights = 0;  // of its own dense parameters; a table without a dim counts nothing
+  int64_t biases = 0;   // of these: in parameters of one row
+  bool sparse = false;  // it has a table too, which is trained sparsely
+  int64_t multiply_adds =
+      0;  // per example: in an image each weight serves every place, in a sequence every id
+};
 
 struct Wiring {
   std::vector<ParameterSpec> parameters;
@@ -79,6 +90,17 @@ class NodeSetup final : public LayerSetup {
   Wiring& wiring_;
   bool shared_ = false, takes_sequences_ = false, has_rows_ = false;
 };
+
+// Returns the layer of `node`, which has declared itself to `wiring`.  Layers must come in the graph's order.  Throws what
+// the layer refuses, with the path of the node before it.
+template <class T>
+std::unique_ptr<Layer<T>> make_layer(const Graph& graph, const DataSchema& schema, uint64_t seed, size_t node,
+                                     Wiring& wiring);
+
+// Returns the parameters that a model has for data of this schema, for those who hold or read parameters and do not
+// compute.  Throws kUsage as Network does for the layers.
+std::vector<ParameterSpec> model_parameters(const ModelOptions& options, const DataSchema& schema,
+                                            uint64_t seed);
 
 // Sizes of the layers, in the graph's order, for sequences of `ids` ids.
 std::vector<LayerSize> layer_sizes(const Graph& graph, const DataSchema& schema, const Wiring& wiring,

@@ -1,13 +1,13 @@
-// The part of Network that has the processor run layers and costs, with copies of what another device has.
+// The part of NetworkExecution that has the processor run layers and costs, with copies of what another device has.
 #include "base/reals.h"
 #include "math/device_kernels.h"
-#include "model/network_impl.h"
+#include "model/network_execution.h"
 
 namespace ps {
 
 // output_here <- the output of a node, after its activation.
 template <class T>
-void Network<T>::Impl::fetch_output(size_t index) {
+void NetworkExecution<T>::fetch_output(size_t index) {
   NodeState<T>& node = nodes_[index];
   if (node.output_is_here) return;
   node.output_here.resize(static_cast<size_t>(node.output.size()));
@@ -16,24 +16,24 @@ void Network<T>::Impl::fetch_output(size_t index) {
 }
 
 template <class T>
-void Network<T>::Impl::fetch_inputs(size_t index) {
-  for (const InputRef& input : graph_.nodes[index].inputs) {
+void NetworkExecution<T>::fetch_inputs(size_t index) {
+  for (const InputRef& input : layers_.graph.nodes[index].inputs) {
     if (input.kind == InputKind::kLayer) fetch_output(input.index);
   }
 }
 
 template <class T>
-void Network<T>::Impl::forward_here(size_t index) {
+void NetworkExecution<T>::forward_here(size_t index) {
   NodeState<T>& node = nodes_[index];
   fetch_inputs(index);
   node.output_here.resize(static_cast<size_t>(node.output.size()));
   Run run(*this, index);
-  node.layer->forward(run);
+  layers_.nodes[index].layer->forward(run);
   device_->kernels()->send(node.output.data(), node.output_here.data(), node.output.bytes());
 }
 
 template <class T>
-void Network<T>::Impl::backward_here(size_t index) {
+void NetworkExecution<T>::backward_here(size_t index) {
   DeviceKernels& kernels = *device_->kernels();
   const auto fetch_gradient = [&](NodeState<T>& node) {
     node.gradient_here.resize(static_cast<size_t>(node.gradient.size()));
@@ -42,12 +42,12 @@ void Network<T>::Impl::backward_here(size_t index) {
   fetch_inputs(index);
   fetch_output(index);
   fetch_gradient(nodes_[index]);
-  for (const InputRef& input : graph_.nodes[index].inputs) {
+  for (const InputRef& input : layers_.graph.nodes[index].inputs) {
     if (input.kind == InputKind::kLayer) fetch_gradient(nodes_[input.index]);
   }
   Run run(*this, index);
-  nodes_[index].layer->backward(run);
-  for (const InputRef& input : graph_.nodes[index].inputs) {
+  layers_.nodes[index].layer->backward(run);
+  for (const InputRef& input : layers_.graph.nodes[index].inputs) {
     if (input.kind != InputKind::kLayer) continue;
     NodeState<T>& below = nodes_[input.index];
     kernels.send(below.gradient.data(), below.gradient_here.data(), below.gradient.bytes());
@@ -55,13 +55,15 @@ void Network<T>::Impl::backward_here(size_t index) {
 }
 
 template <class T>
-double Network<T>::Impl::evaluate_here(CostState<T>& state) {
+double NetworkExecution<T>::evaluate_here(size_t index) {
+  const NetworkCost<T>& cost = layers_.costs[index];
+  CostState<T>& state = costs_[index];
   DeviceKernels& kernels = *device_->kernels();
-  const Matrix<const T> outputs = output(state.input);
+  const Matrix<const T> outputs = output(cost.input);
   const size_t size = static_cast<size_t>(outputs.size());
   state.scores_here.resize(size);
   state.costs_here.resize(static_cast<size_t>(outputs.rows));
-  kernels.receive(state.scores_here.data(), state.cost->takes_logits() ? state.logits.data() : outputs.data,
+  kernels.receive(state.scores_here.data(), cost.cost->takes_logits() ? state.logits.data() : outputs.data,
                   size * sizeof(T));
   Matrix<T> gradient;
   if (prepared_->training) {
@@ -69,19 +71,19 @@ double Network<T>::Impl::evaluate_here(CostState<T>& state) {
     gradient = {state.gradient_here.data(), outputs.rows, outputs.cols};
   }
   const Matrix<const T> scores{state.scores_here.data(), outputs.rows, outputs.cols};
-  state.cost->evaluate(scores, prepared_->batch, device_->host(), state.costs_here, gradient);
+  cost.cost->evaluate(scores, prepared_->batch, device_->host(), state.costs_here, gradient);
   if (gradient) {
     state.gradient.resize(*device_, outputs.size());
     kernels.send(state.gradient.data(), gradient.data, state.gradient.bytes());
   }
-  return static_cast<double>(state.factor) *
+  return static_cast<double>(cost.factor) *
          total_cost(device_->host(), state.costs_here.data(), outputs.rows);
 }
 
-#define PS_INSTANTIATE(T)                                \
-  template void Network<T>::Impl::forward_here(size_t);  \
-  template void Network<T>::Impl::backward_here(size_t); \
-  template double Network<T>::Impl::evaluate_here(CostState<T>&);
+#define PS_INSTANTIATE(T)                                   \
+  template void NetworkExecution<T>::forward_here(size_t);  \
+  template void NetworkExecution<T>::backward_here(size_t); \
+  template double NetworkExecution<T>::evaluate_here(size_t);
 PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 

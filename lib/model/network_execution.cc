@@ -1,0 +1,249 @@
+#include "model/network_execution.h"
+
+#include <type_traits>
+
+#include "base/error.h"
+#include "base/reals.h"
+#include "math/dense_kernels.h"
+#include "math/device_kernels.h"
+
+namespace ps {
+
+template <class T>
+NetworkExecution<T>::NetworkExecution(const NetworkLayers<T>& layers)
+    : layers_(layers),
+      nodes_(layers.nodes.size()),
+      costs_(layers.costs.size()),
+      dense_slots_(layers.schema.slots.size()) {}
+
+template <class T>
+double NetworkExecution<T>::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
+                                    Device& device) {
+  double sum = 0;
+  run_work(device, [&] {
+    forward_nodes(prepared, views, device);
+    sum = evaluate(0);
+    make_predictions();
+    for (size_t i = 1; i < costs_.size() && prepared.training; ++i) sum += evaluate(i);
+  });
+  return sum;
+}
+
+// Calls work(), which queues work of the device.  When it has failed, what it has queued no longer refers to the batch.
+template <class T>
+template <class Work>
+void NetworkExecution<T>::run_work(Device& device, const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    settle(device);
+    throw;
+  }
+}
+
+template <class T>
+void NetworkExecution<T>::settle(Device& device) noexcept {
+  if (device.kernels() == nullptr) return;
+  try {
+    device.kernels()->wait();
+  } catch (const Error&) {
+    return;  // the first error is thrown already
+  }
+}
+
+template <class T>
+void NetworkExecution<T>::predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
+                                  Device& device) {
+  run_work(device, [&] {
+    forward_nodes(prepared, views, device);
+    make_predictions();
+  });
+}
+
+template <class T>
+void NetworkExecution<T>::forward_nodes(const PreparedBatch& prepared,
+                                        std::span<const ParameterView<T>> views, Device& device) {
+  PS_CHECK(views.size() == layers_.wiring.parameters.size());
+  prepared_ = &prepared;
+  views_ = views;
+  device_ = &device;
+  convert_dense_slots();
+  if (there()) {
+    device.kernels()->begin_batch();
+    views_ =
+        device_parameters_.send(layers_.wiring.parameters, layers_.on_devices, prepared.plans, views, device);
+  }
+  resize_outputs();
+  for (size_t i = 0; i < nodes_.size(); ++i) forward_node(i);
+  if (there() && prepared.training) device_parameters_.return_statistics();
+}
+
+// Batches hold floats: other networks get a copy of their own type.
+template <class T>
+void NetworkExecution<T>::convert_dense_slots() {
+  if constexpr (!std::is_same_v<T, float>) {
+    for (size_t s = 0; s < layers_.schema.slots.size(); ++s) {
+      const std::vector<float>& values = prepared_->batch.slots[s].values;
+      if (layers_.schema.slots[s].dense) dense_slots_[s].assign(values.begin(), values.end());
+    }
+  }
+}
+
+template <class T>
+Matrix<const T> NetworkExecution<T>::dense_slot(size_t slot, Device& device) const {
+  int64_t cols = layers_.schema.slots[slot].dim;
+  if constexpr (std::is_same_v<T, float>) {
+    const std::vector<float>& values = prepared_->batch.slots[slot].values;
+    return {mirror(device, values.data(), std::ssize(values)), batch_size(), cols};
+  } else {
+    return {dense_slots_[slot].data(), batch_size(), cols};
+  }
+}
+
+template <class T>
+void NetworkExecution<T>::resize_outputs() {
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    NodeState<T>& node = nodes_[i];
+    node.output.resize(*device_, num_rows(i) * layers_.nodes[i].cols);
+    node.output_is_here = false;
+    if (prepared_->training) node.gradient.resize(*device_, node.output.size());
+  }
+}
+
+template <class T>
+void NetworkExecution<T>::forward_node(size_t index) {
+  NodeState<T>& node = nodes_[index];
+  if (runs_here(index)) {
+    forward_here(index);
+  } else {
+    Run run(*this, index);
+    layers_.nodes[index].layer->forward(run);
+  }
+  for (size_t c = 0; c < costs_.size(); ++c) {
+    const NetworkCost<T>& cost = layers_.costs[c];
+    if (cost.input != index || !cost.cost->takes_logits()) continue;
+    costs_[c].logits.resize(*device_, node.output.size());
+    copy_values(*device_, node.output.data(), node.output.size(), costs_[c].logits.data());
+  }
+  activate(*device_, layers_.nodes[index].activation, output(index));
+}
+
+template <class T>
+double NetworkExecution<T>::evaluate(size_t index) {
+  const NetworkCost<T>& cost = layers_.costs[index];
+  if (there() && !cost.cost->runs_on_devices()) return evaluate_here(index);
+  CostState<T>& state = costs_[index];
+  const Matrix<const T> outputs = output(cost.input);
+  state.costs.resize(*device_, outputs.rows);
+  Matrix<T> gradient;
+  if (prepared_->training) {
+    state.gradient.resize(*device_, outputs.size());
+    gradient = {state.gradient.data(), outputs.rows, outputs.cols};
+  }
+  Matrix<const T> scores = outputs;
+  if (cost.cost->takes_logits()) scores.data = state.logits.data();
+  const std::span<T> costs(state.costs.data(), static_cast<size_t>(outputs.rows));
+  cost.cost->evaluate(scores, prepared_->batch, *device_, costs, gradient);
+  return static_cast<double>(cost.factor) * total_cost(*device_, state.costs.data(), outputs.rows);
+}
+
+template <class T>
+void NetworkExecution<T>::make_predictions() {
+  const NetworkCost<T>& main_cost = layers_.main_cost();
+  const Matrix<const T> outputs = output(main_cost.input);
+  predictions_.resize(static_cast<size_t>(outputs.size()));
+  if (!there()) return main_cost.cost->predict(outputs, *device_, predictions_);
+  predictions_there_.resize(*device_, outputs.size());
+  main_cost.cost->predict(outputs, *device_, {predictions_there_.data(), predictions_.size()});
+  device_->kernels()->receive(predictions_.data(), predictions_there_.data(), predictions_there_.bytes());
+}
+
+template <class T>
+void NetworkExecution<T>::tell_final_gradients(size_t index, const OnFinalGradient& on_final) const {
+  if (!on_final) return;
+  for (size_t parameter : layers_.final_after[index]) on_final(parameter);
+}
+
+template <class T>
+void NetworkExecution<T>::backward(const OnFinalGradient& on_final) {
+  PS_CHECK(prepared_ != nullptr && prepared_->training);
+  run_work(*device_, [&] {
+    zero_gradients();
+    for (size_t i = nodes_.size(); i-- > 0;) {
+      if (layers_.nodes[i].wants_gradient) backward_node(i);
+      if (!there()) tell_final_gradients(i, on_final);
+    }
+    if (!there()) return;
+    device_parameters_.return_gradients();
+    device_->kernels()->wait();
+    for (size_t i = nodes_.size(); i-- > 0;) tell_final_gradients(i, on_final);
+  });
+}
+
+template <class T>
+void NetworkExecution<T>::compute_for_others(std::span<const ParameterView<T>> views, Device& device) {
+  nothing_.batch.clear(layers_.schema);
+  nothing_.training = true;
+  prepared_ = &nothing_;
+  views_ = views;
+  device_ = &device.host();
+  for (size_t p = 0; p < layers_.wiring.parameters.size(); ++p) {
+    const ParameterSpec& spec = layers_.wiring.parameters[p];
+    if (spec.split) fill_values(*device_, T(0), spec.rows * spec.cols, views[p].gradient);
+  }
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (Run run(*this, i); layers_.nodes[i].layer->is_divided()) layers_.nodes[i].layer->forward(run);
+  }
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    if (Run run(*this, i); layers_.nodes[i].layer->is_divided()) layers_.nodes[i].layer->backward(run);
+  }
+}
+
+template <class T>
+void NetworkExecution<T>::zero_gradients() {
+  const auto zero = [](Device& device, T* data, int64_t size) { fill_values(device, T(0), size, data); };
+  for (size_t p = 0; p < layers_.wiring.parameters.size(); ++p) {
+    const ParameterSpec& spec = layers_.wiring.parameters[p];
+    Device& device = layers_.on_devices[p] ? *device_ : device_->host();
+    if (spec.kind == ParameterKind::kMatrix) zero(device, views_[p].gradient, spec.rows * spec.cols);
+    if (spec.kind == ParameterKind::kRows) {
+      zero(device, views_[p].row_gradients,
+           static_cast<int64_t>(prepared_->plans[p].keys.size()) * spec.cols);
+    }
+  }
+  for (NodeState<T>& node : nodes_) zero(*device_, node.gradient.data(), node.gradient.size());
+}
+
+// The gradient of a cost joins before the activation when the cost took the logits, else after it.
+template <class T>
+void NetworkExecution<T>::add_cost_gradients(size_t index, bool before_activation) {
+  DeviceBuffer<T>& gradient = nodes_[index].gradient;
+  for (size_t c = 0; c < costs_.size(); ++c) {
+    const NetworkCost<T>& cost = layers_.costs[c];
+    if (cost.input != index || cost.cost->takes_logits() != before_activation) continue;
+    add_scaled_values<T>(*device_, cost.factor, costs_[c].gradient.data(), gradient.size(), gradient.data());
+  }
+}
+
+template <class T>
+void NetworkExecution<T>::backward_node(size_t index) {
+  add_cost_gradients(index, /*before_activation=*/false);
+  activation_backward(*device_, layers_.nodes[index].activation, Matrix<const T>(output(index)),
+                      gradient(index));
+  add_cost_gradients(index, /*before_activation=*/true);
+  if (runs_here(index)) return backward_here(index);
+  Run run(*this, index);
+  layers_.nodes[index].layer->backward(run);
+}
+
+template <class T>
+Matrix<const float> NetworkExecution<T>::predictions() const {
+  PS_CHECK(prepared_ != nullptr);
+  return {predictions_.data(), batch_size(), layers_.nodes[layers_.main_cost().input].cols};
+}
+
+#define PS_INSTANTIATE(T) template class NetworkExecution<T>;
+PS_FOR_REALS(PS_INSTANTIATE)
+#undef PS_INSTANTIATE
+
+}  // namespace ps
