@@ -44,6 +44,21 @@ expect_text() {
   fail "'$2' is not in $1"
 }
 
+# self_signed NAME [HOSTS]: NAME.crt and NAME.key in the present folder, a certificate that vouches for itself and, as an
+# authority, for others.  HOSTS is a subjectAltName, such as IP:127.0.0.1.
+self_signed() {
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1.key" -subj "/CN=$1" -days 2 \
+    ${2:+-addext "subjectAltName=$2"} -out "$1.crt" 2>"$scratch/openssl.err" || fail "$(cat "$scratch/openssl.err")"
+}
+
+# certificate NAME AUTHORITY [HOSTS] [DAYS]: NAME.crt and NAME.key, for which AUTHORITY.crt vouches.
+certificate() {
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1.key" -subj "/CN=$1" \
+    ${3:+-addext "subjectAltName=$3"} -out "$1.csr" 2>"$scratch/openssl.err" &&
+    openssl x509 -req -in "$1.csr" -CA "$2.crt" -CAkey "$2.key" -CAcreateserial -days "${4:-2}" -copy_extensions copy \
+      -out "$1.crt" 2>>"$scratch/openssl.err" || fail "$(cat "$scratch/openssl.err")"
+}
+
 # Names of the programs that are built.
 programs() {
   local program

@@ -12,19 +12,10 @@ cp "$PS_SOURCE/share/jobs/quickstart.json" job.json
 processes=()
 trap 'kill -9 "${processes[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
-# certificate NAME HOSTS AUTHORITY
-certificate() {
-  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1.key" -subj "/CN=$1" -out "$1.csr" 2>log
-  openssl x509 -req -in "$1.csr" -CA "$3.crt" -CAkey "$3.key" -CAcreateserial -days 2 \
-    -extfile <(echo "subjectAltName=$2") -out "$1.crt" 2>log
-}
-for ca in ca other; do
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$ca.key" -subj "/CN=$ca" -days 2 \
-    -out "$ca.crt" 2>log
-done
-certificate etcd IP:127.0.0.1 ca
-certificate own DNS:own ca
-certificate stranger DNS:own other
+for authority in ca other; do self_signed "$authority"; done
+certificate etcd ca IP:127.0.0.1
+certificate own ca DNS:own
+certificate stranger other DNS:own
 
 port=$(free_ports 2)
 place=etcd://127.0.0.1:$port/job
@@ -71,7 +62,7 @@ expect_status 2 train --etcd-ca ca.crt --etcd-cert own.crt
 expect_text err '--etcd-cert and --etcd-key belong together'
 
 echo "the server leaves etcd when it ends, with a certificate that was renewed meanwhile"
-certificate renewed DNS:own ca
+certificate renewed ca DNS:own
 cp renewed.crt own.crt
 cp renewed.key own.key
 train "${own[@]}" >out 2>err || fail "$(cat err)"

@@ -32,20 +32,11 @@ train() {
   ps-train job.json --data train.txt --set cluster.server_timeout=20 --servers "$@"
 }
 
-# certificate NAME HOSTS [CA]
-certificate() {
-  openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$1.key" -subj "/CN=$1" -out "$1.csr" 2>log
-  openssl x509 -req -in "$1.csr" -CA "${3:-ca}.crt" -CAkey "${3:-ca}.key" -CAcreateserial -days 2 \
-    -extfile <(echo "subjectAltName=$2") -out "$1.crt" 2>log
-}
-for ca in ca other; do
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$ca.key" -subj "/CN=$ca" -days 2 \
-    -out "$ca.crt" 2>log
-done
-certificate server IP:127.0.0.1
-certificate renewed IP:127.0.0.1
-certificate trainer DNS:trainer
-certificate stranger DNS:trainer other
+for authority in ca other; do self_signed "$authority"; done
+certificate server ca IP:127.0.0.1
+certificate renewed ca IP:127.0.0.1
+certificate trainer ca DNS:trainer
+certificate stranger other DNS:trainer
 secret=$(openssl rand -hex 32)
 echo "train $secret" >train.token
 echo "read $(openssl rand -hex 16)" >read.token

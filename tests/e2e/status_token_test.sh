@@ -135,8 +135,7 @@ fi
 end
 
 echo "with TLS, the token goes over it"
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key -subj /CN=server -days 2 \
-  -addext subjectAltName=IP:127.0.0.1 -out server.crt 2>log
+self_signed server IP:127.0.0.1
 write_tokens status train
 start --tls-cert server.crt --tls-key server.key
 ask 401 "https://$pages/readyz" --cacert server.crt

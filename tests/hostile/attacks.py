@@ -3,7 +3,6 @@
 usage: attacks.py FOLDER TRAINER...   runs ps-serve of the path on FOLDER/job.json, and attacks it
 """
 
-import atexit
 import json
 import os
 import random
@@ -14,62 +13,13 @@ import threading
 import time
 
 import wire
+from attacked import MEBIBYTE, Server, expect
 from wire import Ended, Peer, Refused
-
-MEBIBYTE = 1 << 20
-MAX_MEMORY = 128 * MEBIBYTE
-# The promise of ps-serve(1): what the process takes when --max-memory is used up.
-MAX_RESIDENT = MAX_MEMORY * 5 // 4 + 64 * MEBIBYTE
 
 # Parameters of the job, in the order of the model's.
 DEEP, WIDE = 0, 2  # 65536 x 8 floats each, sparse and dense
 NUM_ROWS = 65536
 ROW_BYTES = 8 * 4
-
-
-class Server:
-    """ps-serve on the job, with MAX_MEMORY."""
-
-    def __init__(self, folder, *flags):
-        self.port_file = os.path.join(folder, "port")
-        self.errors = os.path.join(folder, "serve.err")
-        if os.path.exists(self.port_file):
-            os.remove(self.port_file)
-        with open(self.errors, "w") as errors:
-            self.process = subprocess.Popen(
-                ["ps-serve", os.path.join(folder, "job.json"), "--host", "127.0.0.1", "--port", "0",
-                 "--port-file", self.port_file, "--max-memory", str(MAX_MEMORY), *flags],
-                stdout=subprocess.PIPE, stderr=errors)
-        atexit.register(self.process.kill)
-        assert self.process.stdout.readline(), self.said()
-        with open(self.port_file) as file:
-            self.port = int(file.readline())
-
-    def said(self):
-        with open(self.errors) as file:
-            return file.read()
-
-    def peak(self):
-        with open(f"/proc/{self.process.pid}/status") as file:
-            (line,) = [line for line in file if line.startswith("VmHWM")]
-        return int(line.split()[1]) << 10
-
-    def peer(self, hello=None, **changes):
-        peer = Peer(self.port)
-        if hello:
-            peer.hello(hello, **changes)
-        return peer
-
-    def end(self):
-        """Ends it, and expects that it ends well."""
-        self.process.terminate()
-        status = self.process.wait(60)
-        assert status == 0, f"the server ended with {status}: {self.said()}"
-
-
-def expect(condition, text):
-    if not condition:
-        raise AssertionError(text)
 
 
 def refusals(peer, requests):
@@ -408,7 +358,7 @@ def honest_job_beside_readers(folder, trainer, hello):
         for thread in threads:
             thread.join()
     expect(disturbed == undisturbed, "the model is another one")
-    expect(server.peak() <= MAX_RESIDENT, f"{server.peak() // MEBIBYTE} MiB")
+    expect(server.peak() <= server.MAX_RESIDENT, f"{server.peak() // MEBIBYTE} MiB")
     print(f"  the same model beside {sum(said)} messages of readers, {server.peak() // MEBIBYTE} MiB")
     server.end()
 
@@ -425,8 +375,8 @@ def main():
         with server.peer() as peer:
             expect(json.loads(peer.ask(wire.DESCRIBE))["ports"] == [server.port], "it does not describe itself")
         peak = server.peak()
-        print(f"  {peak // MEBIBYTE} MiB of {MAX_RESIDENT // MEBIBYTE}, {time.monotonic() - begin:.1f} s", flush=True)
-        expect(peak <= MAX_RESIDENT, f"the server has taken {peak // MEBIBYTE} MiB")
+        print(f"  {peak // MEBIBYTE} MiB of {server.MAX_RESIDENT // MEBIBYTE}, {time.monotonic() - begin:.1f} s", flush=True)
+        expect(peak <= server.MAX_RESIDENT, f"the server has taken {peak // MEBIBYTE} MiB")
         server.end()
     print("an honest job beside readers that say anything", flush=True)
     honest_job_beside_readers(folder, trainer, hello)

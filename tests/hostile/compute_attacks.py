@@ -3,7 +3,6 @@
 usage: compute_attacks.py FOLDER   runs ps-serve and ps-train of the path on FOLDER/job.json and train.txt, and attacks them
 """
 
-import atexit
 import json
 import os
 import random
@@ -16,52 +15,11 @@ import threading
 import time
 
 import wire
-from attacks import MEBIBYTE, Server, expect
+from attacked import MEBIBYTE, Compute, Server, expect
 from wire import Ended, Peer, Refused
 
 AHEAD = ("--set", "train.pull_ahead=4")
-MAX_MEMORY = 64 * MEBIBYTE
-# Beside that, the copies of one reader, what the allocator keeps, code and threads.
-MAX_RESIDENT = MAX_MEMORY * 5 // 4 + 96 * MEBIBYTE
 OUT_OF_MEMORY, FENCED, BEGIN_AGAIN = 6, 8, 12
-
-
-class Compute:
-    """ps-train --role compute on the job, in front of a server."""
-
-    def __init__(self, folder, server, *flags):
-        port_file = os.path.join(folder, "compute.port")
-        self.errors = os.path.join(folder, "compute.err")
-        with open(self.errors, "w") as errors:
-            self.process = subprocess.Popen(
-                ["ps-train", os.path.join(folder, "job.json"), "--role", "compute", "--port", "0", "--port-file", port_file,
-                 "--servers", f"127.0.0.1:{server.port}", "--max-memory", str(MAX_MEMORY), *AHEAD, *flags],
-                stdout=subprocess.PIPE, stderr=errors)
-        atexit.register(self.process.kill)
-        assert self.process.stdout.readline(), self.said()
-        with open(port_file) as file:
-            self.port = int(file.readline())
-
-    def said(self):
-        with open(self.errors) as file:
-            return file.read()
-
-    def peak(self):
-        with open(f"/proc/{self.process.pid}/status") as file:
-            (line,) = [line for line in file if line.startswith("VmHWM")]
-        return int(line.split()[1]) << 10
-
-    def peer(self, hello=None, **changes):
-        peer = Peer(self.port)
-        if hello:
-            peer.ask(wire.READER_HELLO, json.dumps({**hello, **changes}).encode())
-        return peer
-
-    def end(self):
-        """Ends it, and expects that it says so."""
-        self.process.terminate()
-        status = self.process.wait(60)
-        assert status == 128 + signal.SIGTERM or status == -signal.SIGTERM, f"it ended with {status}: {self.said()}"
 
 
 def reader(folder, server, compute_port, *flags):
@@ -231,7 +189,7 @@ ATTACKS = (frames_that_never_end, hellos_of_nobody, what_must_not_come_now, batc
 
 def a_reader_that_falls_silent(folder, server, recorded):
     """It is gone after the request timeout; the compute trainer waits for another, and ends, and names the rank."""
-    compute = Compute(folder, server, "--set", "cluster.request_timeout=1", "--set", "cluster.trainer_timeout=1")
+    compute = Compute(folder, server, *AHEAD, "--set", "cluster.request_timeout=1", "--set", "cluster.trainer_timeout=1")
     job = {**recorded.hello["job"], "cluster": {"request_timeout": 1.0}}
     with compute.peer(recorded.hello, job=job) as peer:
         peer.socket.settimeout(60)
@@ -252,12 +210,12 @@ def train(folder, server, compute, model):
 def honest_reader_beside_others(folder, recorded):
     """An honest reader has the bits of an undisturbed one, whatever others say meanwhile of runs that are over."""
     server = Server(folder, *AHEAD)
-    compute = Compute(folder, server)
+    compute = Compute(folder, server, *AHEAD)
     undisturbed = train(folder, server, compute, os.path.join(folder, "undisturbed"))
     expect(compute.process.wait(60) == 0, compute.said())
     server.end()
     server = Server(folder, *AHEAD)
-    compute = Compute(folder, server)
+    compute = Compute(folder, server, *AHEAD)
     ended = threading.Event()
     said = []
 
@@ -299,14 +257,14 @@ def main():
     recorded = Recorded(folder, server)
     for attack in ATTACKS:
         print(attack.__name__.replace("_", " "), flush=True)
-        compute = Compute(folder, server)
+        compute = Compute(folder, server, *AHEAD)
         begin = time.monotonic()
         attack(compute, server, recorded)
         with compute.peer(recorded.hello):
             pass
         peak = compute.peak()
-        print(f"  {peak // MEBIBYTE} MiB of {MAX_RESIDENT // MEBIBYTE}, {time.monotonic() - begin:.1f} s", flush=True)
-        expect(peak <= MAX_RESIDENT, f"the compute trainer has taken {peak // MEBIBYTE} MiB")
+        print(f"  {peak // MEBIBYTE} MiB of {compute.MAX_RESIDENT // MEBIBYTE}, {time.monotonic() - begin:.1f} s", flush=True)
+        expect(peak <= compute.MAX_RESIDENT, f"the compute trainer has taken {peak // MEBIBYTE} MiB")
         compute.end()
     print("a reader that falls silent", flush=True)
     a_reader_that_falls_silent(folder, server, recorded)

@@ -84,10 +84,12 @@ def push(step, piece, num_pieces, what=b"", samples=1, pulled=0, flags=0, rows=b
 
 
 class Peer:
-    """A connection to a shard."""
+    """A connection to a shard, which may come from another address of this machine."""
 
-    def __init__(self, port, receive_buffer=None):
+    def __init__(self, port, receive_buffer=None, source=None):
         self.socket = socket.socket()
+        if source:
+            self.socket.bind((source, 0))
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.connect(("127.0.0.1", port))
