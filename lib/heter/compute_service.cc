@@ -83,7 +83,7 @@ class ComputeService::ReaderSession final : public Session {
       work_ = service_.greet(hello, link_.peer());
     }
     hello_ = std::move(hello);
-    link_.establish();
+    link_.establish(cat("reader ", hello_->rank));
     const ComputeWelcome welcome{.cpu = std::string(cpu_level_name(service_.setup_.device.cpu()))};
     responder.answer(Payload(ComputeWelcome::spec().to_json(welcome).dump()));
   }

@@ -68,6 +68,11 @@ struct Buffer::Home {
     kept_bytes = 0;
   }
 
+  bool has_room(uint64_t bytes, uint64_t spare) const {
+    if (bytes > max_bytes || used_bytes > max_bytes - bytes) return false;
+    return spare <= max_bytes - bytes - used_bytes;
+  }
+
   char* take(unsigned size_class) {
     size_t bytes = class_bytes(size_class);
     char* data;
@@ -134,11 +139,10 @@ BufferPool::~BufferPool() {
   home_->drop_kept();
 }
 
-std::optional<Buffer> BufferPool::try_take(size_t size) {
+std::optional<Buffer> BufferPool::try_take(size_t size, uint64_t spare) {
   if (size != 0) {
     std::lock_guard lock(home_->mutex);
-    size_t bytes = class_bytes(class_of(size));
-    if (bytes > home_->max_bytes || home_->used_bytes > home_->max_bytes - bytes) {
+    if (!home_->has_room(class_bytes(class_of(size)), spare)) {
       home_->refused = true;
       return std::nullopt;
     }

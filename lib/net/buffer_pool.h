@@ -61,9 +61,9 @@ class BufferPool {
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  // Nothing when that would pass the budget: for what peers ask for.  Throws kExhausted when the system has
-  // no memory.
-  std::optional<Buffer> try_take(size_t size);
+  // Nothing when that would pass the budget, or leave less than `spare` bytes of it: for what peers ask for.  Throws
+  // kExhausted when the system has no memory.
+  std::optional<Buffer> try_take(size_t size, uint64_t spare = 0);
 
   // Counted, but never refused: for what answers them, which other limits bound.
   Buffer take(size_t size);

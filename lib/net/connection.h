@@ -51,6 +51,9 @@ class Connection final : private Stream::Events {
              NetCounters& counters, Handler& handler);
   ~Connection() = default;
 
+  // Bodies of which not all has come are counted on this account, from the next frame on.
+  void count_on(std::shared_ptr<PeerAccount> account) { reader_.count_on(std::move(account)); }
+
   // Queues a frame, and writes what can be written at once.  The frame is always taken; false when more than
   // max_queued_bytes are queued now.  On a closed connection it is dropped.
   bool send(const FrameHeader& header, std::shared_ptr<const Payload> payload);

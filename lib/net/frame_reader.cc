@@ -51,32 +51,40 @@ ReadState FrameReader::judge(HeaderFault fault) {
   return ReadState::kFrame;
 }
 
-// Decides whether the body is kept or passed over, and finds room for it.
+// Decides whether the body is kept or passed over.
+void FrameReader::check_header() {
+  std::optional<uint64_t> limit = limit_(header_);
+  if (!limit) {
+    problem_.emplace(Code::kUsage, cat("unknown type ", header_.type, " of a frame"));
+  } else if (header_.body_bytes > *limit) {
+    problem_.emplace(Code::kUsage, cat("a frame of type ", header_.type, " has ", header_.body_bytes,
+                                       " bytes, expected at most ", *limit));
+  } else if (!pool_.fits(header_.body_bytes)) {
+    problem_.emplace(Code::kUsage,
+                     cat("a frame of ", header_.body_bytes, " bytes is more than the memory for all frames"));
+  }
+}
+
+// Returns false when there is none at the moment.
+bool FrameReader::find_room() {
+  const uint64_t size = header_.body_bytes, spare = account_ && !at_once_ ? account_->spare_beside(size) : 0;
+  try {
+    std::optional<Buffer> room = pool_.try_take(size, spare);
+    if (!room) return false;
+    body_ = std::move(*room);
+    if (!at_once_) coming_ = AccountedBytes(account_, size);
+  } catch (const Error& error) {
+    problem_ = error;  // the system has no memory
+  }
+  return true;
+}
+
 ReadState FrameReader::accept_header() {
-  if (!problem_) {
-    std::optional<uint64_t> limit = limit_(header_);
-    if (!limit) {
-      problem_.emplace(Code::kUsage, cat("unknown type ", header_.type, " of a frame"));
-    } else if (header_.body_bytes > *limit) {
-      problem_.emplace(Code::kUsage, cat("a frame of type ", header_.type, " has ", header_.body_bytes,
-                                         " bytes, expected at most ", *limit));
-    } else if (!pool_.fits(header_.body_bytes)) {
-      problem_.emplace(Code::kUsage, cat("a frame of ", header_.body_bytes,
-                                         " bytes is more than the memory for all frames"));
-    }
-  }
-  if (!problem_) {
-    try {
-      std::optional<Buffer> room = pool_.try_take(header_.body_bytes);
-      if (!room) return ReadState::kNoRoom;
-      body_ = std::move(*room);
-    } catch (const Error& error) {
-      problem_ = error;  // the system has no memory
-    }
-  }
+  at_once_ = end_ - begin_ >= header_.body_bytes;
+  if (!problem_) check_header();
+  if (!problem_ && !find_room()) return ReadState::kNoRoom;
   has_body_ = true;
   received_ = 0;
-  at_once_ = end_ - begin_ >= header_.body_bytes;
   if (!at_once_ && !problem_) hasher_.reset();
   take_ahead();
   return ReadState::kFrame;
@@ -112,6 +120,7 @@ ReadState FrameReader::read_body(Stream& stream) {
 
 ReadState FrameReader::finish_body(Frame& frame) {
   has_header_ = has_body_ = false;
+  coming_ = AccountedBytes();
   if (!problem_) {
     uint64_t checksum = at_once_ ? hash_bytes(text_of(body_.bytes())) : hasher_.digest();
     if (checksum != header_.body_checksum) {

@@ -4,12 +4,15 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/hash.h"
 #include "net/buffer_pool.h"
 #include "net/frame.h"
+#include "net/peer_accounts.h"
 #include "net/transport.h"
 
 namespace ps {
@@ -38,6 +41,9 @@ class FrameReader {
 
   FrameReader(BufferPool& pool, Limit limit) : pool_(pool), limit_(std::move(limit)) {}
 
+  // Bodies of which not all has come are counted on this account, from the next frame on.
+  void count_on(std::shared_ptr<PeerAccount> account) { account_ = std::move(account); }
+
   ReadState next(Stream& stream, Frame& frame);
 
   // To be called when the stream has become readable again.
@@ -56,6 +62,8 @@ class FrameReader {
   ReadState read_header(Stream& stream);
   ReadState judge(HeaderFault fault);
   ReadState accept_header();
+  void check_header();
+  bool find_room();
   ReadState read_body(Stream& stream);
   ReadState finish_body(Frame& frame);
   ReadState fill(Stream& stream, MutableBytes body);
@@ -64,6 +72,7 @@ class FrameReader {
 
   BufferPool& pool_;
   const Limit limit_;
+  std::shared_ptr<PeerAccount> account_;  // null: counted by nobody
   std::array<char, kAheadBytes> ahead_;
   size_t begin_ = 0, end_ = 0;  // of what was read ahead and not used yet
   bool drained_ = false;        // the last read took all that the stream had
@@ -74,6 +83,7 @@ class FrameReader {
   bool has_header_ = false, has_body_ = false;
   std::optional<Error> problem_;  // set: the body is passed over, in pieces
   Buffer body_;
+  AccountedBytes coming_;  // of the body, until it is whole
   uint64_t received_ = 0;  // bytes of the body
   bool at_once_ = false;   // the whole body was read ahead; else hasher_ follows it
   ByteHasher hasher_;

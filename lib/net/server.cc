@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/current_error.h"
+#include "net/peer_accounts.h"
 
 namespace ps {
 
@@ -32,6 +33,7 @@ struct Server::State {
   const ServerOptions options;
   const SessionFactory make_session;
   BufferPool pool;
+  PeerAccounts accounts;
   NetCounters counters;
   bool draining = false;
   uint64_t num_accepted = 0, last_retried = 0;
@@ -52,6 +54,7 @@ class ServerPeer final : public Connection::Handler {
           connection_.fail(Error(Code::kUnavailable, "no handshake in time"));
         }) {
     handshake_timer_.start_after(server.options.handshake_timeout);
+    connection_.count_on(server.accounts.of(peer_of_address(connection_.peer())));
   }
 
   void begin(const std::shared_ptr<ServerPeer>& self) {
@@ -64,7 +67,10 @@ class ServerPeer final : public Connection::Handler {
   }
 
   Connection& connection() { return connection_; }
-  void establish() { handshake_timer_.stop(); }
+  void establish(const std::string& name) {
+    handshake_timer_.stop();
+    if (!name.empty()) connection_.count_on(server_.accounts.of(name));
+  }
   bool is_stranger() const { return handshake_timer_.started() && connection_.open(); }
 
   void evict(const Error& reason) {
@@ -268,8 +274,8 @@ Access SessionLink::access() const {
   return peer ? peer->connection().access() : Access::kRead;
 }
 
-void SessionLink::establish() {
-  if (std::shared_ptr<ServerPeer> peer = peer_.lock()) peer->establish();
+void SessionLink::establish(const std::string& name) {
+  if (std::shared_ptr<ServerPeer> peer = peer_.lock()) peer->establish(name);
 }
 
 void SessionLink::close(std::optional<Error> reason) {

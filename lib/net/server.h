@@ -26,7 +26,8 @@ struct ServerOptions {
   // the new one is refused.
   size_t max_connections = 1024;
   // Bodies of requests, those being received included, have so many bytes until their buffers are released;
-  // reading pauses when they are used up.  A body of more than this is refused.
+  // reading pauses when they are used up.  A body of more than this is refused.  Of those that are being received, one
+  // peer has a quarter or a single body (net/peer_accounts.h).
   uint64_t max_memory_bytes = uint64_t{1} << 30;
   // While so many requests of a connection are not answered, it is not read.
   size_t max_unanswered = 1024;
@@ -73,8 +74,9 @@ class SessionLink {
   // Returns the rights of the peer; the least when the connection has gone.
   Access access() const;
 
-  // Ends the handshake: the limits for strangers no longer hold.
-  void establish();
+  // Ends the handshake: the limits for strangers no longer hold.  `name` is the peer's, of which there may be several
+  // connections; empty: it is known by its address alone.
+  void establish(const std::string& name = "");
 
   // Closes after all that was answered, with a last word to the peer when there is a reason.
   void close(std::optional<Error> reason = std::nullopt);

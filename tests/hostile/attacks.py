@@ -129,7 +129,7 @@ def too_many_trainers(server, hello):
 
 def frames_that_never_end(server, hello):
     """Bodies that are announced and do not come take only what has come."""
-    header = wire.frame(wire.PULL, bytes(64 * MEBIBYTE), 1)[:48]
+    header = wire.frame(wire.HELLO, bytes(4 * MEBIBYTE), 1)[:48]
     peers = []
     for _ in range(500):
         try:
@@ -139,6 +139,26 @@ def frames_that_never_end(server, hello):
         except (OSError, Ended):
             pass
     for peer in peers:
+        peer.socket.close()
+
+
+def bodies_of_many_connections(server, hello):
+    """Of two peers with forty connections each, which announce bodies that do not come, each has a quarter of the room for
+    bodies, and an honest job beside them never waits."""
+    trainer = server.peer(hello)
+    beginning = wire.frame(wire.PULL, bytes(4 * MEBIBYTE), 1)[:48] + bytes(4096)
+    attackers = []
+    for source in 40 * ("127.0.0.1", "127.0.0.2"):
+        attackers.append(server.peer(hello, source=source, role="read"))
+        attackers[-1].send_what_fits(beginning)
+    what, rows = wire.parts(wire.keyed_part(WIDE, range(NUM_ROWS))), bytes(NUM_ROWS * ROW_BYTES)
+    begin, kept = time.monotonic(), 0
+    while kept < 20 and time.monotonic() - begin < 30:
+        trainer.ask(wire.PUSH, wire.push(kept, 0, 1, what, rows=rows))
+        kept += 1
+    print(f"  {kept} of 20 pushes of {len(rows) // MEBIBYTE} MiB are taken beside {len(attackers)} connections")
+    expect(kept == 20, "the job waits for peers that send nothing")
+    for peer in [trainer, *attackers]:
         peer.socket.close()
 
 
@@ -325,6 +345,7 @@ def anything_in_any_order(server, hello):
 # What peers do that take a trainer's place; each has a server of its own.
 AS_TRAINERS = (pull_of_one_range_many_times, pulls_for_a_step_that_never_comes, pulls_that_are_remembered,
                pieces_without_parts, pieces_of_gradients, gatherings, too_many_trainers, frames_that_never_end,
+               bodies_of_many_connections,
                answers_that_nobody_takes, shares_of_a_hundred, readers_take_all_connections, anything_in_any_order)
 
 

@@ -136,7 +136,7 @@ void greet(ShardPeer& peer, const Hello& hello, Responder& responder) {
     peer.reads = true;
   }
   peer.greeted = true;
-  peer.link.establish();
+  peer.link.establish(peer.member ? cat("trainer ", peer.member->rank) : "");
   ReplyPtr reply = finished ? reply_to(responder) : synced_reply_to(peer, responder);
   reply->answer(Payload(Welcome::spec().to_json(welcome).dump()));
 }

@@ -168,7 +168,7 @@ inline constexpr uint16_t kLater = 17;   // is answered by TestService::answer_l
 inline constexpr uint16_t kFail = 18;    // throws kFenced
 inline constexpr uint16_t kForget = 19;  // drops the responder
 inline constexpr uint16_t kBusy = 20;    // kUnavailable, as often as TestService::busy says; then as kEcho
-inline constexpr uint16_t kHello = 21;   // establishes
+inline constexpr uint16_t kHello = 21;   // establishes the peer of that name
 
 // The behaviour of all sessions of a test, and a record of their requests.
 struct TestService {
@@ -214,7 +214,7 @@ class TestSession final : public Session {
     service_.requests.push_back(text.substr(0, 32));
     service_.last_deadline_ms = frame.header.deadline_ms;
     if (service_.keep) service_.kept.push_back(std::move(frame));
-    if (type == kHello) link_.establish();
+    if (type == kHello) link_.establish(text);
     if (type == kFail) fail(Code::kFenced, "another server owns this");
     if (type == kBusy && service_.busy-- > 0) fail(Code::kUnavailable, "busy");
     if (type == kForget) return void(Responder(std::move(responder)));
