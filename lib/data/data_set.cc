@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/csv/learn.h"
 #include "data/transform.h"
 
 namespace ps {
@@ -39,6 +40,24 @@ static void check_labels(const DataOptions& options, const FormatEntry& format) 
   }
 }
 
+static void check_parts(const DataOptions& options, const DataSet& data) {
+  if (!data.parser->has_parts()) {
+    fail(Code::kUsage, "data.validation: files of format ", quote(data.format->name),
+         " have no lines of which a part could be kept: give test data instead");
+  }
+  const std::string& by = options.validation_by;
+  if (!by.empty() && !data.parser->has_parts_by(by)) {
+    std::vector<std::string> names;
+    for (const SlotSchema& slot : data.parsed_schema.slots) names.push_back(slot.name);
+    fail(Code::kUsage, "data.validation_by: there is no slot ", quote(by), did_you_mean(by, names),
+         ", expected one of ", join(names, ", "));
+  }
+  if (!options.validation_values.empty() && !is_table_format(data.format->name)) {
+    fail(Code::kUsage, "data.validation_values: files of format ", quote(data.format->name),
+         " have no columns of words: set data.validation, and a slot in data.validation_by");
+  }
+}
+
 DataSet open_data_set(const DataOptions& options, const std::vector<std::string>& paths,
                       const SourceContext& context, std::shared_ptr<const Vocabulary> vocabulary) {
   DataSet data;
@@ -58,10 +77,7 @@ DataSet open_data_set(const DataOptions& options, const std::vector<std::string>
     data.vocabulary = vocabulary ? std::move(vocabulary) : Vocabulary::make(options, paths);
   }
   data.parser = data.format->make({options, data.parsed_schema, head, data.vocabulary});
-  if (options.part != DataPart::kAll && !data.parser->has_parts()) {
-    fail(Code::kUsage, "data.validation: files of format ", quote(data.format->name),
-         " have no lines of which a part could be kept: give test data instead");
-  }
+  if (options.part != DataPart::kAll && options.validates()) check_parts(options, data);
   return data;
 }
 

@@ -70,6 +70,12 @@ class Parser {
   // True when DataOptions::part is heeded: of formats with lines.
   virtual bool has_parts() const { return false; }
 
+  // True when DataOptions::validation_by may be this column or slot.
+  virtual bool has_parts_by(const std::string& column) const {
+    (void)column;
+    return false;
+  }
+
   // Replaces `out` by the examples of the block.  Lists bad lines in `out.bad`, and throws all other errors.
   virtual void parse(const Block& block, Parsed& out) const = 0;
 };

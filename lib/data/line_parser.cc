@@ -12,12 +12,30 @@ void LineParser::parse_or_reject(const char* p, const char* end, const Block& bl
   int64_t size = out.batch.size();
   try {
     parse_line(p, end, out.batch);
-    if (checks && out.batch.size() > size) label_check_(out.batch.labels.back());
+    if (out.batch.size() == size) return;
+    if (part_.by_column() && !keeps_last(out.batch)) return out.batch.truncate(schema_, size);
+    if (checks) label_check_(out.batch.labels.back());
   } catch (const Error& error) {
     if (error.code() != Code::kData) throw;
     out.batch.truncate(schema_, size);
     out.bad.push_back({size, cat(*block.file, ":", line, ": ", error.message())});
   }
+}
+
+bool LineParser::keeps_last(const Batch& batch) const {
+  const size_t index = batch.labels.size() - 1;
+  if (part_slot_ < 0) {
+    const uint64_t group = index < batch.groups.size() ? batch.groups[index] : 0;
+    return part_.keeps_slot(std::span(&group, 1));
+  }
+  const SlotSchema& schema = schema_.slots[static_cast<size_t>(part_slot_)];
+  const SlotData& slot = batch.slots[static_cast<size_t>(part_slot_)];
+  if (schema.dense) {
+    const size_t dim = static_cast<size_t>(schema.dim);
+    return part_.keeps_slot(std::span(slot.values).subspan(index * dim, dim));
+  }
+  const size_t begin = slot.offsets[index];
+  return part_.keeps_slot(std::span(slot.keys).subspan(begin, slot.offsets[index + 1] - begin));
 }
 
 // Nearly all blocks have only good labels, so labels are checked for the block as a whole first.  Only when
@@ -44,7 +62,7 @@ void LineParser::parse_lines(const Block& block, bool checks, Parsed& out) const
   for (uint64_t line = block.place; p < stop && out.bad.size() <= max_bad_lines_; ++line) {
     const char* newline = static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(stop - p)));
     const char* end = newline > p && newline[-1] == '\r' ? newline - 1 : newline;
-    const bool kept = end > p && part_.keeps({p, static_cast<size_t>(end - p)});
+    const bool kept = end > p && part_.keeps_line({p, static_cast<size_t>(end - p)});
     if (kept) parse_or_reject(p, end, block, line, checks, out);
     p = newline + 1;
   }

@@ -24,6 +24,15 @@ void check_slot_options(const SlotOptions& slot, std::string_view path) {
     fail(Code::kUsage, path, ".dim: ", slot.dim, " is too large for a dense slot");
 }
 
+void check_validation(const DataOptions& data, std::string_view path) {
+  if (data.validation_values.empty()) return;
+  if (data.validation_by.empty())
+    fail(Code::kUsage, path, ".validation_values: set ", path, ".validation_by, to the column that has them");
+  if (data.validation > 0)
+    fail(Code::kUsage, path, ".validation_values: they say which examples are kept, and ", path,
+         ".validation says it too: leave out one of the two");
+}
+
 void check_data(const DataOptions& data, std::string_view path) {
   std::set<std::string> names;
   for (const SlotOptions& slot : data.slots) {
@@ -43,6 +52,7 @@ void check_data(const DataOptions& data, std::string_view path) {
     fail(Code::kUsage, path, ".memory_limit: ", quote(data.memory_limit),
          " is not a size (as in 512M or 2G)");
   }
+  check_validation(data, path);
 }
 
 }  // namespace
@@ -127,6 +137,13 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
             "the hash of a line decides, so that equal lines are in the same part")
         .at_least(0)
         .at_most(0.9);
+    s.field(
+        "validation_by", &DataOptions::validation_by,
+        "column of a table, or slot, whose value decides in place of the line: all examples of a user, or "
+        "of a day, are in the same part; qid: the groups of libsvm");
+    s.field("validation_values", &DataOptions::validation_values,
+            "values of the column validation_by: the examples of a table that have one of them are the "
+            "validation data, in place of a part by hash");
     s.field("batch_size", &DataOptions::batch_size, "examples in a batch; auto: more where there are more")
         .at_least(1)
         .at_most(1 << 20)

@@ -66,8 +66,10 @@ struct DataOptions {
   TextOptions text;
   CsvOptions csv;
   FastTextOptions fasttext;
-  std::vector<Cross> cross;  // slots whose ids are combinations of those of other slots
-  double validation = 0;     // part of the lines that is kept for validation
+  std::vector<Cross> cross;   // slots whose ids are combinations of those of other slots
+  double validation = 0;      // part of the lines that is kept for validation
+  std::string validation_by;  // column or slot whose value decides, in place of the line; empty: none
+  std::vector<std::string> validation_values;  // of that column, of the validation data, in place of a part
   DataPart part = DataPart::kAll;
   int fold =
       0;  // of validation: the parts of 1 / validation folds do not overlap.  Not a key: ps-train decides
@@ -99,6 +101,9 @@ struct DataOptions {
   bool shuffles_all() const { return shuffle == "full" || shuffle == "global"; }
 
   bool labelled() const { return labels.value_or(true); }
+
+  // A part of the training data is kept for validation.
+  bool validates() const { return validation > 0 || !validation_values.empty(); }
 };
 
 }  // namespace ps

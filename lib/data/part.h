@@ -1,32 +1,65 @@
-// Parts of data: the lines that are trained on, and those that are kept for validation.  Used by parsers of lines.
+// Parts of data: the examples that are trained on, and those that are kept for validation.  Used by parsers of lines.
 #ifndef PS_DATA_PART_H_
 #define PS_DATA_PART_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/hash.h"
 #include "data/options.h"
 
 namespace ps {
 
-// Says of each line if it belongs to the part that the options ask for.  The bytes of a line, without its end, decide
-// alone.  Constant: any thread.
+// Says of each example if it belongs to the part that the options ask for.  The bytes of its line, without its end, decide
+// alone; or with DataOptions::validation_by the value of a column or slot, so that all examples with the same one are in
+// the same part.  Parsers ask keeps_line before they parse a line, and one of the others after that.  Constant: any
+// thread.
 class PartFilter {
  public:
   explicit PartFilter(const DataOptions& options)
-      : part_(options.part),
+      : part_(options.validates() ? options.part : DataPart::kAll),
+        by_column_(!options.validation_by.empty()),
+        values_(options.validation_values),
         bound_(static_cast<uint64_t>(options.validation * 0x1p64)),
         start_(static_cast<uint64_t>(options.fold) * bound_) {}
 
-  bool keeps(std::string_view line) const {
+  // True when the value of a column or slot is to be asked about.
+  bool by_column() const { return part_ != DataPart::kAll && by_column_; }
+
+  bool keeps_line(std::string_view line) const {
     constexpr uint64_t kSeed = 0x76616c69;  // no other hash of lines has it
-    if (part_ == DataPart::kAll) return true;
-    return (hash_bytes(line, kSeed) - start_ < bound_) == (part_ == DataPart::kValidation);
+    return part_ == DataPart::kAll || by_column_ || keeps_hash(hash_bytes(line, kSeed));
+  }
+
+  // The word of the example's column; empty where there is none.
+  bool keeps_word(std::string_view word) const {
+    if (values_.empty()) return keeps_hash(hash_bytes(word, kColumnSeed));
+    const bool listed = std::find(values_.begin(), values_.end(), word) != values_.end();
+    return listed == (part_ == DataPart::kValidation);
+  }
+
+  // The ids, or values, of the example's slot.
+  template <class T>
+  bool keeps_slot(std::span<const T> of_slot) const {
+    if (of_slot.empty()) return keeps_hash(hash_bytes({}, kColumnSeed));
+    return keeps_hash(
+        hash_bytes({reinterpret_cast<const char*>(of_slot.data()), of_slot.size_bytes()}, kColumnSeed));
   }
 
  private:
+  static constexpr uint64_t kColumnSeed = 0x76616c63;
+
+  bool keeps_hash(uint64_t hash) const {
+    return (hash - start_ < bound_) == (part_ == DataPart::kValidation);
+  }
+
   const DataPart part_;
+  const bool by_column_;
+  const std::vector<std::string> values_;  // of the column, of the validation data; empty: hashes decide
   const uint64_t bound_, start_;  // hashes from start_ on, as many as bound_, are of the validation data
 };
 

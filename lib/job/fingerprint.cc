@@ -69,7 +69,11 @@ Json job_identity(const Job& job) {
   out["data"] = {{"batch_size", job.data.batch_size},
                  {"shuffle", job.data.shuffle},
                  {"shuffle_window", job.data.shuffle_window}};
-  if (job.data.validation > 0) out["data"]["validation"] = job.data.validation;  // other lines are trained on
+  // With others of these, other examples are trained on.
+  const DataOptions& data = job.data;
+  if (data.validation > 0) out["data"]["validation"] = data.validation;
+  if (!data.validation_by.empty()) out["data"]["validation_by"] = data.validation_by;
+  if (!data.validation_values.empty()) out["data"]["validation_values"] = data.validation_values;
   out["cluster"]["trainers"] = job.cluster.trainers;
   return out;
 }

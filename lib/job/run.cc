@@ -242,10 +242,9 @@ bool Run::train_whole() {
   const double start = monotonic_seconds();
   check_validation(job_);
   input_.reader = data_.make_reader(job_.data.files, job_.data.shuffle, job_.train.passes,
-                                    {options_.rank, job_.cluster.trainers},
-                                    job_.data.validation > 0 ? DataPart::kTraining : DataPart::kAll);
+                                    {options_.rank, job_.cluster.trainers}, DataPart::kTraining);
   build(input_.reader->schema());
-  if (job_.data.validation > 0) open_validation();
+  if (job_.data.validates()) open_validation();
   if (!job_.data.test_files.empty()) {
     test_input_.reader = data_.make_reader(job_.data.test_files, "none", job_.train.passes);
     test_input_.reader->check_labels([this](float label) { network_->check_label(label); });

@@ -10,10 +10,16 @@ namespace ps {
 
 void check_validation(const Job& job) {
   const TrainOptions& train = job.train;
-  const bool validates = job.data.validation > 0;
+  const bool validates = job.data.validates();
   if (!validates && (train.patience || train.best_by != "cost")) {
     fail(Code::kUsage, train.patience ? "train.patience" : "train.best_by",
          ": there are no validation data: set data.validation, to 0.1 for a tenth of the lines");
+  }
+  if (!validates && !job.data.validation_by.empty()) {
+    fail(Code::kUsage,
+         "data.validation_by: there are no validation data: set data.validation, to 0.1 for a "
+         "tenth of the values of ",
+         quote(job.data.validation_by), ", or data.validation_values");
   }
   if (validates && reads_standard_input(job)) {
     fail(Code::kUsage,
@@ -35,7 +41,11 @@ void RunValidation::take_passes(const Json& passes) {
 }
 
 bool RunValidation::measure(Trainer& trainer, int pass, const std::function<bool()>& stop, Json& trained) {
-  trained["validation"] = trainer.test(pass, *source_, stop, "Validation").json();
+  try {
+    trained["validation"] = trainer.test(pass, *source_, stop, "Validation").json();
+  } catch (const Error& error) {
+    throw error.code() == Code::kData ? error.within("data.validation") : error;
+  }
   return !stop() && early_stopping_.add(pass, trained["validation"]);
 }
 

@@ -65,7 +65,29 @@ for weight in 1 5; do
 done
 python3 -c "import sys; sys.exit(not $(mean p5) > 1.3 * $(mean p1))" || fail "means $(mean p1) and $(mean p5)"
 
+echo "a column keeps the rows of a user together, or says which rows are kept, and the test data stay whole"
+seq 900 | awk 'BEGIN { print "user,day,age,click" } { print "u" $1 % 90 ",d" $1 % 10 "," $1 % 90 "," ($1 * 7 % 11 > 5) }' >users.csv
+by=(ps-train --recipe logistic --data users.csv --test-data users.csv --passes 1 --save-dir '' --json)
+"${by[@]}" --set data.validation=0.2 --set data.validation_by=user >user.json 2>err
+samples=$(value user.json passes.0.validation.samples)
+((samples > 0 && samples % 10 == 0 && samples < 450)) || fail "$samples rows are not those of whole users"
+[[ $(($(value user.json passes.0.samples) + samples)) == 900 ]] || fail "the users of the parts do not add up"
+[[ $(value user.json test.samples) == 900 ]] || fail "$(value user.json test.samples) rows were tested"
+"${by[@]}" --set data.validation_by=day --set 'data.validation_values=["d3", "d7"]' >day.json 2>err
+[[ $(value day.json passes.0.validation.samples) == 180 ]] || fail "$(value day.json passes.0.validation.samples) rows of two days"
+[[ $(value day.json passes.0.samples) == 720 ]] || fail "$(value day.json passes.0.samples) rows of the other days"
+"${by[@]}" --set data.validation_by=day --set 'data.validation_values=["d3"]' --print-config >config 2>err
+! grep -q '"name": "day"' config || fail "the column that says which rows are kept is a slot"
+
 echo "refusals"
+expect_status 2 "${by[@]}" --set data.validation_by=user
+expect_text err 'data.validation_by: there are no validation data: set data.validation'
+expect_status 2 "${by[@]}" --set 'data.validation_values=["d3"]'
+expect_text err 'data.validation_values: set data.validation_by'
+expect_status 3 "${by[@]}" --set data.validation_by=day --set 'data.validation_values=["d33"]'
+expect_text err 'data.validation: there is no example in the data'
+expect_status 2 "${by[@]}" --folds 3 --set data.validation_by=day --set 'data.validation_values=["d3"]'
+expect_text err '--folds: data.validation_values say which examples'
 expect_status 2 ps-train quickstart --data train.txt --set train.patience=2 --save-dir ''
 expect_text err 'train.patience: there are no validation data: set data.validation'
 expect_status 2 ps-train --recipe logistic --save-dir '' --set data.validation=0.1 <train.txt

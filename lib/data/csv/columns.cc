@@ -26,12 +26,12 @@ std::optional<size_t> find_name(const std::vector<std::string>& names, const std
   return static_cast<size_t>(found - names.begin());
 }
 
+}  // namespace
+
 size_t need_name(const std::vector<std::string>& names, const std::string& name) {
   if (const auto found = find_name(names, name)) return *found;
   fail(Code::kData, "there is no column ", quote(name), did_you_mean(name, names), " in the header");
 }
-
-}  // namespace
 
 DataSchema learnt_table_schema(const DataOptions& data) {
   if (data.csv.learnt) return data.csv.schema();

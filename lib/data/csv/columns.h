@@ -27,6 +27,9 @@ DataSchema learnt_table_schema(const DataOptions& data);
 
 CsvDialect csv_dialect(const DataOptions& data);
 
+// The place of a column among those of a header.  Throws kData when it is not there.
+size_t need_name(const std::vector<std::string>& names, const std::string& name);
+
 // The use of each field of a file with these columns.  A label is needed unless the options say otherwise.  Throws kData
 // when a column is not there.
 std::vector<FieldUse> field_uses(const DataOptions& data, const std::vector<std::string>& names);

@@ -21,7 +21,10 @@ namespace {
 class Learner {
  public:
   Learner(const DataOptions& options, int64_t most_records)
-      : csv_(options.csv), columns_(csv_), left_(most_records), most_(most_records) {}
+      : csv_(options.csv),
+        columns_(csv_, options.validation_values.empty() ? std::string() : options.validation_by),
+        left_(most_records),
+        most_(most_records) {}
   virtual ~Learner() = default;
 
   virtual void read(ByteSource& source) = 0;

@@ -71,7 +71,7 @@ void TableColumns::take_header(const std::vector<std::string>& names) {
   check_names(names);
   names_ = names;
   find_label();
-  if (csv_.label.empty()) csv_.label = names.back();
+  if (csv_.label.empty()) csv_.label = names.back() == apart_ ? names[names.size() - 2] : names.back();
   check_given();
   for (const std::string& name : names) {
     if (is_feature(name) || name == csv_.label) add(name);
@@ -85,7 +85,7 @@ ColumnStatistics* TableColumns::find(std::string_view name) {
 
 ColumnStatistics* TableColumns::find_or_add(std::string_view name) {
   if (ColumnStatistics* found = find(name)) return found;
-  if (name.empty() || name == csv_.weight || name == csv_.group) return nullptr;
+  if (name.empty() || name == csv_.weight || name == csv_.group || name == apart_) return nullptr;
   if (names_.size() == kMostColumns)
     fail(Code::kData, "there are more than ", kMostColumns, " different fields");
   names_.emplace_back(name);
@@ -112,7 +112,7 @@ const CsvColumn* TableColumns::given(std::string_view name) const {
 }
 
 bool TableColumns::is_feature(std::string_view name) const {
-  return !name.empty() && name != csv_.label && name != csv_.weight && name != csv_.group;
+  return !name.empty() && name != csv_.label && name != csv_.weight && name != csv_.group && name != apart_;
 }
 
 bool TableColumns::may_be_label(const std::string& name) const {

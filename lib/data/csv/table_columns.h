@@ -18,7 +18,8 @@ namespace ps {
 // One owner thread.  Errors name the key of data.csv that is the way out.
 class TableColumns {
  public:
-  explicit TableColumns(const CsvOptions& csv) : csv_(csv) {}
+  // The column `apart`, if that is not empty, is no slot: it says which examples are kept for validation.
+  TableColumns(const CsvOptions& csv, const std::string& apart) : csv_(csv), apart_(apart) {}
 
   bool empty() const { return names_.empty(); }
 
@@ -26,7 +27,7 @@ class TableColumns {
   // names without sense, and kUsage when the options name columns that are not there.
   void take_header(const std::vector<std::string>& names);
 
-  // The statistics of a column, or null when there are none: of weights, groups and names that are not in the header.
+  // The statistics of a column, or null when there are none: of weights, groups, the one that lies apart and names that are not in the header.
   ColumnStatistics* find(std::string_view name);
 
   // The same, which are new ones for a name that has not come before.  Throws kData when there are too many.
@@ -48,6 +49,7 @@ class TableColumns {
   void fill_in_classes();
 
   CsvOptions csv_;
+  const std::string apart_;
   std::vector<std::string> names_;  // in the order of the table
   std::map<std::string, ColumnStatistics, std::less<>> statistics_;
 };

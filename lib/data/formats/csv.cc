@@ -32,9 +32,10 @@ class CsvParser : public Parser {
 
   void check_labels(LabelCheck check) override { label_check_ = std::move(check); }
   bool has_parts() const override { return true; }
+  bool has_parts_by(const std::string&) const override { return true; }  // each file has its header
 
   void parse(const Block& block, Parsed& out) const override {
-    const std::vector<FieldUse> uses = block_uses(block);
+    const Header header = read_header(block);
     const CsvDialect dialect = block_dialect(block);
     CsvFields fields(dialect);
     out.batch.clear(schema_);
@@ -44,7 +45,7 @@ class CsvParser : public Parser {
     for (const char *p = text.data(), *stop = p + text.size(); p < stop;) {
       bool open = false;
       const char* end = find_record_end(p, stop, dialect, open);
-      if (keeps(p, end)) parse_or_reject(p, end, {block, line, uses}, fields, out);
+      if (keeps(p, end)) parse_or_reject(p, end, {block, line, header}, fields, out);
       if (out.bad.size() > static_cast<size_t>(options_.max_bad_lines)) return;
       line += 1 + (dialect.quote == 0 ? 0 : static_cast<uint64_t>(std::count(p, end, '\n')));
       p = end + 1;
@@ -52,16 +53,26 @@ class CsvParser : public Parser {
   }
 
  private:
+  struct Header {
+    std::vector<FieldUse> uses;
+    size_t part_column = 0;  // whose value decides about parts
+  };
+
   struct Place {
     const Block& block;
     uint64_t line;
-    const std::vector<FieldUse>& uses;
+    const Header& header;
   };
 
   // Empty records are no examples.
   bool keeps(const char* p, const char* end) const {
     if (end > p && end[-1] == '\r') --end;
-    return end > p && part_.keeps({p, static_cast<size_t>(end - p)});
+    return end > p && part_.keeps_line({p, static_cast<size_t>(end - p)});
+  }
+
+  // A record with other columns goes on, to be refused.
+  bool keeps(const CsvFields& fields, const Header& header) const {
+    return fields.size() != header.uses.size() || part_.keeps_word(fields[header.part_column]);
   }
 
   // Nothing looks for quotes in a block that has none.
@@ -71,10 +82,12 @@ class CsvParser : public Parser {
     return dialect;
   }
 
-  std::vector<FieldUse> block_uses(const Block& block) const {
+  Header read_header(const Block& block) const {
     try {
       const bool named = !options_.csv.names.empty();
-      return field_uses(options_, named ? record_names() : header_names(block.carry, dialect_));
+      const std::vector<std::string> names = named ? record_names() : header_names(block.carry, dialect_);
+      return {field_uses(options_, names),
+              part_.by_column() ? need_name(names, options_.validation_by) : size_t{0}};
     } catch (const Error& error) {
       throw error.within(*block.file);
     }
@@ -93,7 +106,8 @@ class CsvParser : public Parser {
     try {
       if (end[-1] == '\r') --end;
       fields.cut(p, end);
-      parse_record(fields, place.uses, out.batch);
+      if (part_.by_column() && !keeps(fields, place.header)) return;
+      parse_record(fields, place.header.uses, out.batch);
       if (label_check_) label_check_(out.batch.labels.back());
     } catch (const Error& error) {
       if (error.code() != Code::kData) throw;

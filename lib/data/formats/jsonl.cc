@@ -4,6 +4,7 @@
 //
 // Each field is a slot as a column of csv is, with data.csv: ps-data(5) says how.  A field that is null or not there has
 // no value.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -27,10 +28,13 @@ class JsonLinesParser : public LineParser {
   explicit JsonLinesParser(const ParserSetup& setup)
       : LineParser(setup),
         encoder_(setup.options),
-        uses_(field_uses(setup.options, used_names(setup.options))) {
+        uses_(field_uses(setup.options, used_names(setup.options))),
+        part_by_(setup.options.validation_by) {
     const std::vector<std::string> names = used_names(setup.options);
     for (size_t i = 0; i < names.size(); ++i) places_.emplace(names[i], i);
   }
+
+  bool has_parts_by(const std::string&) const override { return true; }
 
  private:
   // The fields that are looked for, those of slots in the order of the slots.
@@ -44,6 +48,9 @@ class JsonLinesParser : public LineParser {
       if (!name.empty()) names.push_back(name);
     }
     if (options.labelled()) names.push_back(csv.label);
+    const std::string& part_by = options.validation_by;
+    if (!part_by.empty() && std::find(names.begin(), names.end(), part_by) == names.end())
+      names.push_back(part_by);
     return names;
   }
 
@@ -59,8 +66,10 @@ class JsonLinesParser : public LineParser {
         fail(Code::kData, "column ", field.column, ": a second field ", quote(field.name));
       found[place->second] = &field;
     }
+    if (part().by_column() && !keeps(fields, found[places_.find(part_by_)->second])) return;
     float label = 0;
     for (size_t i = 0; i < uses_.size(); ++i) {
+      if (uses_[i].kind == FieldKind::kIgnored) continue;
       if (found[i] == nullptr) {
         put_missing(uses_[i], label, batch);
       } else {
@@ -69,6 +78,16 @@ class JsonLinesParser : public LineParser {
     }
     batch.labels.push_back(label);
   }
+
+  // By the word of the field that decides about parts; null: it is not there.
+  bool keeps(const JsonFields& fields, const JsonField* field) const {
+    if (field == nullptr || field->kind == JsonField::Kind::kNull) return part().keeps_word({});
+    if (field->kind == JsonField::Kind::kWord) return part().keeps_word(fields.word(*field));
+    fail(Code::kData, "column ", field->column, ": field ", quote(field->name),
+         ", which data.validation_by names, is no single value");
+  }
+
+  bool keeps_last(const Batch&) const override { return true; }  // parse_line has looked
 
   static bool is_blank(std::string_view line) {
     return line.find_first_not_of(" \t") == std::string_view::npos;
@@ -106,6 +125,7 @@ class JsonLinesParser : public LineParser {
 
   const RecordEncoder encoder_;
   const std::vector<FieldUse> uses_;  // in the order in which they are put into a batch
+  const std::string part_by_;         // the field that decides about parts; empty: none
   WordNumbers places_;                // in uses_, by name
 };
 

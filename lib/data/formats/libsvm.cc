@@ -36,6 +36,10 @@ class LibsvmParser : public LineParser {
         guesses_(setup.options.label_use == LabelUse::kIgnored && !setup.options.labels),
         slot_(setup.schema.slots[0], base_) {}
 
+  bool has_parts_by(const std::string& column) const override {
+    return column == "qid" || LineParser::has_parts_by(column);
+  }
+
  private:
   void parse_line(const char* p, const char* end, Batch& batch) const override {
     skip_blanks(p);

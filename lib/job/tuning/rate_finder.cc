@@ -81,6 +81,8 @@ Job growing_job(const RateRange& range, int64_t batches,
   job.train.patience.reset();
   job.train.best_by = "cost";
   job.data.validation = 0;
+  job.data.validation_by.clear();
+  job.data.validation_values.clear();
   job.data.test_files.clear();
   job.checkpoint.directory.clear();
   return job;

@@ -120,12 +120,17 @@ class SweepTraining {
     if (row.passes > 0) overrides.push_back(override_of("train.passes", std::to_string(row.passes)));
     Job job = make_(overrides);
     check_can_repeat(job, "a sweep");
+    if (plan_.folds > 1 && !job.data.validation_values.empty()) {
+      fail(Code::kUsage,
+           "--folds: data.validation_values say which examples are the validation data: leave "
+           "out one of the two");
+    }
     if (plan_.folds > 1) {
       job.data.validation = 1.0 / plan_.folds;
       job.data.fold = fold;
     }
     if (by_.empty()) by_ = job.train.best_by;
-    if (job.data.validation == 0) job.train.best_by = "cost";  // of no pass, but of the combinations
+    if (!job.data.validates()) job.train.best_by = "cost";  // of no pass, but of the combinations
     const std::string folder = folder_of(job, number_);
     job.train.save_dir = folder;
     log_.info("Run ", ++number_, " of ", num_trainings_ * static_cast<size_t>(plan_.folds), ": ",

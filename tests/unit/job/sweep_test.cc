@@ -195,9 +195,9 @@ TEST(Folds, ShareOutTheLines) {
       options.validation = 1.0 / kFolds;
       options.fold = fold;
       options.part = DataPart::kValidation;
-      const bool validates = PartFilter(options).keeps(std::to_string(line));
+      const bool validates = PartFilter(options).keeps_line(std::to_string(line));
       options.part = DataPart::kTraining;
-      EXPECT_NE(PartFilter(options).keeps(std::to_string(line)), validates);
+      EXPECT_NE(PartFilter(options).keeps_line(std::to_string(line)), validates);
       here += validates;
       kept[fold] += validates;
     }
