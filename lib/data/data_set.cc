@@ -78,6 +78,10 @@ DataSet open_data_set(const DataOptions& options, const std::vector<std::string>
   }
   data.parser = data.format->make({options, data.parsed_schema, head, data.vocabulary});
   if (options.part != DataPart::kAll && options.validates()) check_parts(options, data);
+  if (options.samples_negatives() && !data.parser->samples_negatives()) {
+    fail(Code::kUsage, "data.negative_rate: the labels of format ", quote(data.format->name),
+         " are words, of which none is negative: leave it out");
+  }
   return data;
 }
 

@@ -70,6 +70,9 @@ class Parser {
   // True when DataOptions::part is heeded: of formats with lines.
   virtual bool has_parts() const { return false; }
 
+  // True when DataOptions::negative_rate is heeded.
+  virtual bool samples_negatives() const { return has_parts(); }
+
   // True when DataOptions::validation_by may be this column or slot.
   virtual bool has_parts_by(const std::string& column) const {
     (void)column;

@@ -15,6 +15,8 @@ void LineParser::parse_or_reject(const char* p, const char* end, const Block& bl
     if (out.batch.size() == size) return;
     if (part_.by_column() && !keeps_last(out.batch)) return out.batch.truncate(schema_, size);
     if (checks) label_check_(out.batch.labels.back());
+    if (negatives_.on() && !negatives_.keeps_last({p, static_cast<size_t>(end - p)}, line, out.batch))
+      out.batch.truncate(schema_, size);
   } catch (const Error& error) {
     if (error.code() != Code::kData) throw;
     out.batch.truncate(schema_, size);
@@ -66,6 +68,7 @@ void LineParser::parse_lines(const Block& block, bool checks, Parsed& out) const
     if (kept) parse_or_reject(p, end, block, line, checks, out);
     p = newline + 1;
   }
+  if (negatives_.on()) NegativeFilter::end(out.batch);
 }
 
 }  // namespace ps

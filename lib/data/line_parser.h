@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/format.h"
+#include "data/negatives.h"
 #include "data/part.h"
 
 namespace ps {
@@ -25,6 +26,7 @@ class LineParser : public Parser {
       : schema_(setup.schema),
         max_bad_lines_(static_cast<uint64_t>(setup.options.max_bad_lines)),
         part_(setup.options),
+        negatives_(setup.options),
         part_slot_(setup.schema.find(setup.options.validation_by)) {}
 
   void parse(const Block& block, Parsed& out) const final;
@@ -55,6 +57,7 @@ class LineParser : public Parser {
 
   const uint64_t max_bad_lines_;
   const PartFilter part_;
+  const NegativeFilter negatives_;
   const int part_slot_;     // whose value decides about parts; -1: none, or the groups
   LabelCheck label_check_;  // empty: all labels are accepted
 };

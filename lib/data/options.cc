@@ -144,6 +144,13 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
     s.field("validation_values", &DataOptions::validation_values,
             "values of the column validation_by: the examples of a table that have one of them are the "
             "validation data, in place of a part by hash");
+    s.field(
+         "negative_rate", &DataOptions::negative_rate,
+         "part of the negative examples, of label 0 or -1, that is trained on, drawn by the seed; each has "
+         "1 / negative_rate times its weight, so that predictions stay calibrated; validation and test data "
+         "keep all")
+        .above(0)
+        .at_most(1);
     s.field("batch_size", &DataOptions::batch_size, "examples in a batch; auto: more where there are more")
         .at_least(1)
         .at_most(1 << 20)

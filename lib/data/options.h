@@ -70,6 +70,8 @@ struct DataOptions {
   double validation = 0;      // part of the lines that is kept for validation
   std::string validation_by;  // column or slot whose value decides, in place of the line; empty: none
   std::vector<std::string> validation_values;  // of that column, of the validation data, in place of a part
+  double negative_rate = 1;                    // part of the negative examples that is trained on
+  uint64_t sampling_seed = 0;                  // of that part.  Not a key: that of the job
   DataPart part = DataPart::kAll;
   int fold =
       0;  // of validation: the parts of 1 / validation folds do not overlap.  Not a key: ps-train decides
@@ -101,6 +103,9 @@ struct DataOptions {
   bool shuffles_all() const { return shuffle == "full" || shuffle == "global"; }
 
   bool labelled() const { return labels.value_or(true); }
+
+  // Negative examples are left out: of data that are trained on.
+  bool samples_negatives() const { return negative_rate < 1 && part == DataPart::kTraining; }
 
   // A part of the training data is kept for validation.
   bool validates() const { return validation > 0 || !validation_values.empty(); }

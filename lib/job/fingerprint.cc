@@ -74,6 +74,7 @@ Json job_identity(const Job& job) {
   if (data.validation > 0) out["data"]["validation"] = data.validation;
   if (!data.validation_by.empty()) out["data"]["validation_by"] = data.validation_by;
   if (!data.validation_values.empty()) out["data"]["validation_values"] = data.validation_values;
+  if (data.negative_rate < 1) out["data"]["negative_rate"] = data.negative_rate;
   out["cluster"]["trainers"] = job.cluster.trainers;
   return out;
 }

@@ -15,6 +15,7 @@
 #include "data/csv/record_encoder.h"
 #include "data/csv/splitter.h"
 #include "data/format.h"
+#include "data/negatives.h"
 #include "data/part.h"
 
 namespace ps {
@@ -28,6 +29,7 @@ class CsvParser : public Parser {
         schema_(setup.schema),
         dialect_(csv_dialect(options_)),
         part_(options_),
+        negatives_(options_),
         encoder_(options_) {}
 
   void check_labels(LabelCheck check) override { label_check_ = std::move(check); }
@@ -46,10 +48,11 @@ class CsvParser : public Parser {
       bool open = false;
       const char* end = find_record_end(p, stop, dialect, open);
       if (keeps(p, end)) parse_or_reject(p, end, {block, line, header}, fields, out);
-      if (out.bad.size() > static_cast<size_t>(options_.max_bad_lines)) return;
+      if (out.bad.size() > static_cast<size_t>(options_.max_bad_lines)) break;
       line += 1 + (dialect.quote == 0 ? 0 : static_cast<uint64_t>(std::count(p, end, '\n')));
       p = end + 1;
     }
+    if (negatives_.on()) NegativeFilter::end(out.batch);
   }
 
  private:
@@ -109,6 +112,8 @@ class CsvParser : public Parser {
       if (part_.by_column() && !keeps(fields, place.header)) return;
       parse_record(fields, place.header.uses, out.batch);
       if (label_check_) label_check_(out.batch.labels.back());
+      if (negatives_.on() && !negatives_.keeps_last({p, static_cast<size_t>(end - p)}, place.line, out.batch))
+        out.batch.truncate(schema_, size);
     } catch (const Error& error) {
       if (error.code() != Code::kData) throw;
       out.batch.truncate(schema_, size);
@@ -135,6 +140,7 @@ class CsvParser : public Parser {
   const DataSchema schema_;
   const CsvDialect dialect_;
   const PartFilter part_;
+  const NegativeFilter negatives_;
   const RecordEncoder encoder_;
   LabelCheck label_check_;  // empty: all labels are accepted
 };

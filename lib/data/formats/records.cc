@@ -1,9 +1,12 @@
 // `records`: the reading side of data/records.h.
 #include "data/records.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "data/format.h"
+#include "data/negatives.h"
 #include "data/splitter.h"
 
 namespace ps {
@@ -16,14 +19,19 @@ std::string_view body(std::string_view bytes) {
 
 class RecordsParser : public Parser {
  public:
-  explicit RecordsParser(const ParserSetup& setup) : schema_(setup.schema) {}
+  explicit RecordsParser(const ParserSetup& setup) : schema_(setup.schema), negatives_(setup.options) {}
+
+  bool samples_negatives() const override { return true; }
 
   void parse(const Block& block, Parsed& out) const override {
     out.bad.clear();
     try {
       RecordsPart part = decode_records_part(block.text());
-      if (part.kind == RecordsPart::kChunk)
-        return decode_records_chunk(schema_, part, body(block.text()), out.batch);
+      if (part.kind == RecordsPart::kChunk) {
+        decode_records_chunk(schema_, part, body(block.text()), out.batch);
+        if (negatives_.on()) sample(block.place, out.batch);
+        return;
+      }
       out.batch.clear(schema_);
       if (part.kind == RecordsPart::kHeader) check_schema(decode_records_schema(part, body(block.text())));
     } catch (const Error& error) {
@@ -41,7 +49,22 @@ class RecordsParser : public Parser {
     if (!same) fail(Code::kData, "the slots are not those of the first file");
   }
 
+  // By the offset of the chunk and the place of an example in it.
+  void sample(uint64_t offset, Batch& batch) const {
+    Batch all;
+    std::swap(all, batch);
+    batch.slots.resize(all.slots.size());
+    batch.clear(schema_);
+    for (int64_t b = 0; b < all.size(); ++b) {
+      batch.append(schema_, all, b);
+      if (!negatives_.keeps_last({}, hash_key(offset) + static_cast<uint64_t>(b), batch))
+        batch.truncate(schema_, batch.size() - 1);
+    }
+    NegativeFilter::end(batch);
+  }
+
   const DataSchema schema_;
+  const NegativeFilter negatives_;
 };
 
 // Returns the schema of the file's header.  For a single slot, a dim of the job file that is smaller than the
