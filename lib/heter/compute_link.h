@@ -40,6 +40,7 @@ class ComputeLink final : public Computation {
   // Throws as the constructor, and StateLost when the servers of the compute trainer have lost the run.
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
   Matrix<const float> predictions() const override;
+  std::span<const float> log_losses() const override { return result_.log_losses; }
 
   // For who has several batches on their way (ReaderAhead).  request is answered in a wait of the store.  After an answer
   // that is an error, reconnect goes on with another compute trainer, or with the same when that only wants all anew, and no

@@ -77,6 +77,30 @@ void check_rows_of(const PreparedBatch& prepared, const ReturnedRows& rows) {
   }
 }
 
+// All of a result before the gradients.
+BatchResult get_figures(ByteReader& in, const PreparedBatch& prepared, int64_t expected_cols) {
+  BatchResult result;
+  result.cost = in.get<double>();
+  const uint64_t rows = in.get<uint32_t>(), cols = in.get<uint32_t>(), losses = in.get<uint32_t>();
+  if (cols != static_cast<uint64_t>(expected_cols)) {
+    fail(Code::kData, "result: it has ", cols, " predictions an example, the network ", expected_cols);
+  }
+  if (rows != static_cast<uint64_t>(prepared.batch.size()) ||
+      !in.has((rows * cols + losses) * sizeof(float))) {
+    fail(Code::kData, "result: it has ", rows, " predictions, the batch ", prepared.batch.size(),
+         " examples");
+  }
+  if (losses != 0 && losses != rows) {
+    fail(Code::kData, "result: it has ", losses, " log losses, the batch ", rows, " examples");
+  }
+  result.cols = static_cast<int64_t>(cols);
+  result.predictions.resize(rows * cols);
+  in.get_array(std::span<float>(result.predictions));
+  result.log_losses.resize(losses);
+  in.get_array(std::span<float>(result.log_losses));
+  return result;
+}
+
 }  // namespace
 
 const ObjectSpec<ReaderHello>& ReaderHello::spec() {
@@ -175,14 +199,16 @@ AheadBatch decode_ahead(std::span<char> body, const Network<float>& network,
   return ahead;
 }
 
-Payload encode_result(double cost, Matrix<const float> predictions, const PreparedBatch& prepared,
-                      const std::vector<ParameterSpec>& specs, std::span<const ParameterView<float>> views,
-                      std::shared_ptr<const void> keep) {
+Payload encode_result(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
+                      const PreparedBatch& prepared, const std::vector<ParameterSpec>& specs,
+                      std::span<const ParameterView<float>> views, std::shared_ptr<const void> keep) {
   std::string head;
   put(head, cost);
   put(head, static_cast<uint32_t>(predictions.rows));
   put(head, static_cast<uint32_t>(predictions.cols));
+  put(head, static_cast<uint32_t>(log_losses.size()));
   put_array<float>(head, {predictions.data, static_cast<size_t>(predictions.size())});
+  put_array<float>(head, log_losses);
   pad(head);
   Payload payload{std::move(head)};
   using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
@@ -201,19 +227,7 @@ BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepa
                           const std::vector<ParameterSpec>& specs,
                           std::span<const ParameterView<float>> views) {
   ByteReader in(text_of_body(body));
-  BatchResult result;
-  result.cost = in.get<double>();
-  const uint64_t rows = in.get<uint32_t>(), cols = in.get<uint32_t>();
-  if (cols != static_cast<uint64_t>(expected_cols)) {
-    fail(Code::kData, "result: it has ", cols, " predictions an example, the network ", expected_cols);
-  }
-  if (rows != static_cast<uint64_t>(prepared.batch.size()) || !in.has(rows * cols * sizeof(float))) {
-    fail(Code::kData, "result: it has ", rows, " predictions, the batch ", prepared.batch.size(),
-         " examples");
-  }
-  result.cols = static_cast<int64_t>(cols);
-  result.predictions.resize(rows * cols);
-  in.get_array(std::span<float>(result.predictions));
+  BatchResult result = get_figures(in, prepared, expected_cols);
   skip_padding(in, body.size());
   for (size_t p = 0; p < specs.size(); ++p) {
     if (!with_readers(specs[p])) continue;

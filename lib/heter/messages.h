@@ -3,7 +3,8 @@
 //   hello  := JSON of ReaderHello; answered by JSON of ComputeWelcome
 //   batch  := step:u64 size:u64 prepared[size] pad rows*             (prepared: feed/prepared_batch_bytes.h)
 //             rows := f32[N * D] pad                                 (of each parameter of readers: with_readers)
-//   result := cost:f64 B:u32 C:u32 predictions:f32[B * C] pad rows*  (rows: the gradients of those of the batch)
+//   result := cost:f64 B:u32 C:u32 L:u32 predictions:f32[B * C] log_losses:f32[L] pad rows*
+//             (L: B or, where evaluators want none, 0; rows: the gradients of those of the batch)
 //   end    := nothing; answered by nothing
 //
 // In synchronous mode with several batches on their way, the compute trainer has copies of what they use:
@@ -31,7 +32,7 @@
 
 namespace ps {
 
-inline constexpr int kComputeProtocol = 2;
+inline constexpr int kComputeProtocol = 3;
 
 // The compute trainer cannot reach the servers: another one may.  On the wire alone: unlike kUnavailable, it is an answer,
 // after which the batch is not sent to the same compute trainer again.
@@ -104,14 +105,16 @@ AheadBatch decode_ahead(std::span<char> body, const Network<float>& network,
                         PreparedBatch& prepared);
 
 // `keep` has all gradients, and travels with the message.
-Payload encode_result(double cost, Matrix<const float> predictions, const PreparedBatch& prepared,
-                      const std::vector<ParameterSpec>& specs, std::span<const ParameterView<float>> views,
-                      std::shared_ptr<const void> keep);
+// log_losses [B], or empty.
+Payload encode_result(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
+                      const PreparedBatch& prepared, const std::vector<ParameterSpec>& specs,
+                      std::span<const ParameterView<float>> views, std::shared_ptr<const void> keep);
 
 struct BatchResult {
   double cost = 0;
   int64_t cols = 0;                // C
   std::vector<float> predictions;  // [B, C]
+  std::vector<float> log_losses;   // [B], or empty
 };
 
 // Sets the row gradients of `views`, and returns the rest.  Throws kData unless it is the answer to this batch, with as

@@ -46,6 +46,7 @@ class ReaderAhead final : public StoreInFront, public Computation {
   void expect_batch(const PreparedBatch& prepared) override;
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
   Matrix<const float> predictions() const override;
+  std::span<const float> log_losses() const override { return result_.log_losses; }
 
   // As a store.  Views have gradients alone in a pull to train.
   size_t looks_ahead() const override { return options_.batches; }

@@ -86,11 +86,13 @@ Payload ReaderWork::compute(std::span<const ParameterView<float>> views, const G
   if (computation_) {
     const double cost = computation_->run(prepared_, views);
     computation_->finish_gradients(prepared_, views, nullptr);
-    return encode_result(cost, computation_->predictions(), prepared_, network_.parameters(), views, keep);
+    return encode_result(cost, computation_->predictions(), computation_->log_losses(), prepared_,
+                         network_.parameters(), views, keep);
   }
   const double cost = network_.forward(prepared_, views, setup_.device);
   network_.backward();
-  return encode_result(cost, network_.predictions(), prepared_, network_.parameters(), views, keep);
+  return encode_result(cost, network_.predictions(), network_.log_losses(), prepared_, network_.parameters(),
+                       views, keep);
 }
 
 std::shared_ptr<ReaderWork> make_reader_work(const ComputeSetup& setup, const ReaderHello& hello,

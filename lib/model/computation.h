@@ -37,6 +37,9 @@ class Computation {
 
   // The predictions of the last batch: [B, C].
   virtual Matrix<const float> predictions() const = 0;
+
+  // Its log losses, as of Network::log_losses: [B], or empty.
+  virtual std::span<const float> log_losses() const { return {}; }
 };
 
 }  // namespace ps

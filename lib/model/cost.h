@@ -42,6 +42,15 @@ class Cost {
     copy_predictions(device, output, predictions.data());
   }
 
+  // losses[b] <- -log of the probability that predict gives to the label of example b, whatever the cost adds to that, from
+  // the scores and labels of evaluate.  Predictions that round to 0 or 1 tell no more how small the probability is; scores
+  // do.  Wherever evaluate runs, this runs on the device.  Returns false, and sets nothing, when the cost takes no logits.
+  virtual bool log_losses(Matrix<const T> scores, const Batch& batch, Device& device,
+                          std::span<T> losses) const {
+    (void)scores, (void)batch, (void)device, (void)losses;
+    return false;
+  }
+
   // True when evaluate computes by kernels that devices with memory of their own have (AnyItems).  Its arrays are then in
   // the memory of the device; else the network gives it copies, and the processor.  Predictions always are there.
   virtual bool runs_on_devices() const { return false; }

@@ -23,6 +23,13 @@ class Evaluator {
   // predictions [B, C] as Cost::predict makes them; labels and weights of the batch.
   virtual void add(Matrix<const float> predictions, const Batch& batch) = 0;
 
+  // True when the measure is of log losses, which Cost::log_losses has more exactly than predictions.  Where a model has
+  // them, add_log_losses takes the place of add: losses [B].
+  virtual bool wants_log_losses() const { return false; }
+  virtual void add_log_losses(std::span<const float> losses, const Batch& batch) {
+    (void)losses, (void)batch;
+  }
+
   // Takes in what another of the same entry has seen.  The value depends on the set of examples alone, to
   // rounding.
   virtual void merge(const Evaluator& other) = 0;

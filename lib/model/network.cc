@@ -31,7 +31,9 @@ void Network<T>::read_evaluators(const Json& evaluators) {
     const EvaluatorEntry& entry = find_entry(evaluator_catalog(), object, path, "evaluator");
     evaluators_.emplace_back(&entry, entry.spec().complete(without_type(object), path));
     try {
-      entry.make(evaluators_.back().second, prediction_cols());  // it may refuse
+      if (entry.make(evaluators_.back().second, prediction_cols())->wants_log_losses()) {  // it may refuse
+        execution_->want_log_losses();
+      }
     } catch (const Error& error) {
       throw error.within(path);
     }
@@ -179,6 +181,11 @@ void Network<T>::compute_for_others(std::span<const ParameterView<T>> views, Dev
 template <class T>
 Matrix<const float> Network<T>::predictions() const {
   return execution_->predictions();
+}
+
+template <class T>
+std::span<const float> Network<T>::log_losses() const {
+  return execution_->log_losses();
 }
 
 #define PS_INSTANTIATE(T) template class Network<T>;

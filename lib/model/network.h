@@ -94,6 +94,9 @@ class Network {
   // The predictions of the last forward or predict: [B, C].
   Matrix<const float> predictions() const;
 
+  // The log losses of the last forward, of the main cost: [B].  Empty where it gives none, or no evaluator wants them.
+  std::span<const float> log_losses() const;
+
   // Fresh evaluators, as the job file lists them.
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
 

@@ -24,6 +24,7 @@ double NetworkExecution<T>::forward(const PreparedBatch& prepared, std::span<con
     forward_nodes(prepared, views, device);
     sum = evaluate(0);
     make_predictions();
+    make_log_losses();
     for (size_t i = 1; i < costs_.size() && prepared.training; ++i) sum += evaluate(i);
   });
   return sum;
@@ -156,6 +157,26 @@ void NetworkExecution<T>::make_predictions() {
   predictions_there_.resize(*device_, outputs.size());
   main_cost.cost->predict(outputs, *device_, {predictions_there_.data(), predictions_.size()});
   device_->kernels()->receive(predictions_.data(), predictions_there_.data(), predictions_there_.bytes());
+}
+
+template <class T>
+void NetworkExecution<T>::make_log_losses() {
+  log_losses_.clear();
+  const NetworkCost<T>& cost = layers_.main_cost();
+  CostState<T>& state = costs_.front();
+  if (!wants_log_losses_ || !cost.cost->takes_logits()) return;
+  Matrix<const T> scores = output(cost.input);
+  scores.data = state.logits.data();
+  const size_t size = static_cast<size_t>(scores.rows);
+  state.losses.resize(*device_, scores.rows);
+  if (!cost.cost->log_losses(scores, prepared_->batch, *device_, {state.losses.data(), size})) return;
+  const T* losses = state.losses.data();
+  if (there()) {
+    state.losses_here.resize(size);
+    device_->kernels()->receive(state.losses_here.data(), losses, state.losses.bytes());
+    losses = state.losses_here.data();
+  }
+  for (size_t b = 0; b < size; ++b) log_losses_.push_back(static_cast<float>(losses[b]));
 }
 
 template <class T>

@@ -44,6 +44,10 @@ struct CostState {
 
   // On a device with memory of its own, when the cost is computed on the processor: copies of these, and of the scores.
   std::vector<T> scores_here, costs_here, gradient_here;
+
+  // For evaluators: of the main cost alone, [B].
+  DeviceBuffer<T> losses;
+  std::vector<T> losses_here;
 };
 
 // The methods do what Network says of its own of the same names.
@@ -59,6 +63,10 @@ class NetworkExecution {
   void divide_over(Communicator* trainers) { trainers_ = trainers; }
   void compute_for_others(std::span<const ParameterView<T>> views, Device& device);
   Matrix<const float> predictions() const;
+
+  // From now on, forward computes log_losses() too.
+  void want_log_losses() { wants_log_losses_ = true; }
+  std::span<const float> log_losses() const { return log_losses_; }
 
  private:
   class Run;
@@ -80,6 +88,7 @@ class NetworkExecution {
   void backward_here(size_t node);
   void add_cost_gradients(size_t node, bool before_activation);
   void make_predictions();
+  void make_log_losses();
   void zero_gradients();
 
   // True when the device has memory of its own; and when the processor runs this node's layer all the same.
@@ -111,6 +120,8 @@ class NetworkExecution {
   std::vector<std::vector<T>> dense_slots_;  // by slot; empty when the batch's own floats serve
   std::vector<float> predictions_;           // [B, C] of the main cost's input
   DeviceBuffer<float> predictions_there_;    // the same, on the device
+  std::vector<float> log_losses_;            // [B] of the main cost, or empty
+  bool wants_log_losses_ = false;
   DeviceParameters<T> device_parameters_;
   const PreparedBatch* prepared_ = nullptr;  // of the last forward, as are the next two
   std::span<const ParameterView<T>> views_;  // in the memory of the device that runs their layers

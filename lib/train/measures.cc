@@ -7,12 +7,19 @@
 
 namespace ps {
 
-void Measures::add(double cost, Matrix<const float> predictions, const Batch& batch) {
+void Measures::add(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
+                   const Batch& batch) {
   cost_ += cost;
   samples_ += batch.size();
   if (batch.weights.empty()) weight_ += static_cast<double>(batch.size());
   for (float weight : batch.weights) weight_ += static_cast<double>(weight);
-  for (const auto& evaluator : evaluators_) evaluator->add(predictions, batch);
+  for (const auto& evaluator : evaluators_) {
+    if (!log_losses.empty() && evaluator->wants_log_losses()) {
+      evaluator->add_log_losses(log_losses, batch);
+    } else {
+      evaluator->add(predictions, batch);
+    }
+  }
 }
 
 void Measures::merge(const Measures& other) {

@@ -3,6 +3,7 @@
 #define PS_TRAIN_MEASURES_H_
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +19,9 @@ class Measures {
   explicit Measures(std::vector<std::unique_ptr<Evaluator>> evaluators)
       : evaluators_(std::move(evaluators)) {}
 
-  void add(double cost, Matrix<const float> predictions, const Batch& batch);
+  // log_losses [B], or empty where the model has none.
+  void add(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
+           const Batch& batch);
 
   // Takes in what another, of the same evaluators, has seen.
   void merge(const Measures& other);

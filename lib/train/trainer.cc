@@ -205,8 +205,11 @@ void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* ne
 StepInfo Trainer::compute_batch(const PreparedBatch& prepared) {
   const double cost = computation_ != nullptr ? computation_->run(prepared, views_) : forward(prepared);
   check_finite(cost, prepared);
-  progress_.add(cost, computation_ != nullptr ? computation_->predictions() : network_.predictions(),
-                prepared.batch);
+  if (computation_ != nullptr) {
+    progress_.add(cost, computation_->predictions(), computation_->log_losses(), prepared.batch);
+  } else {
+    progress_.add(cost, network_.predictions(), network_.log_losses(), prepared.batch);
+  }
   const StepInfo info{prepared.batch.size(), progress_.pass(), shrink_asked_(), cost};
   store_.begin_push(prepared.plans, views_, info);
   backward(prepared);
@@ -255,7 +258,7 @@ TestResult Trainer::test(int pass, BatchSource& source, const std::function<bool
   evaluate_pass(source, stop, [&](const PreparedBatch& prepared) {
     double cost = evaluate_batch(prepared);
     check_model_finite(std::isfinite(cost), prepared);
-    measures.add(cost, network_.predictions(), prepared.batch);
+    measures.add(cost, network_.predictions(), network_.log_losses(), prepared.batch);
     reporter_.advance(measures.samples(), source.fraction_read());
   });
   check_not_empty(measures.samples(), stop());

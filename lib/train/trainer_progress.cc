@@ -94,8 +94,9 @@ void TrainerProgress::begin_figures() {
   current_.reset();
 }
 
-void TrainerProgress::add(double cost, Matrix<const float> predictions, const Batch& batch) {
-  current_.add(cost, predictions, batch);
+void TrainerProgress::add(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
+                          const Batch& batch) {
+  current_.add(cost, predictions, log_losses, batch);
   ++batches_, ++step_;
 }
 

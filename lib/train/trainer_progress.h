@@ -53,7 +53,9 @@ class TrainerProgress {
   void begin_figures();
 
   // A batch was trained on.
-  void add(double cost, Matrix<const float> predictions, const Batch& batch);
+  // As Measures::add.
+  void add(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
+           const Batch& batch);
   bool report_is_due() const { return report_period_ > 0 && batches_ % report_period_ == 0; }
   void merge_current();
 

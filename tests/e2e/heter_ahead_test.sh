@@ -17,14 +17,14 @@ in_flight() { grep -o '"in_flight":{[^}]*}' trainer.0.out | grep -o "\"$1\":[0-9
 echo "one reader and one compute trainer make the model of a plain trainer, bit for bit"
 serve
 train 1 plain
-plain_auc=$(auc)
+plain_figures=$(figures)
 end_servers
 serve "${ahead[@]}"
 places=
 compute compute.a "${ahead[@]}"
 train 1 heter --role reader --compute "$places" "${ahead[@]}"
 same_model heter
-[[ $(auc) == "$plain_auc" ]] || fail "the AUC is $(auc), not $plain_auc"
+[[ $(figures) == "$plain_figures" ]] || fail "the figures are $(figures), not $plain_figures"
 end_well "$started_compute" compute.a
 end_servers
 [[ $(in_flight batches) == 240 ]] || fail "batches: $(in_flight batches)"

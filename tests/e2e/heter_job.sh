@@ -20,7 +20,7 @@ cat >job.json <<'JSON'
       {"name": "score", "type": "add", "input": ["wide", "deep2"]}
     ],
     "cost": {"type": "binary_cross_entropy", "input": "score"},
-    "evaluators": ["auc"]
+    "evaluators": ["auc", "log_loss"]
   },
   "optimizer": {"type": "adam", "learning_rate": 0.002, "clip_global_norm": 1},
   "train": {"passes": 2, "log_period": 100000},
@@ -104,6 +104,8 @@ same_model() {
 
 # auc: that of trainer 0, over all passes.
 auc() { grep -o '"auc":[0-9.]*' trainer.0.out; }
+# figures: the same, and the log losses.
+figures() { grep -oE '"(auc|log_loss)":[0-9.]+' trainer.0.out; }
 
 # make_plain_model: of three plain trainers, to compare with.
 make_plain_model() {

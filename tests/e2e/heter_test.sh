@@ -13,7 +13,7 @@ ps-datagen criteo --samples 3000 --output train.txt
 echo "three readers and two compute trainers make the model of three plain trainers, bit for bit"
 serve
 train 3 plain
-plain_auc=$(auc)
+plain_figures=$(figures)
 end_servers
 serve
 places=
@@ -23,7 +23,7 @@ compute compute.b
 second=$started
 train 3 heter --role reader --compute "$places"
 same_model heter
-[[ $(auc) == "$plain_auc" ]] || fail "the AUC is $(auc), not $plain_auc"
+[[ $(figures) == "$plain_figures" ]] || fail "the figures are $(figures), not $plain_figures"
 end_well "$first" compute.a "$second" compute.b
 end_servers
 # Batches are dealt: reader 1 has the second compute trainer, the others have the first.

@@ -53,6 +53,7 @@ void expect_same(const Json& model, BatchShape shape = {}) {
     expect_close({&costs[0], 1}, {&costs[1], 1}, "cost");
     expect_close(values_of(there.network().predictions()), values_of(here.network().predictions()),
                  "predictions");
+    expect_close(there.network().log_losses(), here.network().log_losses(), "log losses");
     if (training) {
       here.backward();
       there.backward();
@@ -82,7 +83,8 @@ Json model_with_cost(const std::string& cost, int64_t size, const std::string& a
       {"layers",
        {{{"type", "fc"}, {"name", "below"}, {"input", {"ids", "x"}}, {"size", 4}, {"activation", "tanh"}},
         {{"type", "fc"}, {"name", "out"}, {"input", "below"}, {"size", size}, {"activation", activation}}}},
-      {"cost", {{"type", cost}, {"input", "out"}}}};
+      {"cost", {{"type", cost}, {"input", "out"}}},
+      {"evaluators", {"log_loss"}}};
 }
 
 TEST(CostsOnDevice, GiveWhatTheProcessorGives) {

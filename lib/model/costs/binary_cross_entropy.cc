@@ -41,6 +41,13 @@ class LogitCost : public Cost<T> {
 
   bool takes_logits() const override { return true; }
 
+  bool log_losses(Matrix<const T> scores, const Batch& batch, Device& device,
+                  std::span<T> losses) const override {
+    evaluate_losses<T>(device, LogisticLoss(), scores, {batch.labels.data(), nullptr}, losses.data(),
+                       nullptr);
+    return true;
+  }
+
  protected:
   LogitCost(std::string_view cost, const CostInput& input) : sigmoid_(input.activation == "sigmoid") {
     expect_one_value(cost, input);

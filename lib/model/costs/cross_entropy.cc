@@ -67,6 +67,13 @@ class CrossEntropy final : public Cost<T> {
 
   void check_label(float label) const override { check_class(label, classes_); }
 
+  bool log_losses(Matrix<const T> scores, const Batch& batch, Device& device,
+                  std::span<T> losses) const override {
+    if (!softmax_) return false;
+    softmax_cross_entropy<T>(device, scores, {batch.labels.data(), nullptr}, 0, losses.data(), {});
+    return true;
+  }
+
   bool takes_logits() const override { return softmax_; }
 
   // The processor looks for what is no probability, and weighs classes.

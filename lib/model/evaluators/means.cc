@@ -46,11 +46,17 @@ class Accuracy final : public WeightedMean {
   const double threshold_;
 };
 
-// Mean of -log of the probability given to the label's class.  Probabilities are kept within
-// [1e-15, 1 - 1e-15], so that one impossible event does not make the mean infinite.
+// Mean of -log of the probability given to the label's class: of models with logits from these, of others from the
+// probabilities.  Probabilities are kept within [1e-15, 1 - 1e-15], so that one impossible event does not make the mean
+// infinite.
 class LogLoss final : public WeightedMean {
  public:
   LogLoss(const NoEvaluatorOptions&, int64_t) : WeightedMean("log_loss") {}
+
+  bool wants_log_losses() const override { return true; }
+  void add_log_losses(std::span<const float> losses, const Batch& batch) override {
+    add_terms(losses, batch);
+  }
 
  private:
   double term(std::span<const float> prediction, float label) const override {
@@ -140,7 +146,9 @@ extern const EvaluatorEntry kAccuracyEvaluator = evaluator_entry<ThresholdOption
     "accuracy", "share of examples whose class is the one predicted");
 
 extern const EvaluatorEntry kLogLossEvaluator = evaluator_entry<NoEvaluatorOptions, LogLoss>(
-    "log_loss", "mean of -log of the probability given to the example's class");
+    "log_loss",
+    "mean of -log of the probability given to the example's class: from the logits where the cost takes a "
+    "sigmoid or softmax with its input, so that probabilities that round to 0 or 1 count in full");
 
 extern const EvaluatorEntry kRmseEvaluator = evaluator_entry<NoEvaluatorOptions, Rmse>(
     "rmse", "root of the mean squared difference of prediction and label");

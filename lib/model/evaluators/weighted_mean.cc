@@ -15,6 +15,14 @@ void WeightedMean::add(Matrix<const float> predictions, const Batch& batch) {
   }
 }
 
+void WeightedMean::add_terms(std::span<const float> terms, const Batch& batch) {
+  for (size_t b = 0; b < terms.size(); ++b) {
+    const double weight = batch.weight(static_cast<int64_t>(b));
+    if (weight != 0) total_.add(weight * static_cast<double>(terms[b]));
+    weight_.add(weight);
+  }
+}
+
 void WeightedMean::merge(const Evaluator& other) {
   const auto* same = dynamic_cast<const WeightedMean*>(&other);
   PS_CHECK(same != nullptr && same->name_ == name_);

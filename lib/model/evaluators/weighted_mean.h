@@ -25,6 +25,9 @@ class WeightedMean : public Evaluator {
   void load(ByteReader& in) override;
 
  protected:
+  // Takes in a term for each example of the batch, in place of term().
+  void add_terms(std::span<const float> terms, const Batch& batch);
+
   virtual double term(std::span<const float> prediction, float label) const = 0;
 
   // Returns the measure; the mean unless overridden.

@@ -68,13 +68,13 @@ struct Pair {
   }
 
   // The answer: predictions 1, 2, … and gradients that are the weights.
-  std::string result(int64_t cols = 1) {
+  std::string result(int64_t cols = 1, const std::vector<float>& log_losses = {}) {
     std::vector<float> predictions(sent.batch.labels.size() * static_cast<size_t>(cols));
     for (size_t i = 0; i < predictions.size(); ++i) predictions[i] = static_cast<float>(i + 1);
     std::vector<ParameterView<float>> answered(views.size());
     for (size_t p = 0; p < views.size(); ++p) answered[p].row_gradients = weights[p].data();
     const Matrix<const float> matrix{predictions.data(), sent.batch.size(), cols};
-    const Payload payload = encode_result(0.5, matrix, sent, specs(), answered, nullptr);
+    const Payload payload = encode_result(0.5, matrix, log_losses, sent, specs(), answered, nullptr);
     std::string bytes;
     for (ConstBytes part : payload.parts) bytes.append(part.data(), part.size());
     return bytes;
@@ -143,6 +143,18 @@ TEST(HeterMessages, AnAnswerSetsTheGradientsOfTheRows) {
   EXPECT_EQ(pair.answer.predictions.size(), 6u);
   EXPECT_EQ(pair.answer.predictions[5], 6);
   EXPECT_EQ(pair.gradients, pair.weights);
+}
+
+TEST(HeterMessages, AnAnswerHasALogLossForEachExampleOrNone) {
+  const std::vector<float> losses = {6, 5, 4, 3, 2, 1};
+  Pair pair(kFeedModel);
+  ASSERT_TRUE(pair.accepts_result(pair.result()));
+  EXPECT_TRUE(pair.answer.log_losses.empty());
+  ASSERT_TRUE(pair.accepts_result(pair.result(1, losses)));
+  EXPECT_EQ(pair.answer.log_losses, losses);
+  EXPECT_EQ(pair.answer.predictions.size(), 6u);
+  EXPECT_EQ(pair.gradients, pair.weights);
+  EXPECT_FALSE(pair.accepts_result(pair.result(1, {1, 2, 3})));
 }
 
 TEST(HeterMessages, ABatchAheadHasTheStoredRowsThatItIsGiven) {
