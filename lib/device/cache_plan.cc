@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text.h"
 
 namespace ps {
@@ -24,8 +25,20 @@ void check_can_cache(const ParameterSpec& spec, const Optimizer<float>& optimize
   }
 }
 
-CachedRowsOptions row_shape(const ParameterSpec& spec, const Optimizer<float>& optimizer) {
+// The seed is another one than that of the initial weights.
+ValueRounding rounding_of(const DeviceOptions& options, const ParameterSpec& spec) {
+  ValueRounding rounding;
+  if (options.values == "f32") return rounding;
+  rounding.type = options.values == "f16" ? ValueType::kF16 : ValueType::kBf16;
+  rounding.evenly = options.rounding == "stochastic";
+  rounding.seed = hash_key(~spec.initializer.seed);
+  return rounding;
+}
+
+CachedRowsOptions row_shape(const DeviceOptions& options, const ParameterSpec& spec,
+                            const Optimizer<float>& optimizer) {
   CachedRowsOptions shape;
+  shape.rounding = rounding_of(options, spec);
   shape.width = static_cast<uint32_t>(spec.cols);
   shape.arrays = static_cast<uint32_t>(optimizer.state_arrays());
   return shape;
@@ -82,7 +95,7 @@ CachePlan plan_caches(const RowDevice& device, const DeviceOptions& options,
     if (!parameters[p].sparse) continue;
     const auto optimizer = optimizers.make(parameters[p].tuning);
     check_can_cache(parameters[p], *optimizer);
-    const CachedRowsOptions shape = row_shape(parameters[p], *optimizer);
+    const CachedRowsOptions shape = row_shape(options, parameters[p], *optimizer);
     const CachedRowsOptions rows =
         options.rows > 0
             ? with_rows(shape, options.rows)
@@ -98,13 +111,21 @@ CachePlan plan_caches(const RowDevice& device, const DeviceOptions& options,
   return plan;
 }
 
+// Names weights that are no floats.
+static std::string name_of(const ValueRounding& rounding) {
+  if (rounding.type == ValueType::kF32) return "";
+  return cat(" as ", rounding.type == ValueType::kF16 ? "f16" : "bf16", ", rounded ",
+             rounding.evenly ? "stochastically" : "to the nearest", ",");
+}
+
 std::string describe(const CachePlan& plan, const std::vector<ParameterSpec>& parameters) {
   std::string text;
   for (const PlannedCache& cache : plan.caches) {
     const uint64_t rows = (cache.rows.rows + kBucket - 1) / kBucket * kBucket;
     text += cat("  ", parameters[static_cast<size_t>(cache.parameter)].name, ": ", rows, " rows of ",
-                cache.rows.width, " weights and ", cache.rows.width * cache.rows.arrays,
-                " of state, calls of ", cache.rows.most_keys, " keys, ", human_bytes(cache.bytes), "\n");
+                cache.rows.width, " weights", name_of(cache.rows.rounding), " and ",
+                cache.rows.width * cache.rows.arrays, " of state, calls of ", cache.rows.most_keys, " keys, ",
+                human_bytes(cache.bytes), "\n");
   }
   return text + cat("  in all ", human_bytes(plan.bytes), " (", plan.bytes, " bytes)");
 }

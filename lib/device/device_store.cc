@@ -12,7 +12,8 @@ DeviceStore::DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_p
     : StoreInFront(inner), lender_(lender), device_(std::move(device)), own_thread_(own_thread) {
   for (const PlannedCache& planned : plan.caches) {
     Cached cached;
-    cached.cache = std::make_unique<RowCache>(device_->make_rows(planned.rows), lender, planned.parameter);
+    cached.cache = std::make_unique<RowCache>(device_->make_rows(planned.rows), lender, planned.parameter,
+                                              planned.rows.rounding);
     cached.width = planned.rows.width;
     caches_.push_back(std::move(cached));
   }

@@ -29,6 +29,17 @@ const ObjectSpec<DeviceOptions>& DeviceOptions::spec() {
         .type = []() -> Json {
       return {{"anyOf", Json::array({{{"type", "number"}}, {{"type", "string"}}})}};
     };
+    s.field(
+         "values", &DeviceOptions::values,
+         "the weights of rows as they lie on the device: f32; or f16 or bf16, floats of 16 bits, which take "
+         "half the room and are rounded after each step, beside state of 32 bits")
+        .one_of({"f32", "f16", "bf16"});
+    s.field(
+         "rounding", &DeviceOptions::rounding,
+         "how weights of 16 bits are rounded: stochastic, to one of the two values beside a weight such that "
+         "the mean is the weight, by the job's seed; or nearest, by which moves of less than half the "
+         "distance of two values are lost")
+        .one_of({"stochastic", "nearest"});
     s.field("window", &DeviceOptions::window,
             "with servers: coming batches whose rows are fetched while the present one is trained, with the "
             "same bits; 0: a batch waits for its rows")

@@ -29,10 +29,11 @@ class RowCache::Timer {
   const double start_ = monotonic_seconds();
 };
 
-RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter)
+RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter, ValueRounding rounding)
     : rows_(std::move(rows)),
       lender_(lender),
       parameter_(parameter),
+      rounding_(rounding),
       layout_(lender.layout(parameter)),
       width_(static_cast<size_t>(layout_.width)),
       values_(static_cast<size_t>(layout_.values())),
@@ -174,6 +175,22 @@ std::vector<uint64_t> RowCache::fitting_beside(std::span<const uint64_t> present
   return fitting;
 }
 
+// Leaves those rows whose weights a device has as they are: others, which it never had, are brought up to date before they
+// are rounded, with their batch.
+void RowCache::drop_others(RowBlock& stored) const {
+  if (rounding_.type == ValueType::kF32) return;
+  RowBlock held;
+  for (size_t i = 0; i < stored.size(); ++i) {
+    const std::span<const float> row = std::span(stored.values).subspan(i * values_, values_);
+    if (!std::ranges::all_of(row.first(width_), [&](float weight) { return rounding_.holds(weight); }))
+      continue;
+    held.keys.push_back(stored.keys[i]);
+    held.values.insert(held.values.end(), row.begin(), row.end());
+    if (layout_.stamped) held.stamps.push_back(stored.stamps[i]);
+  }
+  stored = std::move(held);
+}
+
 // All are touched, rows that are there already and those of the present batch, so that none of them leaves: at the step after
 // the one that the present batch is about to make.
 void RowCache::load_stored(std::span<const uint64_t> present, std::span<const uint64_t> keys) {
@@ -184,6 +201,7 @@ void RowCache::load_stored(std::span<const uint64_t> present, std::span<const ui
   }
   RowBlock stored;
   lender_.take_stored(parameter_, missing_, stored);
+  drop_others(stored);
   counts_.fetched += stored.size();
   counts_.early += stored.size();
   sources_.assign(present.size(), CachedRows::kNoSource);

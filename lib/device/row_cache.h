@@ -4,6 +4,10 @@
 // Rows that sat out steps are brought up to date as in a table: before they are pulled, with the same result.  So a row has
 // the same bits, and the same stamp, as one that never was on a device.
 //
+// Weights that have 16 bits on the device are rounded whenever they change there, and when a row comes: what the lender gets
+// back are the rounded weights, which stay as they are when the row comes again.  So it does not matter when a row was on
+// the device.
+//
 // A call with more keys of a bucket than it has rows, or more keys than the device takes at once, is made in rounds.
 #ifndef PS_DEVICE_ROW_CACHE_H_
 #define PS_DEVICE_ROW_CACHE_H_
@@ -38,8 +42,8 @@ struct RowCacheSeconds {
 // One owner thread.
 class RowCache final : public RowBorrower {
  public:
-  // Borrows the rows.  The lender must outlive the cache, and not be used after it.
-  RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter);
+  // Borrows the rows.  The lender must outlive the cache, and not be used after it.  `rounding` is that of `rows`.
+  RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter, ValueRounding rounding = {});
 
   // weights [keys, width] <- those of the rows, made if they are missing, up to date with all steps begun.
   void pull(std::span<const uint64_t> keys, float* weights);
@@ -63,6 +67,7 @@ class RowCache final : public RowBorrower {
   size_t round_length(std::span<const uint64_t> keys);
   class Timer;
   std::vector<uint64_t> fitting_beside(std::span<const uint64_t> present, std::span<const uint64_t> next);
+  void drop_others(RowBlock& stored) const;
   void load_stored(std::span<const uint64_t> present, std::span<const uint64_t> keys);
   void load(std::span<const uint64_t> keys, uint64_t touched);
   void look_up(std::span<const uint64_t> keys);
@@ -78,6 +83,7 @@ class RowCache final : public RowBorrower {
   const std::unique_ptr<CachedRows> rows_;
   RowLender& lender_;
   const int parameter_;
+  const ValueRounding rounding_;
   const TableLayout layout_;
   const size_t width_, values_;  // floats: weights of a row; weights and state
 

@@ -13,16 +13,18 @@
 #include <string_view>
 #include <vector>
 
+#include "math/value_rounding.h"
 #include "optim/current_step.h"
 #include "optim/kernels/idle.h"
 
 namespace ps {
 
 struct CachedRowsOptions {
-  uint32_t width = 1;       // weights of a row
-  uint32_t arrays = 0;      // state arrays of `width` each
-  uint64_t rows = 32;       // capacity, rounded up to whole buckets
-  uint32_t most_keys = 32;  // of a call
+  uint32_t width = 1;           // weights of a row
+  uint32_t arrays = 0;          // state arrays of `width` each
+  uint64_t rows = 32;           // capacity, rounded up to whole buckets
+  uint32_t most_keys = 32;      // of a call
+  ValueRounding rounding = {};  // of weights as they lie there
 };
 
 // A stamp is the number of steps that a row has seen, below 2^32, as are the times at which rows are touched.  Each array is as long as `keys`, rows hold weights and state.
@@ -49,13 +51,14 @@ class CachedRows {
   // Makes room for all keys, and sets the rows of those that have a source: that of keys[i] to number sources[i] of
   // `rows`, unless that is kNoSource, which only a key that is there may have.  Rows get the stamps, and were touched at
   // `touched`.  A full bucket gives the rows that were touched first, which go to `evicted`: there must be such as
-  // were touched before that.
+  // were touched before that.  Weights are rounded as at the step before `touched`.
   static constexpr uint32_t kNoSource = 0xffffffff;
   virtual void load(std::span<const uint64_t> keys, uint64_t touched, std::span<const uint64_t> stamps,
                     std::span<const uint32_t> sources, std::span<const float> rows, StampedRows& evicted) = 0;
 
   // Applies steps without gradient to rows that are there: to that of keys[i] changes[which[i]], unless that is
-  // kNoSource.  There are no more changes than keys.  These rows get the stamp, and were touched at `touched`.
+  // kNoSource.  There are no more changes than keys.  These rows get the stamp, by which they are rounded, and were touched
+  // at `touched`.
   virtual void advance(std::span<const uint64_t> keys, uint64_t touched, uint64_t stamp,
                        std::span<const uint32_t> which, std::span<const IdleChange> changes) = 0;
 
@@ -63,7 +66,7 @@ class CachedRows {
   virtual void read(std::span<const uint64_t> keys, float* weights) = 0;
 
   // Applies a step to rows that are there, with gradients [keys, width] that are multiplied by `scale` first.  The rows
-  // get the stamp, and were touched then.
+  // get the stamp, were touched then, and are rounded as at that step.
   virtual void step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
                     const CurrentStep<float>& step, float scale) = 0;
 

@@ -77,6 +77,21 @@ flags=(--set "optimizer={\"type\": \"momentum\", \"momentum\": 0.9, \"learning_r
 plain=plain.2
 rm -f serve.?.err
 
+# A model of weights of 32 bits is rounded as its rows are used.
+echo "weights of 16 bits are rounded alike with servers and without, however far ahead rows come"
+for first in '' plain.2/pass-00001; do
+  rm -rf f16 f16.?
+  rounded=(--init-model "$first" "${flags[@]}" --set device.values=f16 --device "$tested")
+  timeout 300 ps-train job.json --data train.txt --save-dir f16 "${rounded[@]}" --set device.rows=256 --log-level warning
+  for window in 0 4; do
+    serve "${flags[@]}"
+    train f16.$window "${rounded[@]}" --set device.rows=2048 --set device.window=$window
+    end_all_servers
+    same_models f16 f16.$window
+  done
+  [[ $(count early f16.4.json) -gt 100 ]] || fail "early: $(cat f16.4.json)"
+done
+
 # kill_trainer BATCHES [flags...]: its rows are lost, and the servers go back with the process that takes its place.
 kill_trainer() {
   local status=0

@@ -50,6 +50,21 @@ for devices in emulated:0,emulated:1 emulated:2,emulated:0,emulated:1; do
   rm -r several
 done
 
+echo "weights of 16 bits are the same whenever their rows were on a device, on which, and where a run is resumed"
+rounded=(--passes 2 --set device.values=bf16)
+train "${rounded[@]}" --save-dir bf16 --device "$device" --set device.bytes=8M --json >large.json
+train "${rounded[@]}" --save-dir bf16_small "${cache[@]}" --json >small.json
+[[ $(count evicted large.json) == 0 && $(count evicted small.json) -gt 1000 ]] || fail "evicted: $(cat small.json)"
+cmp {bf16,bf16_small}/pass-00001/model.safetensors
+train "${rounded[@]}" --passes 1 --save-dir bf16_resumed "${cache[@]}" --checkpoint-dir bf16_checkpoints
+train "${rounded[@]}" --save-dir bf16_resumed --device emulated:1,emulated:0 --set device.rows=512 --resume \
+  --checkpoint-dir bf16_checkpoints
+cmp {bf16,bf16_resumed}/pass-00001/model.safetensors
+train "${rounded[@]}" --set device.rounding=nearest --save-dir bf16_nearest "${cache[@]}"
+for other in device3 bf16_nearest; do
+  ! cmp -s {bf16,$other}/pass-00001/model.safetensors || fail "$other is the model of weights that are rounded stochastically"
+done
+
 echo "a cache that holds all rows fetches each once, and one of a bucket trains too"
 common=(--passes 1 --json)
 train "${common[@]}" --save-dir plain >plain.json
@@ -100,6 +115,9 @@ expect_status 0 timeout 300 ps-train job.json --data few.txt --passes 1 --save-d
 expect_text err "Rows are trained on device $device"
 expect_text err 'hidden.weight: 256 rows of 8 weights and 8 of state'
 
+expect_status 0 ps-train job.json --data train.txt --dry-run "${cache[@]}" --set device.values=f16
+expect_text err 'hidden.weight: 256 rows of 8 weights as f16, rounded stochastically, and 8 of state'
+
 echo "what devices cannot do is refused"
 refused() {
   local text=$1
@@ -110,6 +128,7 @@ refused() {
 refused "device.type: 'cuda:99': " --device cuda:99 # without CUDA, and on any machine
 refused 'names a device twice' --device emulated:1,emulated:1
 refused "--device: found 'emulated:0,cpu'" --device emulated:0,cpu
+refused "device.values: " "${cache[@]}" --set device.values=f64
 refused "--device: found 'gpu', expected 'cpu', 'emulated', or a GPU" --device gpu
 refused 'averages weights' "${cache[@]}" --set optimizer.average='{}'
 refused 'has a row policy' "${cache[@]}" --set model.layers.0.weight='{"rows": {"expire": {"unseen": 2}}}'

@@ -1,7 +1,7 @@
 #include "codec/cuda/device_row_codec.h"
 
 #include "codec/cuda/row_codec_kernels.h"
-#include "codec/kernels/half.h"
+#include "math/kernels/half.h"
 #include "codec/kernels/kernels.h"
 
 namespace ps {

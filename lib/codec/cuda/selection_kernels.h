@@ -4,7 +4,7 @@
 
 #include "codec/cuda/selection_state.h"
 #include "codec/cuda/selection_values.h"
-#include "codec/kernels/half.h"
+#include "math/kernels/half.h"
 #include "codec/selection_sample.h"
 #include "gpu/device.h"
 

@@ -1,5 +1,5 @@
 // The row codecs of one level. codec/row_codec.h describes their formats.
-#include "codec/kernels/half.h"
+#include "math/kernels/half.h"
 #include "codec/kernels/kernels.h"
 #include "codec/kernels/row_rules.h"
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "codec/kernels/half.h"
+#include "math/kernels/half.h"
 
 namespace ps {
 

@@ -31,6 +31,7 @@ DeviceTableOptions table_options(const CachedRowsOptions& options) {
   table.rows = options.rows;
   table.max_batch = options.most_keys;
   table.score = EvictionScore::kGiven;
+  table.rounding = options.rounding;
   return table;
 }
 
@@ -91,6 +92,7 @@ class TableRows final : public CachedRows {
     const DeviceKeys on_device = send_scored_keys(keys);
     stream_.copy_to_device(sources_.data(), sources.data(), sources.size_bytes());
     stream_.copy_to_device(rows_.data(), rows.data(), rows.size_bytes());
+    table_.set_step(touched - 1);
     table_.load(stream_, on_device, sources_.data(), rows_.data(), out());
     DeviceTableCounts counts;
     table_.copy_counts(stream_, counts);
@@ -104,6 +106,7 @@ class TableRows final : public CachedRows {
     const DeviceKeys on_device = send_keys(keys);
     stream_.copy_to_device(sources_.data(), which.data(), which.size_bytes());
     stream_.copy_to_device(changes_.data(), changes.data(), changes.size_bytes());
+    table_.set_step(stamp);
     table_.advance(stream_, on_device, sources_.data(), changes_.data(), score_of(touched, stamp));
     stream_.synchronize();
   }
@@ -120,6 +123,7 @@ class TableRows final : public CachedRows {
     given_.assign(keys.size(), score_of(stamp, stamp));
     const DeviceKeys on_device = send_scored_keys(keys);
     stream_.copy_to_device(weights_.data(), gradients, weight_bytes(keys.size()));
+    table_.set_step(stamp);
     const auto push = [&](const auto& constants) {
       if constexpr (!std::is_same_v<decltype(constants), const std::monostate&>)
         table_.push(stream_, on_device, weights_.data(), constants, scale, step.bound);

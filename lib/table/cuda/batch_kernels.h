@@ -4,7 +4,7 @@
 #define PS_TABLE_CUDA_BATCH_KERNELS_H_
 
 #include "optim/kernels/arithmetic.h"
-#include "table/cuda/row_access.h"
+#include "table/cuda/row_storage.h"
 
 namespace ps::device_table {
 
@@ -337,7 +337,7 @@ __global__ inline void save_evicted(Rows rows, Batch batch, RowsOut evicted) {
   const bool saves = run < *batch.num_runs && batch.outcomes[run] == kEvicted;
   const uint32_t to = saves ? batch.evicted_places[run] : 0;
   float* const row = saves ? evicted.rows + static_cast<uint64_t>(to) * rows.row_floats : nullptr;
-  copy_rows(row, saves ? row_at(rows, batch.slots[run]) : nullptr, rows.row_floats);
+  read_rows(rows, row, saves ? row_at(rows, batch.slots[run]) : nullptr);
   if (!saves) return;
   evicted.keys[to] = batch.evicted_keys[run];
   evicted.scores[to] = batch.evicted_scores[run];
@@ -348,12 +348,14 @@ __device__ inline void start_four(const Rows& rows, const Initial& initial, cons
                                   uint64_t key, uint32_t j, float* row) {
   float values[4];
   initial_four(initial, key, j, values);
+  float* const first_state = row + rows.state_at;
+  const uint64_t hash = hash_key(key);
   for (uint32_t n = 0; n < 4 && 4 * j + n < rows.width; ++n) {
     const uint32_t c = 4 * j + n;
     const float w = values[n];
-    row[c] = w;
-    for (uint32_t at = c + rows.width; at < rows.row_floats; at += rows.width) row[at] = 0;
-    if (state.from_weight && w != 0) row[c + rows.width] = -(w * state.slope + with_sign(state.l1, w));
+    write_weights<1>(rows, hash, row, c, {{w}});
+    for (uint32_t at = c; at < rows.row_floats - rows.width; at += rows.width) first_state[at] = 0;
+    if (state.from_weight && w != 0) first_state[c] = -(w * state.slope + with_sign(state.l1, w));
   }
 }
 

@@ -2,7 +2,11 @@
 // Used by DeviceTable and its kernels.
 //
 //   bucket = 32 slots: keys [32], scores [32], a bit a slot that is set while it is taken, rows [32, stride]
-//   row    = weights [width], state [arrays, width], then up to 3 floats of padding
+//   row    = weights [width], padding, state [arrays, width], padding
+//
+// Weights are floats, or floats of 16 bits, rounded after each step; state is floats.  There is padding behind weights of 16
+// bits, so that state begins at a multiple of 4 bytes, and of 16 where width is a multiple of 4; and behind the row up to a
+// multiple of 16 bytes.
 //
 // A key lies in the bucket that the high half of its hash chooses, in any slot.  So all 64-bit keys are
 // legal, a look-up reads one bucket, however full the table is, and a warp that owns a bucket needs no
@@ -17,6 +21,7 @@
 
 #include "base/hash.h"
 #include "math/initializer.h"
+#include "math/value_rounding.h"
 #include "optim/kernels/idle.h"
 
 namespace ps {
@@ -37,7 +42,7 @@ struct DeviceTableCounts {
 };
 
 // Output memory for the rows that a call removes from the table: room for as many rows as the call has keys.
-// The call sets `count`.
+// The call sets `count`.  Rows come out, and go in, as floats: weights and then state.
 //   rows [count, row_floats], scores [count]
 struct RowsOut {
   uint64_t* keys = nullptr;
@@ -85,7 +90,9 @@ struct Rows {
   uint32_t* taken;
   float* rows;
   DeviceTableCounts* counts;
-  uint32_t num_buckets, width, row_floats, stride;
+  uint32_t num_buckets, width, row_floats;
+  uint32_t state_at, stride;  // of a row as it lies: where its state begins, and its length, in floats
+  ValueRounding rounding;     // of the present step
 };
 
 // The keys of a batch, sorted by hash.  A run is one key with all its positions in the batch: `begins` says where it

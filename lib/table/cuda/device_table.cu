@@ -25,9 +25,19 @@ uint32_t row_floats_of(const DeviceTableOptions& options) {
   return options.width * (1 + options.arrays);
 }
 
+uint32_t round_up(uint32_t floats, uint32_t multiple) {
+  return (floats + multiple - 1) / multiple * multiple;
+}
+
+// The floats in front of a row's state.
+uint32_t state_at(const DeviceTableOptions& options) {
+  if (options.rounding.type == ValueType::kF32) return options.width;
+  return round_up((options.width + 1) / 2, options.width % 4 == 0 ? 4 : 1);
+}
+
 // Rows begin at multiples of 16 bytes, so that they are read 16 bytes at a time.
 uint32_t stride_of(const DeviceTableOptions& options) {
-  return (row_floats_of(options) + 3) / 4 * 4;
+  return round_up(state_at(options) + options.width * options.arrays, 4);
 }
 
 uint64_t buckets_of(const DeviceTableOptions& options) {
@@ -106,9 +116,17 @@ DeviceTable::DeviceTable(gpu::Device& device, gpu::Stream& stream, const DeviceT
       counts_(device, 1),
       wide_scratch_(device, int64_t{kWideArrays} * options.max_batch),
       scratch_(device, int64_t{kArrays} * options.max_batch + kSingles),
-      view_{keys_.data(),  scores_.data(),         taken_.data(),
-            rows_.data(),  counts_.data(),         static_cast<uint32_t>(taken_.size()),
-            options.width, row_floats_of(options), stride_of(options)},
+      view_{keys_.data(),
+            scores_.data(),
+            taken_.data(),
+            rows_.data(),
+            counts_.data(),
+            static_cast<uint32_t>(taken_.size()),
+            options.width,
+            row_floats_of(options),
+            state_at(options),
+            stride_of(options),
+            options.rounding.at_step(0)},
       long_runs_(device),
       rows_ready_(device),
       long_runs_done_(device) {
@@ -210,6 +228,9 @@ void DeviceTable::find_rows(gpu::Stream& stream, DeviceKeys keys, const FoundRow
 }
 
 void DeviceTable::find_or_insert(gpu::Stream& stream, DeviceKeys keys, float** rows, const RowsOut& evicted) {
+  if (options_.rounding.type != ValueType::kF32) {
+    fail(Code::kInternal, "device table: pointers to rows whose weights are no floats");
+  }
   const Batch batch = prepare(stream, keys, evicted);
   if (batch.size == 0) return;
   start_rows(stream, batch);

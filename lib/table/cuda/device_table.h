@@ -29,6 +29,7 @@ struct DeviceTableOptions {
   EvictionScore score = EvictionScore::kAge;
   Initializer initializer;
   device_table::InitialState initial_state;
+  ValueRounding rounding;  // of weights, which have 16 bits unless its type is f32; state always has 32
 };
 
 // The keys of a call: any keys, repeated ones included.
@@ -48,6 +49,9 @@ class DeviceTable {
   // Throws kUsage for impossible options, kExhausted when the device has too little memory.
   DeviceTable(gpu::Device& device, gpu::Stream& stream, const DeviceTableOptions& options);
 
+  // The calls that follow round weights as at this step; it is 0 before.  Nothing happens where weights are floats.
+  void set_step(uint64_t step) { view_.rounding = options_.rounding.at_step(step); }
+
   // Reads without making rows: found [size] <- 1 or 0, weights [size, width] <- weights, zero where there is
   // no row.
   void find(gpu::Stream& stream, DeviceKeys keys, uint8_t* found, float* weights);
@@ -56,7 +60,7 @@ class DeviceTable {
   void find_rows(gpu::Stream& stream, DeviceKeys keys, const FoundRows& out);
 
   // Makes the missing rows. rows [size] <- pointers to the rows, null for a refused key; valid until the next
-  // call that makes rows.  The members of `evicted` may all be null.
+  // call that makes rows.  The members of `evicted` may all be null.  Throws kInternal where weights are no floats.
   void find_or_insert(gpu::Stream& stream, DeviceKeys keys, float** rows, const RowsOut& evicted = {});
 
   // Makes the missing rows, and copies weights [size, width].  A refused key reads as a new row.

@@ -9,13 +9,19 @@ namespace ps::device_table {
 
 inline namespace PS_GPU_NAMESPACE {
 
+// The hash of the key of a run that has a slot.
+__device__ inline uint64_t hash_of(const Batch& batch, uint32_t run, uint32_t slot) {
+  return slot != kNoSlot ? batch.run_hashes[run] : 0;
+}
+
 // One warp for 32 runs: sets the rows to the values at the keys' last positions in the batch.
 //   values [size, row_floats]
 __global__ inline void assign_rows(Rows rows, Batch batch, const float* values) {
   const uint32_t run = blockIdx.x * blockDim.x + threadIdx.x;
   const uint32_t slot = run < *batch.num_runs ? batch.slots[run] : kNoSlot;
   const uint64_t last = slot != kNoSlot ? last_place(batch, run) : 0;
-  copy_rows(slot != kNoSlot ? row_at(rows, slot) : nullptr, values + last * rows.row_floats, rows.row_floats);
+  write_rows(rows, hash_of(batch, run, slot), slot != kNoSlot ? row_at(rows, slot) : nullptr,
+             values + last * rows.row_floats);
 }
 
 // One warp for 32 runs: sets the rows to the values that the keys' last positions in the batch name, if they name any.
@@ -25,8 +31,8 @@ __global__ inline void load_rows(Rows rows, Batch batch, const uint32_t* sources
   const uint32_t slot = run < *batch.num_runs ? batch.slots[run] : kNoSlot;
   const uint32_t source = slot != kNoSlot ? sources[last_place(batch, run)] : kNoSource;
   const bool loads = source != kNoSource;
-  copy_rows(loads ? row_at(rows, slot) : nullptr,
-            values + (loads ? static_cast<uint64_t>(source) * rows.row_floats : 0), rows.row_floats);
+  write_rows(rows, hash_of(batch, run, slot), loads ? row_at(rows, slot) : nullptr,
+             values + (loads ? static_cast<uint64_t>(source) * rows.row_floats : 0));
 }
 
 // One warp for 32 keys, which are distinct.  Applies idle steps to the rows that have a change, and sets their score.
@@ -35,19 +41,23 @@ __global__ inline void advance_rows(Rows rows, const uint64_t* keys, uint32_t si
                                     const IdleChange* changes, uint64_t score) {
   const uint32_t own = blockIdx.x * blockDim.x + threadIdx.x, first = own - gpu::lane();
   if (first >= size) return;
-  const uint32_t slot = find_slots(rows, own < size ? keys[own] : 0, smaller(size - first, kLanes));
+  const uint64_t key = own < size ? keys[own] : 0;
+  const uint32_t slot = find_slots(rows, key, smaller(size - first, kLanes));
   const uint32_t number = slot != kNoSlot ? which[own] : kNoSource;
   for (uint32_t left = gpu::ballot(kFullWarp, number != kNoSource); left != 0; left &= left - 1) {
     const uint32_t from = gpu::lowest_bit(left);
     const IdleChange& change = changes[gpu::shuffle(kFullWarp, number, from)];
     const Dither dither(change.to);
     float* const row = row_at(rows, gpu::shuffle(kFullWarp, slot, from));
+    const uint64_t hash = hash_key(gpu::shuffle(kFullWarp, key, from));
     for (uint32_t c = gpu::lane(); c < rows.width; c += kLanes) {
+      Floats<1> weight = StoredWeights<1>(rows, row, c).decoded(rows.rounding);
       if (change.momentum) {
-        advance_linear_weight(change.map, dither.at(c), row[c], row[rows.width + c]);
+        advance_linear_weight(change.map, dither.at(c), weight.values[0], row[rows.state_at + c]);
       } else {
-        decay_weight(change.keep, change.threshold, dither.at(c), row[c]);
+        decay_weight(change.keep, change.threshold, dither.at(c), weight.values[0]);
       }
+      write_weights(rows, hash, row, c, weight);
     }
   }
   if (number != kNoSource) rows.scores[slot] = score;
@@ -74,8 +84,8 @@ __global__ inline void find_weights(Rows rows, const uint64_t* keys, uint32_t si
   if (first >= size) return;
   const uint32_t slot = find_slots(rows, i < size ? keys[i] : 0, smaller(size - first, kLanes));
   if (i < size) found[i] = slot != kNoSlot;
-  copy_rows(i < size ? weights + static_cast<uint64_t>(i) * rows.width : nullptr,
-            slot != kNoSlot ? row_at(rows, slot) : nullptr, rows.width);
+  read_weights_of(rows, i < size ? weights + static_cast<uint64_t>(i) * rows.width : nullptr,
+                  slot != kNoSlot ? row_at(rows, slot) : nullptr);
 }
 
 // One warp for 32 keys.
@@ -88,8 +98,8 @@ __global__ inline void find_whole_rows(Rows rows, const uint64_t* keys, uint32_t
     out.scores[i] = slot != kNoSlot ? rows.scores[slot] : 0;
   }
   if (out.rows == nullptr) return;
-  copy_rows(i < size ? out.rows + static_cast<uint64_t>(i) * rows.row_floats : nullptr,
-            slot != kNoSlot ? row_at(rows, slot) : nullptr, rows.row_floats);
+  read_rows(rows, i < size ? out.rows + static_cast<uint64_t>(i) * rows.row_floats : nullptr,
+            slot != kNoSlot ? row_at(rows, slot) : nullptr);
 }
 
 // One warp for 32 sorted positions, so that rows are read in the order of their buckets.  A refused key reads as a new row.
@@ -99,11 +109,10 @@ __global__ inline void read_weights(Rows rows, Batch batch, Initial initial, flo
   const bool here = j < batch.size;
   const uint32_t slot = here ? slot_at(batch, j) : kNoSlot, place = here ? batch.places[j] : 0;
   float* const out = weights + static_cast<uint64_t>(place) * rows.width;
-  copy_rows(slot != kNoSlot ? out : nullptr, slot != kNoSlot ? row_at(rows, slot) : nullptr, rows.width);
+  read_weights_of(rows, slot != kNoSlot ? out : nullptr, slot != kNoSlot ? row_at(rows, slot) : nullptr);
   for (uint32_t left = gpu::ballot(kFullWarp, here && slot == kNoSlot); left != 0; left &= left - 1) {
     const uint32_t refused = gpu::shuffle(kFullWarp, place, gpu::lowest_bit(left));
-    write_initial(initial, batch.keys[refused], weights + static_cast<uint64_t>(refused) * rows.width,
-                  rows.width);
+    write_initial(rows, initial, batch.keys[refused], weights + static_cast<uint64_t>(refused) * rows.width);
   }
 }
 
@@ -137,7 +146,7 @@ __global__ inline void export_buckets(Rows rows, uint32_t first, uint32_t num_bu
   const uint32_t slot = bucket * kSlots + lane, number = begins[i];
   const uint32_t to = number + static_cast<uint32_t>(gpu::count_ones(taken & ((1u << lane) - 1)));
   float* const row = is_taken ? out.rows + static_cast<uint64_t>(to) * rows.row_floats : nullptr;
-  copy_rows(row, row_at(rows, slot), rows.row_floats);
+  read_rows(rows, row, row_at(rows, slot));
   if (is_taken) {
     out.keys[to] = rows.keys[slot];
     out.scores[to] = rows.scores[slot];

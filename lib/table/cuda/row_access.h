@@ -6,7 +6,6 @@
 
 #include "base/hash.h"
 #include "gpu/device.h"
-#include "math/kernels/initial_values.h"
 #include "table/cuda/device_rows.h"
 
 namespace ps::device_table {
@@ -63,28 +62,36 @@ struct alignas(kFloats * sizeof(float)) Floats {
   float values[kFloats];
 };
 
-// copy_rows with rows of `units` units.
-template <class Unit>
-__device__ void copy_units(Unit* to, const Unit* from, uint32_t units) {
-  constexpr uint32_t kAhead = 4;  // loads that are under way at the same time in each lane
+// copy_rows with rows of `units` units.  `convert` makes what is written of what was read, the lane that gave its row, and
+// the unit's number; all lanes call it together.
+template <class Out, class Unit, class Convert>
+__device__ void copy_units(Out* to, const Unit* from, uint32_t units, const Convert& convert) {
+  constexpr uint32_t kAhead = sizeof(Out) > 16 ? 2 : 4;  // loads under way at the same time in each lane
   const uintptr_t from_address = reinterpret_cast<uintptr_t>(from),
                   to_address = reinterpret_cast<uintptr_t>(to);
   for (uint32_t first = 0; first < units; first += kAhead) {
     Unit loaded[kAhead];
-    Unit* targets[kAhead];
+    Out* targets[kAhead];
     for (uint32_t n = 0; n < kAhead; ++n) {
       // Neighbours copy neighbours: unit i % units of the row of lane i / units.
       const uint32_t i = (first + n) * kLanes + gpu::lane(), row = i / units, unit = i - row * units;
       const auto* source = reinterpret_cast<const Unit*>(gpu::shuffle(kFullWarp, from_address, row));
-      auto* target = reinterpret_cast<Unit*>(gpu::shuffle(kFullWarp, to_address, row));
+      auto* target = reinterpret_cast<Out*>(gpu::shuffle(kFullWarp, to_address, row));
       const bool copies = first + n < units && target != nullptr;
       targets[n] = copies ? target + unit : nullptr;
       loaded[n] = copies && source != nullptr ? source[unit] : Unit{};
     }
     for (uint32_t n = 0; n < kAhead; ++n) {
-      if (targets[n] != nullptr) *targets[n] = loaded[n];
+      const uint32_t i = (first + n) * kLanes + gpu::lane(), row = i / units;
+      const Out converted = convert(loaded[n], row, i - row * units);
+      if (targets[n] != nullptr) *targets[n] = converted;
     }
   }
+}
+
+template <class Unit>
+__device__ void copy_units(Unit* to, const Unit* from, uint32_t units) {
+  copy_units(to, from, units, [](const Unit& unit, uint32_t, uint32_t) { return unit; });
 }
 
 // Each lane gives a row of `count` floats, and where it is to go; all lanes copy all of them together.  Zeros go where
@@ -98,36 +105,6 @@ __device__ inline void copy_rows(float* to, const float* from, uint32_t count) {
     copy_units(reinterpret_cast<Floats<2>*>(to), reinterpret_cast<const Floats<2>*>(from), count / 2);
   } else {
     copy_units(to, from, count);
-  }
-}
-
-// Weights 4 j ... 4 j + 3 of a row that no step has touched.
-__device__ inline void initial_four(const Initial& initial, uint64_t key, uint32_t j, float values[4]) {
-  const bool drawn =
-      initial.distribution == Distribution::kNormal || initial.distribution == Distribution::kUniform;
-  if (!drawn) {
-    const float value = initial.distribution == Distribution::kConstant ? initial.mean : 0;
-    for (int n = 0; n < 4; ++n) values[n] = value;
-    return;
-  }
-  uint32_t bits[4][1];
-  initial_values::draw(initial.seed, key, j, bits);
-  const uint32_t own[4] = {bits[0][0], bits[1][0], bits[2][0], bits[3][0]};
-  float four[4];
-  if (initial.distribution == Distribution::kNormal) {
-    initial_values::NormalLaw()(own, four);
-  } else {
-    initial_values::UniformLaw()(own, four);
-  }
-  for (int n = 0; n < 4; ++n) values[n] = initial.mean + initial.deviation * four[n];
-}
-
-// weights [width] <- the initial weights of the key's row.
-__device__ inline void write_initial(const Initial& initial, uint64_t key, float* weights, uint32_t width) {
-  for (uint32_t j = gpu::lane(); 4 * j < width; j += kLanes) {
-    float values[4];
-    initial_four(initial, key, j, values);
-    for (uint32_t n = 0; n < 4 && 4 * j + n < width; ++n) weights[4 * j + n] = values[n];
   }
 }
 

@@ -4,7 +4,7 @@
 #define PS_TABLE_CUDA_STEP_KERNELS_H_
 
 #include "optim/kernels/steps.h"
-#include "table/cuda/row_access.h"
+#include "table/cuda/row_storage.h"
 
 namespace ps::device_table {
 
@@ -13,31 +13,38 @@ inline namespace PS_GPU_NAMESPACE {
 constexpr uint32_t kStepThreads = 128,
                    kStepBlocks = 8;  // of a block; of a multiprocessor, if registers decide
 
-// kFloats columns of a row from `row` on, while a step is applied to them.
+// kFloats columns of a row from `column` on, while a step is applied to them.
 template <class Step, int kFloats>
 struct SteppedColumns {
   using Some = Floats<kFloats>;
 
-  __device__ SteppedColumns(float* row, uint32_t width) : row_(row), width_(width) {
-    weights_ = *reinterpret_cast<const Some*>(row);
-    if (Step::kArrays > 0) first_ = *reinterpret_cast<const Some*>(row + width);
-    if (Step::kArrays > 1) second_ = *reinterpret_cast<const Some*>(row + 2 * width);
+  __device__ SteppedColumns(const Rows& rows, float* row, uint32_t column)
+      : rows_(rows), row_(row), column_(column), stored_(rows, row, column) {
+    if (Step::kArrays > 0) first_ = *state(0);
+    if (Step::kArrays > 1) second_ = *state(1);
   }
 
-  // `sum` of gradients is multiplied by `scale` and clipped to [-bound, bound].
-  __device__ void apply(const Step& step, const Some& sum, float scale, float bound) {
+  // `sum` of gradients is multiplied by `scale` and clipped to [-bound, bound].  `hash` points to that of the row's key.
+  __device__ void apply(const Step& step, const Some& sum, float scale, float bound, const uint64_t* hash) {
+    Some weights = stored_.decoded(rows_.rounding);
     for (int n = 0; n < kFloats; ++n) {
-      step(weights_.values[n], first_.values[n], second_.values[n], clip(sum.values[n] * scale, bound));
+      step(weights.values[n], first_.values[n], second_.values[n], clip(sum.values[n] * scale, bound));
     }
-    *reinterpret_cast<Some*>(row_) = weights_;
-    if (Step::kArrays > 0) *reinterpret_cast<Some*>(row_ + width_) = first_;
-    if (Step::kArrays > 1) *reinterpret_cast<Some*>(row_ + 2 * width_) = second_;
+    write_weights(rows_, rows_.rounding.evenly ? *hash : 0, row_, column_, weights);
+    if (Step::kArrays > 0) *state(0) = first_;
+    if (Step::kArrays > 1) *state(1) = second_;
   }
 
  private:
+  __device__ Some* state(uint32_t array) const {
+    return reinterpret_cast<Some*>(row_ + rows_.state_at + array * rows_.width + column_);
+  }
+
+  const Rows& rows_;
   float* const row_;
-  const uint32_t width_;
-  Some weights_, first_ = {}, second_ = {};
+  const uint32_t column_;
+  StoredWeights<kFloats> stored_;
+  Some first_ = {}, second_ = {};
 };
 
 template <int kFloats>
@@ -59,7 +66,7 @@ __device__ void step_run(const Rows& rows, const Batch& batch, uint32_t run, con
       return *reinterpret_cast<const Some*>(gradients + static_cast<uint64_t>(batch.places[j]) * rows.width +
                                             c);
     };
-    SteppedColumns<Step, kFloats> columns(row + c, rows.width);
+    SteppedColumns<Step, kFloats> columns(rows, row, c);
     Some sum = gradient(begin);
     uint32_t j = begin + 1;
     for (; j + kAhead <= end; j += kAhead) {
@@ -68,7 +75,7 @@ __device__ void step_run(const Rows& rows, const Batch& batch, uint32_t run, con
       for (const Some& one : next) add(sum, one);
     }
     for (; j < end; ++j) add(sum, gradient(j));
-    columns.apply(step, sum, scale, bound);
+    columns.apply(step, sum, scale, bound, batch.run_hashes + run);
   }
 }
 
@@ -233,7 +240,8 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
     const float sum = long_run.add_up(run, first);
     const uint32_t c = first + threadIdx.x;
     if (threadIdx.x >= kTileColumns || c >= rows.width) continue;
-    SteppedColumns<Step, 1>(row_at(rows, slot) + c, rows.width).apply(step, {{sum}}, scale, bound);
+    SteppedColumns<Step, 1>(rows, row_at(rows, slot), c)
+        .apply(step, {{sum}}, scale, bound, batch.run_hashes + run);
   }
 }
 

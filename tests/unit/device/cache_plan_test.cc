@@ -64,6 +64,21 @@ TEST_F(CachePlanTest, TakesTheMemoryThatItSaysAndNoMoreThanIsGiven) {
                     HasSubstr("in all ")));
 }
 
+TEST_F(CachePlanTest, WeightsOf16BitsTakeHalfTheRoom) {
+  const auto tables = {sparse_table("table", 0, 64)};
+  const OptimizerPlan sgd = make_optimizer_plan({{"type", "sgd"}}, "mean");
+  const uint64_t rows = plan(tables, sgd).caches[0].rows.rows;
+  options_.values = "bf16";
+  const CachePlan planned = plan(tables, sgd);
+  EXPECT_GT(planned.caches[0].rows.rows, rows * 16 / 10);
+  EXPECT_LE(planned.bytes, 1u << 20);
+  EXPECT_THAT(describe(planned, tables),
+              HasSubstr(" rows of 64 weights as bf16, rounded stochastically, and 0 of state"));
+  EXPECT_TRUE(planned.caches[0].rows.rounding.evenly);
+  options_.rounding = "nearest";
+  EXPECT_THAT(describe(plan(tables, sgd), tables), HasSubstr("as bf16, rounded to the nearest, and"));
+}
+
 TEST_F(CachePlanTest, GivesNoMoreRowsThanATableCanHave) {
   const CachePlan planned = plan({sparse_table("table", 100, 2)});
   EXPECT_LE(planned.caches[0].rows.rows, 264u);

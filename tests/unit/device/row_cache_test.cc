@@ -38,8 +38,8 @@ std::vector<uint32_t> bits_of(std::span<const float> values) {
 // The oracle: a row is a vector of floats in a map.
 class PlainRows {
  public:
-  explicit PlainRows(const OptimizerPlan& plan)
-      : rule_(plan.step_rule()), optimizer_(plan.make({})), spec_(table_spec()) {}
+  explicit PlainRows(const OptimizerPlan& plan, const ValueRounding& rounding)
+      : rule_(plan.step_rule()), optimizer_(plan.make({})), spec_(table_spec()), rounding_(rounding) {}
 
   struct Plain {
     std::vector<float> floats;  // weights and state
@@ -51,6 +51,7 @@ class PlainRows {
     auto [found, is_new] = rows_.try_emplace(key);
     if (is_new) found->second = first(key);
     bring_up_to_date(found->second);
+    round(key, found->second);
     return found->second;
   }
 
@@ -69,6 +70,7 @@ class PlainRows {
       Plain& plain = rows_.at(key);
       optimizer_->update(row(plain), gradients, step.scale);
       plain.stamp = optimizer_->steps();
+      round(key, plain);
       gradients += kWidth;
     }
   }
@@ -89,10 +91,16 @@ class PlainRows {
     optimizer_->catch_up(row(plain), plain.stamp, optimizer_->steps());
     plain.stamp = optimizer_->steps();
   }
+  void round(uint64_t key, Plain& plain) const {
+    const ValueRounding now = rounding_.at_step(static_cast<uint64_t>(plain.stamp));
+    for (uint32_t c = 0; c < kWidth; ++c)
+      plain.floats[c] = now.round(plain.floats[c], now.row_seed(hash_key(key)), c);
+  }
 
   StepRule rule_;
   std::unique_ptr<Optimizer<float>> optimizer_;
   const ParameterSpec spec_;
+  const ValueRounding rounding_;
   std::map<uint64_t, Plain> rows_;
 };
 
@@ -139,14 +147,15 @@ class WatchedRows final : public CachedRows {
 class CachedTraining {
  public:
   CachedTraining(const Json& optimizer, uint64_t rows, uint32_t most_keys, uint64_t seed,
-                 const std::string& devices = "emulated")
-      : device_(open_row_device(devices)),
+                 const std::string& devices = "emulated", const ValueRounding& rounding = {})
+      : rounding_(rounding),
+        device_(open_row_device(devices)),
         plan_(make_optimizer_plan(optimizer, "mean")),
         random_(seed, 7),
         store_({table_spec()}, plan_, UINT64_MAX, processor_),
-        cache_(std::make_unique<WatchedRows>(device_->make_rows(options(rows, most_keys)), calls_), store_,
-               0),
-        oracle_(plan_) {}
+        cache_(std::make_unique<WatchedRows>(device_->make_rows(options(rows, most_keys)), calls_), store_, 0,
+               rounding),
+        oracle_(plan_, rounding) {}
 
   // A step with `size` keys of `keys` different ones, some of them often.
   void step(size_t size, uint64_t keys) {
@@ -207,17 +216,16 @@ class CachedTraining {
   LocalStore& store() { return store_; }
 
  private:
-  static CachedRowsOptions options_of(int arrays, uint64_t rows, uint32_t most_keys) {
-    return {static_cast<uint32_t>(kWidth), static_cast<uint32_t>(arrays), rows, most_keys};
-  }
   CachedRowsOptions options(uint64_t rows, uint32_t most_keys) const {
-    return options_of(plan_.make({})->state_arrays(), rows, most_keys);
+    return {static_cast<uint32_t>(kWidth), static_cast<uint32_t>(plan_.make({})->state_arrays()), rows,
+            most_keys, rounding_};
   }
   uint64_t draw_key(uint64_t keys) {
     const uint64_t number = random_.below(2) == 0 ? random_.below(keys / 4) : random_.below(keys);
     return number == 0 ? ~uint64_t{0} : number - 1;
   }
 
+  const ValueRounding rounding_;
   const std::unique_ptr<RowDevice> device_;
   const OptimizerPlan plan_;
   Random random_;
@@ -273,6 +281,24 @@ TEST(RowCache, RowsOnSeveralDevicesAreThoseOfPlainRows) {
       ASSERT_NO_FATAL_FAILURE(training.compare_weights());
       ASSERT_NO_FATAL_FAILURE(training.compare_stored());
       EXPECT_GT(training.cache().counts().evicted, 10u);
+    }
+  }
+}
+
+// The store gets back rows of rounded weights, whenever they were on a device, and on which.
+TEST(RowCache, RowsOf16BitsThatComeAndGoAreThoseOfPlainRowsThatAreRounded) {
+  uint64_t seed = 0;
+  for (const ValueRounding& rounding :
+       {ValueRounding{ValueType::kF16, false, 1}, ValueRounding{ValueType::kBf16, true, 2}}) {
+    for (const Json& optimizer : optimizers()) {
+      SCOPED_TRACE(cat(optimizer.dump(), " rounding ", rounding.seed));
+      ++seed;
+      // In rounds, some of them, and with room for all.
+      CachedTraining training(optimizer, /*rows=*/seed % 3 == 0 ? 512 : 32, /*most_keys=*/64, seed,
+                              seed % 2 == 0 ? "emulated" : "emulated:0,emulated:1", rounding);
+      for (int step = 0; step < 5; ++step) ASSERT_NO_FATAL_FAILURE(training.step(step == 3 ? 90 : 25, 240));
+      ASSERT_NO_FATAL_FAILURE(training.compare_weights());
+      ASSERT_NO_FATAL_FAILURE(training.compare_stored());
     }
   }
 }

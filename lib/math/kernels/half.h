@@ -1,8 +1,11 @@
 // Floats of 16 bits, for loops that compilers vectorise: integers alone, and no branches, so that every level
-// of instruction sets gives the same bits, and devices (codec/cuda) too.  Always inlined, since it is compiled
-// for several levels.
-#ifndef PS_CODEC_KERNELS_HALF_H_
-#define PS_CODEC_KERNELS_HALF_H_
+// of instruction sets gives the same bits, and devices too.  Used by codecs (lib/codec) and by tables in the memory of
+// devices (lib/table/cuda).  Always inlined, since it is compiled for several levels.
+//
+// encode rounds to the nearest, ties to even.  encode_evenly rounds to one of the two neighbours: over all values of
+// `random` the mean of what it gives is x, and a value that the type has stays as it is.
+#ifndef PS_MATH_KERNELS_HALF_H_
+#define PS_MATH_KERNELS_HALF_H_
 
 #include <cstdint>
 
@@ -43,6 +46,22 @@ struct Half {
     return static_cast<uint16_t>((size < kInfinity ? finite : no_number) | sign >> 16);
   }
 
+  [[gnu::always_inline]] static constexpr uint16_t encode_evenly(float x, uint32_t random) {
+    constexpr uint32_t kLargest = 0x477fe000, kSmallestNormal = 0x38800000, kRebias = (127 - 15) << 23;
+    const uint32_t sign = bits_of(x) & kSign;
+    const uint32_t size = bounded_size(bits_of(x) ^ sign, kLargest);
+    const uint32_t normal = (size - kRebias + (random >> 19)) >> 13;  // of 13 bits that are dropped
+    // A subnormal is a number of 2^-24, whose fraction has up to 24 bits that count.
+    const float units = (size < kSmallestNormal ? float_of(size) : 0) * 0x1p24f;
+    const int32_t whole = static_cast<int32_t>(units);
+    const float dropped = (units - static_cast<float>(whole)) * 0x1p24f;
+    const bool up = dropped > static_cast<float>(static_cast<int32_t>(random >> 8));
+    const uint32_t subnormal = static_cast<uint32_t>(whole) + (up ? 1 : 0);
+    const uint32_t no_number = size > kInfinity ? 0x7e00 : 0x7c00;
+    const uint32_t finite = size < kSmallestNormal ? subnormal : normal;
+    return static_cast<uint16_t>((size < kInfinity ? finite : no_number) | sign >> 16);
+  }
+
   [[gnu::always_inline]] static constexpr float decode(uint16_t half) {
     const uint32_t size = half & 0x7fffu, sign = (half & 0x8000u) << 16;
     const uint32_t normal = (size << 13) + ((127 - 15) << 23);
@@ -63,6 +82,14 @@ struct Bfloat {
     return static_cast<uint16_t>((size > kInfinity ? 0x7fc0 : rounded) | sign >> 16);
   }
 
+  [[gnu::always_inline]] static constexpr uint16_t encode_evenly(float x, uint32_t random) {
+    constexpr uint32_t kLargest = 0x7f7f0000;
+    const uint32_t sign = bits_of(x) & kSign;
+    const uint32_t size = bounded_size(bits_of(x) ^ sign, kLargest);
+    const uint32_t rounded = (size + (random >> 16)) >> 16;
+    return static_cast<uint16_t>((size > kInfinity ? 0x7fc0 : rounded) | sign >> 16);
+  }
+
   [[gnu::always_inline]] static constexpr float decode(uint16_t half) {
     return float_of(static_cast<uint32_t>(half) << 16);
   }
@@ -70,4 +97,4 @@ struct Bfloat {
 
 }  // namespace ps
 
-#endif  // PS_CODEC_KERNELS_HALF_H_
+#endif  // PS_MATH_KERNELS_HALF_H_
