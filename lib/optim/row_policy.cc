@@ -48,7 +48,8 @@ const ObjectSpec<RowScore>& RowScore::spec() {
 const ObjectSpec<Expiry>& Expiry::spec() {
   static const ObjectSpec<Expiry> spec = [] {
     ObjectSpec<Expiry> s;
-    s.field("unseen", &Expiry::unseen, "remove rows whose keys have not occurred for more shrinks than this")
+    s.field("unseen", &Expiry::unseen,
+            "remove rows whose keys have sat out more intervals between shrinks than this")
         .at_least(0)
         .at_most(RowHistory::kMostUnseen - 1);
     s.field("below_score", &Expiry::below_score, "remove rows whose score is less").at_least(0);

@@ -1,7 +1,7 @@
 // RowPolicy: decides which keys of a sparse table get a row, and which rows are removed.  The key "rows" of a
 // layer's "weight" sets it; sparse tables apply it.
 //
-// Time is counted in shrinks.  At a shrink, all rows are aged and the expired ones removed.
+// At a shrink, counts decay and the expired rows are removed; RowPolicyState says which shrinks age rows, too.
 #ifndef PS_OPTIM_ROW_POLICY_H_
 #define PS_OPTIM_ROW_POLICY_H_
 
@@ -33,14 +33,14 @@ struct RowScore {
 
 // The condition on which a shrink removes a row.
 struct Expiry {
-  std::optional<int64_t> unseen;      // more shrinks than this since its last occurrence
+  std::optional<int64_t> unseen;      // it has sat out more intervals between shrinks than this
   std::optional<double> below_score;  // its score is lower than this
 
   static const ObjectSpec<Expiry>& spec();
 };
 
 // The history of a row's key: its decayed number of occurrences in all examples and in positive examples, and
-// the number of shrinks since the last occurrence.  Doubles, since floats cannot count beyond 2^24.
+// the number of shrinks that aged it since the last occurrence.  Doubles: floats cannot count beyond 2^24.
 struct RowHistory {
   static constexpr uint32_t kMostUnseen = 1 << 24;  // counting stops there
 
@@ -66,13 +66,13 @@ struct RowPolicy {
     return score.non_click * (row.shows - row.clicks) + score.click * row.clicks;
   }
 
-  // Returns the history after one shrink.
+  // Returns the history after one shrink that ages rows.
   RowHistory aged(const RowHistory& row) const {
     return {row.shows * decay, row.clicks * decay, std::min(row.unseen + 1, RowHistory::kMostUnseen)};
   }
 
-  // Returns true if a row with this history, after aging, has expired.  A row that never occurred in
-  // training, such as one loaded from a model, is not judged by its score.
+  // Returns true if a row with these counts, after the shrink, and this age before it, has expired.  A row that never
+  // occurred in training, such as one loaded from a model, is not judged by its score.
   bool expires(const RowHistory& row) const {
     if (expire.unseen && static_cast<int64_t>(row.unseen) > *expire.unseen) return true;
     return expire.below_score && row.shows > 0 && score_of(row) < *expire.below_score;

@@ -193,30 +193,40 @@ void RowPolicyState::end_pass(int64_t pass, Device& device) {
   if (policy_.shrinks_after_pass(pass)) shrink(device);
 }
 
+// A table that shrinks every few steps ages its rows then alone: a shrink between, such as that at the end of a pass,
+// comes too early for keys to have occurred again.
 void RowPolicyState::shrink(Device& device) {
+  const int64_t steps = rows_.optimizer().steps();
+  if (steps == shrunk_at_) return;
+  shrunk_at_ = steps;
   ++shrinks_;
+  const bool ages = policy_.shrink_steps == 0 || policy_.shrinks_after_step(steps);
   std::array<std::vector<uint64_t>, kPartitions> expired;
-  rows_.for_each_partition(device, [&](uint32_t p) { expired[p] = age_partition(p); });
+  rows_.for_each_partition(device, [&](uint32_t p) { expired[p] = shrink_partition(p, ages); });
   report_.expired += erase_all(expired);
 }
 
-// Returns the keys of rows that have expired.
-std::vector<uint64_t> RowPolicyState::age_partition(uint32_t partition) {
+// Returns the keys of rows that have expired.  Age is judged before the row ages, and where it ages: a row that has
+// occurred since the last shrink has sat out nothing.
+std::vector<uint64_t> RowPolicyState::shrink_partition(uint32_t partition, bool ages) {
   std::vector<uint64_t> expired;
   rows_.for_each_row(partition, [&](uint64_t key, float* row) {
-    const RowHistory history = policy_.aged(rows_.layout().history(row));
-    rows_.layout().set_history(row, history);
-    if (policy_.expires(history)) expired.push_back(key);
+    const RowHistory before = rows_.layout().history(row);
+    RowHistory after = policy_.aged(before);
+    if (policy_.expires({after.shows, after.clicks, ages ? before.unseen : 0})) expired.push_back(key);
+    if (!ages) after.unseen = before.unseen;
+    rows_.layout().set_history(row, after);
   });
   return expired;
 }
 
-// policy := shrinks:u64 report:u64[6] admission?
+// policy := shrinks:u64 report:u64[6] admission? shrunk_at:i64
 void RowPolicyState::save(std::string& out) const {
   put(out, shrinks_);
   RowReport report = report_;
   for (const uint64_t* figure : report.figures()) put(out, *figure);
   if (admission_) admission_->save(out);
+  put(out, shrunk_at_);
 }
 
 RowReport RowPolicyState::load(ByteReader& in, const ChoosePartition& mine) {
@@ -224,6 +234,8 @@ RowReport RowPolicyState::load(ByteReader& in, const ChoosePartition& mine) {
   shrinks_ = saved_shrinks(in);
   for (uint64_t* figure : report.figures()) *figure = in.get<uint64_t>();
   if (admission_) admission_->load(in, mine);
+  constexpr int64_t kUnknown = -1;  // earlier versions did not write it
+  shrunk_at_ = in.remaining() > 0 ? in.get<int64_t>() : kUnknown;
   return report;
 }
 

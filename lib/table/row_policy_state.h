@@ -35,7 +35,7 @@ class RowPolicyState {
             double learning_rate, Device& device);
 
   // To be called after a step and at the end of a pass.  Shrinks the table if the policy says so, or if the
-  // step asked for it.
+  // step asked for it; but not twice without a step between.
   void end_step(bool shrink_asked, Device& device);
   void end_pass(int64_t pass, Device& device);
 
@@ -82,15 +82,16 @@ class RowPolicyState {
   void evict_surplus(Device& device);
   std::vector<uint64_t> least_valuable(uint32_t partition, size_t count) const;
   void shrink(Device& device);
-  std::vector<uint64_t> age_partition(uint32_t partition);
+  std::vector<uint64_t> shrink_partition(uint32_t partition, bool ages);
   uint64_t erase_all(std::span<const std::vector<uint64_t>> keys);
   std::array<uint64_t, kPartitions> partition_sizes() const;
 
   const RowPolicy policy_;
   TrainedRows& rows_;
   std::optional<KeyAdmission> admission_;
-  RowReport report_;      // without the present numbers of rows and waiting keys
-  uint64_t shrinks_ = 0;  // number of shrinks so far
+  RowReport report_;       // without the present numbers of rows and waiting keys
+  uint64_t shrinks_ = 0;   // number of shrinks so far
+  int64_t shrunk_at_ = 0;  // steps before the last shrink; 0: before any step there is nothing to shrink
 
   // During a step.
   std::vector<float> stand_ins_;   // weights that pull gives for keys without a row

@@ -49,7 +49,8 @@ echo "rows that come back from disk train the model of one process"
 same_with_spill "$PS_SOURCE/share/jobs/quickstart.json"
 
 echo "so do rows that come and go by a policy"
-same_with_spill "$PS_SOURCE/share/jobs/ctr_rows.json" --set model.layers.0.weight.rows.shrink_steps=7
+same_with_spill "$PS_SOURCE/share/jobs/ctr_rows.json" --set model.layers.0.weight.rows.shrink_steps=7 \
+  --set model.layers.0.weight.rows.expire.unseen=0
 grep -q 'expired=[1-9]' served.err || fail "no row went: $(tail -n 3 served.err)"
 
 job=$PS_SOURCE/share/jobs/quickstart.json

@@ -57,7 +57,7 @@ const Case kCases[] = {
     {"Expiry", R"({"expire": {"unseen": 1, "below_score": 0.4}, "shrink_steps": 4})", {"expired"}},
     {"CountAndEviction",
      R"({"admission": {"count": 2}, "limit": 64, "when_full": "evict", "decay": 0.5,
-         "expire": {"unseen": 2}, "shrink_steps": 5})",
+         "expire": {"unseen": 0}, "shrink_steps": 5})",
      {"waiting", "expired", "evicted"}},
     {"CountOfFewKeys", R"({"admission": {"count": 3, "max_waiting": 64}})", {"waiting"}},
     {"ProbabilityAndRefusal",

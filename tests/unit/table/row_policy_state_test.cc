@@ -163,20 +163,97 @@ TEST_F(RowPolicyStateTest, ShrinksDecayAgeAndRemove) {
   EXPECT_THAT(table_->sorted_keys(), ElementsAre(2)) << "1 is worth 0.25";
   EXPECT_EQ(history(2), (RowHistory{1, 0.5, 1})) << "seen, then aged";
   train({3}, {1000, 1000}, /*shrink=*/true);
-  EXPECT_THAT(table_->sorted_keys(), ElementsAre(3)) << "2 has not been seen for two shrinks";
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(3)) << "2 is worth 0.275";
   EXPECT_EQ(table_->policy()->report(), (RowReport{.rows = 1, .created = 3, .expired = 2}));
   EXPECT_EQ(read(1), 100 - 4) << "as if it had never been there";
+}
+
+TEST_F(RowPolicyStateTest, AKeyExpiresWhenItHasSatOutMoreIntervalsThanItMay) {
+  make(R"({"expire": {"unseen": 1}})");
+  train({1, 2, 3}, {1, 0}, /*shrink=*/true);
+  train({1, 2}, {1, 0}, /*shrink=*/true);
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(1, 2, 3)) << "3 has sat out one";
+  train({1}, {1, 0}, /*shrink=*/true);
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(1, 2)) << "and now two";
+  train({4}, {1, 0}, /*shrink=*/true);
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(1, 4));
 }
 
 TEST_F(RowPolicyStateTest, StepsShrinkToo) {
   make(R"({"expire": {"unseen": 0}, "shrink_steps": 2, "shrink_passes": 0})");
   train({1});
   train({2});
-  EXPECT_EQ(table_->size(), 0u) << "a shrink counts before it judges";
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(1, 2)) << "both occurred since the beginning";
   train({3});
-  EXPECT_THAT(table_->sorted_keys(), ElementsAre(3));
+  train({2});
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(2, 3));
   table_->policy()->end_pass(0, device_);
-  EXPECT_EQ(table_->size(), 1u);
+  EXPECT_EQ(table_->size(), 2u);
+}
+
+// Key 1 occurs in each step, key 2 in every second one, key 3 only at the beginning; passes have four steps, shrinks come
+// after two and after each pass.
+TEST_F(RowPolicyStateTest, AShrinkThatNoStepCameBeforeRemovesNoKeyThatOccurs) {
+  for (const char* unseen : {R"({"expire": {"unseen": 0}, "shrink_steps": 2, "decay": 0.5})",
+                             R"({"expire": {"unseen": 1}, "shrink_steps": 2, "decay": 0.5})"}) {
+    make(unseen);
+    for (int64_t pass = 0; pass < 3; ++pass) {
+      for (int64_t step = 0; step < 4; ++step) {
+        std::vector<uint64_t> keys = {1};
+        if (step % 2 == 0) keys.push_back(2);
+        if (pass + step == 0) keys.push_back(3);
+        train(keys, {8, 0});
+      }
+      table_->policy()->end_pass(pass, device_);
+      const RowHistory before = history(1);
+      table_->policy()->end_pass(pass, device_);
+      EXPECT_EQ(history(1), before) << unseen;
+      EXPECT_GE(table_->size(), 2u) << unseen << ", pass " << pass;
+    }
+    EXPECT_THAT(table_->sorted_keys(), ElementsAre(1, 2)) << unseen;
+    EXPECT_EQ(table_->policy()->report(), (RowReport{.rows = 2, .created = 3, .expired = 1})) << unseen;
+    EXPECT_LT(history(1).shows, 32) << "decayed";
+  }
+}
+
+// Shrinks come after steps 3, 6, …, and after passes of four: one step after the first of these.
+TEST_F(RowPolicyStateTest, AShrinkSoonAfterAnotherAgesNothing) {
+  make(R"({"expire": {"unseen": 0}, "shrink_steps": 3, "decay": 0.5})");
+  train({1, 2}, {8, 0});
+  train({1}, {8, 0});
+  train({1, 2}, {8, 0});
+  EXPECT_EQ(history(2), (RowHistory{8, 0, 1}));
+  train({1}, {8, 0});
+  table_->policy()->end_pass(0, device_);
+  EXPECT_EQ(history(2), (RowHistory{4, 0, 1})) << "decayed, neither aged nor removed";
+  train({2}, {8, 0}, /*shrink=*/true);
+  train({3}, {8, 0});
+  EXPECT_THAT(table_->sorted_keys(), ElementsAre(1, 2, 3)) << "1 occurred in step 4, 2 in step 5";
+}
+
+// A checkpoint between the shrink of a step and that of the pass.
+TEST_F(RowPolicyStateTest, TheStepOfTheLastShrinkIsSaved) {
+  constexpr const char* kPolicy = R"({"expire": {"unseen": 1}})";
+  make(kPolicy);
+  train({1}, {4, 2}, /*shrink=*/true);
+  std::string state, optimizer;
+  table_->policy()->save(state);
+  table_->optimizer()->save(optimizer);
+  RowBlock rows;
+  table_->copy_rows(std::vector<uint64_t>{1}, rows);
+  const RowHistory before = history(1);
+  for (const bool whole : {true, false}) {
+    make(kPolicy);
+    const std::string_view saved = state;
+    ByteReader optimizer_in(optimizer), in(whole ? saved : saved.substr(0, saved.size() - sizeof(int64_t)));
+    table_->optimizer()->load(optimizer_in);
+    table_->restore_rows(rows, device_);
+    table_->policy()->load(in, [](uint32_t) { return true; });
+    EXPECT_TRUE(in.ok());
+    EXPECT_EQ(in.remaining(), 0u);
+    table_->policy()->end_pass(0, device_);
+    EXPECT_EQ(history(1) == before, whole) << "an earlier version does not tell, and shrinks once more";
+  }
 }
 
 TEST_F(RowPolicyStateTest, AFullPartitionRefusesNewRowsTheSmallestKeysFirstServed) {
@@ -235,9 +312,13 @@ TEST_F(RowPolicyStateTest, RowsOfAModelAreThereAtOnceAndHaveNoScoreToFail) {
   const std::vector<float> weights = {3, 3};
   table_->load_rows(keys, weights.data(), device_);
   EXPECT_EQ(read(7), 3);
-  table_->policy()->end_pass(0, device_);
-  EXPECT_EQ(table_->size(), 1u);
-  table_->policy()->end_pass(1, device_);
+  for (int64_t pass = 0; pass < 2; ++pass) {
+    train({8});
+    table_->policy()->end_pass(pass, device_);
+    EXPECT_EQ(table_->size(), 1u);
+  }
+  train({8});
+  table_->policy()->end_pass(2, device_);
   EXPECT_EQ(table_->size(), 0u) << "but they grow old";
 }
 
