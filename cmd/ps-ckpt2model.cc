@@ -50,6 +50,9 @@ Program program() {
                .default_text = "f32",
                .choices = {"f32", "f16", "bf16", "int8"}},
               {.name = "with-state", .help = "the optimizer's state too"},
+              {.name = "with-counts",
+               .help = "the shows, clicks and age of rows too",
+               .details = "Of tables with a row policy: arrays TABLE.shows, TABLE.clicks, TABLE.unseen."},
               {.name = "labels",
                .argument = "L,...",
                .help = "labels of the classes, for liblinear",
@@ -280,18 +283,19 @@ void check_modes(const Flags& flags) {
   if (flags.given("with-state") && !flags.given("output") && !flags.given("row"))
     flags.refuse("with-state", "is of models that --output writes, and of --row");
   if (flags.given("output")) return;
-  for (const char* name : {"format", "type", "labels"}) {
+  for (const char* name : {"format", "type", "labels", "with-counts"}) {
     if (flags.given(name)) flags.refuse(name, "is of models that --output writes");
   }
 }
 
 ModelSettings model_settings(const Flags& flags, RowNames names) {
-  return {number_type(*flags.text("type")), flags.list("labels"), std::move(names)};
+  return {number_type(*flags.text("type")), flags.list("labels"), std::move(names), flags.on("with-counts")};
 }
 
 // Converts a saved model, or looks into it.  It has weights alone, so flags that ask for more are refused.
 void convert_model(const Flags& flags, const std::string& path) {
-  for (const char* name : {"inspect", "diff", "with-state", "keys", "min-shows", "rows", "since"}) {
+  for (const char* name :
+       {"inspect", "diff", "with-state", "with-counts", "keys", "min-shows", "rows", "since"}) {
     if (flags.given(name))
       flags.refuse(name, cat("is for checkpoints, and ", quote(path), " is a saved model"));
   }

@@ -12,6 +12,7 @@
 #include "ps/server/run_state.h"
 #include "ps/wire/hello.h"
 #include "store/table_checkpoint.h"
+#include "table/row_layout.h"
 
 namespace ps {
 
@@ -122,8 +123,9 @@ void CheckpointModel::add_table(const TableLayout& layout, const ParameterSpec& 
                                 std::unique_ptr<Optimizer<float>> optimizer) {
   restore_optimizer(reader_, spec.name, optimizer.get());
   held_.push_back({layout, spec, std::move(optimizer)});
-  tables_.push_back(
-      {spec.name, layout.sparse, layout.rows, 0, layout.width, choice_.with_state ? layout.state_arrays : 0});
+  tables_.push_back({spec.name, layout.sparse, layout.rows, 0, layout.width,
+                     choice_.with_state ? layout.state_arrays : 0,
+                     layout.statistics == RowLayout::history_names()});
   tables_.back().count = count_rows(tables_.size() - 1);
 }
 

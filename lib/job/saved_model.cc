@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "checkpoint/model/numbers.h"
 #include "job/row_names.h"
 #include "model/wiring.h"
 #include "train/model_file.h"
@@ -51,6 +52,7 @@ SavedModel::SavedModel(const std::string& path, const std::vector<std::string>& 
     const std::string& name = tensor.name;
     if (name.ends_with(kRows) || name.ends_with(kScales) || name.find(".state.") != std::string::npos)
       continue;
+    if (is_counts(name)) continue;
     add_table(tensor);
     names.push_back(tables_.back().name);
   }
@@ -80,6 +82,15 @@ const ParameterSpec* SavedModel::spec_of(const std::string& name) const {
   const auto found = std::find_if(specs_.begin(), specs_.end(),
                                   [&](const ParameterSpec& spec) { return spec.name == name; });
   return found == specs_.end() ? nullptr : &*found;
+}
+
+// Counts of the rows of a table, which stand beside it.
+bool SavedModel::is_counts(const std::string& name) const {
+  return std::ranges::any_of(kCountArrays, [&](const CountArray& counts) {
+    if (!name.ends_with(counts.suffix)) return false;
+    return file_.find(name.substr(0, name.size() - std::string_view(counts.suffix).size()) + ".keys") !=
+           nullptr;
+  });
 }
 
 void SavedModel::add_table(const TensorInfo& tensor) {

@@ -40,6 +40,7 @@ class SavedModel final : public ModelSource {
  private:
   void read_job(const std::string& path);
   void add_table(const TensorInfo& tensor);
+  bool is_counts(const std::string& name) const;
   const ParameterSpec* spec_of(const std::string& name) const;
 
   const std::string given_;  // path

@@ -117,6 +117,54 @@ assert header["hidden.weight"]["shape"] == [160, 32], header
 PY
 ps-train counting.json --job test --init-model base.safetensors --data second.txt --log-level warning --json >tested
 
+echo "shows, clicks and age of rows come with a model that is to have them"
+ps-ckpt2model counted --tables features.weight --with-counts --format text --output counts.txt
+ps-ckpt2model counted --with-counts --output counts.safetensors
+ps-ckpt2model counted --with-counts --format npy --output counts
+ps-ckpt2model counted --with-counts --format npz --output counts.npz
+ps-ckpt2model counted --row "$(tail -1 all)" --json >row
+cat >counted.py <<'PY'
+import array, json, struct, zipfile
+
+exec(open("expected.py").read().split("for key in sorted")[0])
+expected = []
+for key in sorted(shows | more_shows):
+    now = [(old[key] * 0.5 + new[key]) * 0.5 for old, new in ((shows, more_shows), (clicks, more_clicks))]
+    expected.append((key, now[0], now[1], 1 if more_shows[key] else 2))
+
+lines = [line.split() for line in open("counts.txt")]
+assert [(int(l[1]), float(l[-3]), float(l[-2]), int(l[-1])) for l in lines] == expected, lines[:3]
+assert all(len(l) == 2 + 8 + 3 for l in lines)
+
+data = open("counts.safetensors", "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + size])
+def tensor(name, kind, dtype):
+    t = header[name]
+    assert t["dtype"] == dtype and t["shape"] == [len(expected)], t
+    begin, end = t["data_offsets"]
+    return array.array(kind, data[8 + size + begin:8 + size + end]).tolist()
+kinds = (("keys", "Q", "U64"), ("shows", "d", "F64"), ("clicks", "d", "F64"), ("unseen", "I", "U32"))
+columns = [tensor("features.weight." + n, kind, dtype) for n, kind, dtype in kinds]
+assert list(zip(*columns)) == expected
+assert "hidden.weight.shows" not in header
+
+archive = zipfile.ZipFile("counts.npz")
+for (n, kind, _), column in zip(kinds, columns):
+    for npy in open(f"counts/features.weight.{n}.npy", "rb").read(), archive.read(f"features.weight.{n}.npy"):
+        start = 10 + struct.unpack("<H", npy[8:10])[0]
+        assert array.array(kind, npy[start:]).tolist() == column, n
+
+row = json.load(open("row"))[0]
+assert (row["key"], row["shows"], row["clicks"], row["unseen"]) == expected[-1], row
+PY
+python3 counted.py
+ps-ckpt2model counts.safetensors --tables features.weight --format text --output - | cut -d' ' -f1-10 |
+  cmp - <(cut -d' ' -f1-10 counts.txt)
+expect_status 2 ps-ckpt2model counted --with-counts --format word2vec --tables features.weight --output x
+expect_text err 'holds no counts of rows'
+expect_status 2 ps-ckpt2model counts.safetensors --with-counts --output x
+
 echo "what cannot be chosen by is refused"
 expect_status 2 ps-ckpt2model counted --rows delta --output x
 expect_text err '--rows delta and --since belong together'
@@ -128,5 +176,7 @@ expect_status 2 ps-ckpt2model counted --rows base --base-threshold=-1 --output x
 ps-train "$PS_SOURCE/share/jobs/quickstart.json" --data first.txt --passes 1 --save-dir '' --checkpoint-dir plain --log-level warning
 expect_status 2 ps-ckpt2model plain --rows base --output x
 expect_text err 'does not count shows'
+expect_status 2 ps-ckpt2model plain --with-counts --output x
+expect_text err 'no table counts shows'
 [[ ! -e x ]] || fail "a model of what was refused"
 echo passed

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "checkpoint/model/numbers.h"
 
 namespace ps {
 
@@ -16,10 +17,15 @@ std::vector<std::string> table_names(const ModelSource& source) {
 }
 
 // Reads the whole table, since only that checks it for damage.
-std::optional<std::vector<float>> read_row(ModelSource& source, size_t table, uint64_t wanted) {
-  std::optional<std::vector<float>> found;
-  each_row(source, table, [&](uint64_t key, std::span<const float> values) {
-    if (key == wanted) found.emplace(values.begin(), values.end());
+std::optional<FoundRow> read_row(ModelSource& source, size_t table, uint64_t wanted) {
+  const ModelTable& shape = source.tables()[table];
+  const size_t values = static_cast<size_t>(shape.values());
+  std::optional<FoundRow> found;
+  each_row_of_blocks(source, table, [&](const RowBlock& rows, size_t i) {
+    if (rows.keys[i] != wanted) return;
+    const float* begin = rows.values.data() + i * values;
+    found.emplace(FoundRow{table, wanted, {begin, begin + values}, {}});
+    if (shape.counted) found->counts = counts_of(rows, i);
   });
   return found;
 }
@@ -46,7 +52,7 @@ std::vector<FoundRow> find_rows(ModelSource& source, const RowNames& names, cons
     std::optional<uint64_t> key = parse_uint(row);
     if (!key) key = names.key(source.tables()[t].name, row);
     if (!key) continue;
-    if (auto values = read_row(source, t, *key)) found.push_back({t, *key, std::move(*values)});
+    if (auto row_of_table = read_row(source, t, *key)) found.push_back(std::move(*row_of_table));
   }
   if (found.empty()) fail_no_row(source, names, row);
   return found;

@@ -15,16 +15,22 @@
 
 namespace ps {
 
+// Calls body(rows, i) with each row of a table: row number i of a block.
+template <class Body>
+void each_row_of_blocks(ModelSource& source, size_t table, Body&& body) {
+  auto cursor = source.rows(table);
+  while (const RowBlock* rows = cursor->next()) {
+    for (size_t i = 0; i < rows->size(); ++i) body(*rows, i);
+  }
+}
+
 // Calls body(key, values) with each row of a table: its weights, then its state arrays.
 template <class Body>
 void each_row(ModelSource& source, size_t table, Body&& body) {
   const size_t values = static_cast<size_t>(source.tables()[table].values());
-  auto cursor = source.rows(table);
-  while (const RowBlock* rows = cursor->next()) {
-    for (size_t i = 0; i < rows->size(); ++i) {
-      body(rows->keys[i], std::span(rows->values.data() + i * values, values));
-    }
-  }
+  each_row_of_blocks(source, table, [&](const RowBlock& rows, size_t i) {
+    body(rows.keys[i], std::span(rows.values.data() + i * values, values));
+  });
 }
 
 // The same with rows of weights alone, all finite.  Throws kData.
@@ -42,7 +48,8 @@ void each_finite_row(ModelSource& source, size_t table, Body&& body) {
 struct FoundRow {
   size_t table;  // in source.tables()
   uint64_t key;
-  std::vector<float> values;  // its weights, then its state arrays
+  std::vector<float> values;              // its weights, then its state arrays
+  std::optional<RowHistory> counts = {};  // in a table that counts
 };
 
 // The row `row`, a key or a name, of each table that has it.  A number is a key.  Throws kUsage when no table has it.

@@ -148,6 +148,15 @@ void write_file(const Format& format, ModelSource& source, const ModelSettings& 
   sink.commit();
 }
 
+void check_counts(const ModelFormat& format, const ModelSource& source) {
+  if (!format.holds_counts) {
+    fail(Code::kUsage, "format ", format.name, " holds no counts of rows: leave out --with-counts");
+  }
+  if (std::ranges::any_of(source.tables(), &ModelTable::counted)) return;
+  fail(Code::kUsage,
+       "no table counts shows and clicks, since none has a row policy: leave out --with-counts");
+}
+
 void write_table_files(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
                        const std::string& base) {
   for (const TableFile& file : format.table_files) {
@@ -188,6 +197,7 @@ void write_model(const ModelFormat& format, ModelSource& given, const ModelSetti
   if (!format.holds_state && std::ranges::any_of(source.tables(), has_state)) {
     fail(Code::kUsage, "format ", format.name, " holds no state of the optimizer: leave out --with-state");
   }
+  if (settings.counts) check_counts(format, source);
   const bool many = !format.table_files.empty();
   const bool folder = many || (format.file_per_table && source.tables().size() != 1);
   if (output == "-" || is_stream(output)) {

@@ -34,6 +34,7 @@ struct ModelSettings {
   std::vector<std::string>
       labels;           // liblinear: labels of the classes; empty: 0, 1, …, or 1 and -1 for two classes
   RowNames names = {};  // word2vec, npy: names of rows
+  bool counts = false;  // shows, clicks and age of the rows of tables that count them
 };
 
 // One of several files that a format makes of each table.
@@ -50,6 +51,7 @@ struct ModelFormat {
   bool file_per_table = false;  // each table is a file of its own; the source that write gets has one table
   bool other_types = false;     // it also has types other than f32
   bool holds_state = false;     // it can hold the optimizer's state
+  bool holds_counts = false;    // it can hold counts of rows
   void (*write)(ModelSource& source, const ModelSettings& settings, ByteSink& out) = nullptr;
   std::span<const TableFile> table_files = {};  // instead of `write`: these files, always in a folder
 };

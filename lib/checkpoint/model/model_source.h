@@ -20,6 +20,7 @@ struct ModelTable {
   uint64_t count = 0;    // number of rows that a cursor gives
   int64_t width = 1;     // weights of a row
   int state_arrays = 0;  // state arrays of `width` each behind the weights; 0 unless requested
+  bool counted = false;  // rows have histories: the statistics of RowLayout::history_names()
 
   int64_t values() const { return width * (1 + state_arrays); }
   bool whole() const { return !sparse && count == rows; }  // keys are 0, 1, …, rows - 1

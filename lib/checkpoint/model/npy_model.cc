@@ -4,6 +4,7 @@
 //   TABLE.npy          weights [N, D]
 //   TABLE.keys.npy     u64 [N], unless the keys are 0, 1, …, N - 1
 //   TABLE.scales.npy   f32 [N], of int8
+//   TABLE.shows.npy, TABLE.clicks.npy, TABLE.unseen.npy    f64, f64, u32 [N], where they are asked for
 //   TABLE.names.txt    a line for each row: its name, or its key; where rows have names
 #include "checkpoint/model/npy.h"
 #include "checkpoint/model/numbers.h"
@@ -38,6 +39,12 @@ void write_names(ModelSource& source, const ModelSettings& settings, ByteSink& o
   }
 }
 
+template <size_t kArray>
+void write_counts(ModelSource& source, const ModelSettings&, ByteSink& out) {
+  out.write(npy_header(kCountArrays[kArray].npy_type, {source.tables()[0].count}));
+  write_table_counts(source, 0, kArray, out);
+}
+
 bool always(const ModelTable&, const ModelSettings&) {
   return true;
 }
@@ -47,6 +54,9 @@ bool has_keys(const ModelTable& table, const ModelSettings&) {
 bool has_scales(const ModelTable&, const ModelSettings& settings) {
   return settings.type == NumberType::kI8;
 }
+bool has_counts(const ModelTable& table, const ModelSettings& settings) {
+  return settings.counts && table.counted;
+}
 bool has_names(const ModelTable& table, const ModelSettings& settings) {
   return settings.names.has(table.name);
 }
@@ -54,6 +64,9 @@ bool has_names(const ModelTable& table, const ModelSettings& settings) {
 constexpr TableFile kFiles[] = {{".npy", always, write_rows},
                                 {".keys.npy", has_keys, write_keys},
                                 {".scales.npy", has_scales, write_scales},
+                                {".shows.npy", has_counts, write_counts<0>},
+                                {".clicks.npy", has_counts, write_counts<1>},
+                                {".unseen.npy", has_counts, write_counts<2>},
                                 {".names.txt", has_names, write_names}};
 
 }  // namespace
@@ -63,6 +76,7 @@ constinit const ModelFormat kNpyModel = {
     .help = "a folder with an array of numpy for each table, and its keys",
     .binary = true,
     .other_types = true,
+    .holds_counts = true,
     .table_files = kFiles};
 
 }  // namespace ps

@@ -7,6 +7,8 @@
 //                                                             (the .npy of npy.h)
 #include <zlib.h>
 
+#include <iterator>
+
 #include "base/bytes.h"
 #include "base/error.h"
 #include "checkpoint/model/model_format.h"
@@ -147,8 +149,18 @@ void write_array(ZipWriter& zip, const std::string& name, const char* type,
   zip.end();
 }
 
-void write_table(ModelSource& source, size_t t, NumberType type, ZipWriter& zip) {
+void write_count_arrays(ModelSource& source, size_t t, ZipWriter& zip) {
   const ModelTable& table = source.tables()[t];
+  for (size_t array = 0; array < std::size(kCountArrays); ++array) {
+    const CountArray& counts = kCountArrays[array];
+    write_array(zip, table.name + counts.suffix, counts.npy_type, {table.count},
+                [&] { write_table_counts(source, t, array, zip); });
+  }
+}
+
+void write_table(ModelSource& source, size_t t, const ModelSettings& settings, ZipWriter& zip) {
+  const ModelTable& table = source.tables()[t];
+  const NumberType type = settings.type;
   const uint64_t width = static_cast<uint64_t>(table.width);
   if (!table.whole()) {
     write_array(zip, table.name + ".keys", kNpyKeys, {table.count},
@@ -158,6 +170,7 @@ void write_table(ModelSource& source, size_t t, NumberType type, ZipWriter& zip)
     write_array(zip, table.name + ".scales", kNpyFloats, {table.count},
                 [&] { write_table_scales(source, t, zip); });
   }
+  if (settings.counts && table.counted) write_count_arrays(source, t, zip);
   for (int array = 0; array <= table.state_arrays; ++array) {
     const std::string rows = table.whole() ? table.name : table.name + ".rows";
     const std::string name = array == 0 ? rows : cat(table.name, ".state.", array - 1);
@@ -169,7 +182,7 @@ void write_table(ModelSource& source, size_t t, NumberType type, ZipWriter& zip)
 void write_npz(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
   npy_type(settings.type, "npz");  // before anything is written
   ZipWriter zip(out);
-  for (size_t t = 0; t < source.tables().size(); ++t) write_table(source, t, settings.type, zip);
+  for (size_t t = 0; t < source.tables().size(); ++t) write_table(source, t, settings, zip);
   zip.finish();
 }
 
@@ -180,6 +193,7 @@ constinit const ModelFormat kNpzModel = {.name = "npz",
                                          .binary = true,
                                          .other_types = true,
                                          .holds_state = true,
+                                         .holds_counts = true,
                                          .write = write_npz};
 
 }  // namespace ps

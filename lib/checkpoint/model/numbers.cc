@@ -63,6 +63,23 @@ void write_table_scales(ModelSource& source, size_t table, ByteSink& out) {
   });
 }
 
+RowHistory counts_of(const RowBlock& rows, size_t index) {
+  return RowLayout::to_history(rows.statistics.data() + index * RowLayout::history_names().size());
+}
+
+void write_table_counts(ModelSource& source, size_t table, size_t array, ByteSink& out) {
+  std::string bytes;
+  each_block(source, table, out, [&](const RowBlock& rows) {
+    bytes.clear();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const RowHistory counts = counts_of(rows, i);
+      if (array < 2) put(bytes, array == 0 ? counts.shows : counts.clicks);
+      if (array == 2) put(bytes, counts.unseen);
+    }
+    out.write(bytes);
+  });
+}
+
 void write_table_array(ModelSource& source, size_t table, int array, NumberType type, ByteSink& out) {
   const ModelTable& shape = source.tables()[table];
   const NumberType stored = array == 0 ? type : NumberType::kF32;

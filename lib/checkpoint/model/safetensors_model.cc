@@ -1,5 +1,6 @@
 // safetensors, ps-model(5): keys first, then numbers of 4 bytes, then narrower ones, so that all are aligned.
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.h"
 #include "checkpoint/model/model_format.h"
@@ -31,7 +32,19 @@ struct Tensor {
   std::function<void(ByteSink&)> write;
 };
 
-std::vector<Tensor> tensors_of(ModelSource& source, NumberType type) {
+void add_counts(ModelSource& source, size_t t, std::vector<Tensor>& all) {
+  const ModelTable& table = source.tables()[t];
+  for (size_t array = 0; array < std::size(kCountArrays); ++array) {
+    const CountArray& counts = kCountArrays[array];
+    all.push_back(
+        {{table.name + counts.suffix, counts.tensor_type, {static_cast<int64_t>(table.count)}, 0, 0},
+         counts.bytes,
+         [&source, t, array](ByteSink& out) { write_table_counts(source, t, array, out); }});
+  }
+}
+
+std::vector<Tensor> tensors_of(ModelSource& source, const ModelSettings& settings) {
+  const NumberType type = settings.type;
   std::vector<Tensor> all;
   for (size_t t = 0; t < source.tables().size(); ++t) {
     const ModelTable& table = source.tables()[t];
@@ -47,6 +60,7 @@ std::vector<Tensor> tensors_of(ModelSource& source, NumberType type) {
                        write_table_scales(source, t, out);
                      }});
     }
+    if (settings.counts && table.counted) add_counts(source, t, all);
     for (int array = 0; array <= table.state_arrays; ++array) {
       const NumberType stored = array == 0 ? type : NumberType::kF32;
       const std::string name = array == 0 ? rows : cat(table.name, ".state.", array - 1);
@@ -79,7 +93,7 @@ class Summed final : public ByteSink {
 // Checksums stand before the bytes that they cover.  In a file they are filled in at the end; for a pipe,
 // whose bytes cannot be replaced, a first pass over the model computes them.
 void write_safetensors(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
-  const std::vector<Tensor> tensors = tensors_of(source, settings.type);
+  const std::vector<Tensor> tensors = tensors_of(source, settings);
   std::vector<TensorInfo> infos;
   for (const Tensor& tensor : tensors) infos.push_back(tensor.info);
   SafetensorsHeader header(std::move(infos), source.metadata());
@@ -104,6 +118,7 @@ constinit const ModelFormat kSafetensorsModel = {
     .binary = true,
     .other_types = true,
     .holds_state = true,
+    .holds_counts = true,
     .write = write_safetensors};
 
 }  // namespace ps
