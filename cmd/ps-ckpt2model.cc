@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/printable.h"
 #include "checkpoint/inspect/report.h"
+#include "checkpoint/model/imported_model.h"
 #include "checkpoint/model/model_format.h"
 #include "cli/main.h"
 #include "config/json.h"
@@ -49,6 +50,13 @@ Program program() {
                .help = "type of the weights; int8 with a scale for each row",
                .default_text = "f32",
                .choices = {"f32", "f16", "bf16", "int8"}},
+              {.name = "map",
+               .argument = "THEIRS=OURS",
+               .help = "of another program's safetensors file: a tensor, its name here",
+               .details =
+                   "THEIRS.T is a tensor's transpose, NAME.keys and NAME.rows are the ids and rows of a "
+                   "sparse parameter.  Or a file with such a line for each tensor.",
+               .repeatable = true},
               {.name = "with-state", .help = "the optimizer's state too"},
               {.name = "with-counts",
                .help = "the shows, clicks and age of rows too",
@@ -292,6 +300,21 @@ ModelSettings model_settings(const Flags& flags, RowNames names) {
   return {number_type(*flags.text("type")), flags.list("labels"), std::move(names), flags.on("with-counts")};
 }
 
+// Converts a safetensors file of another program, or looks into it.
+void import_model(const Flags& flags, const std::string& path, Log& log) {
+  for (const char* name : {"inspect", "verify", "diff", "with-state", "with-counts", "tables", "keys",
+                           "min-shows", "rows", "since"}) {
+    if (flags.given(name)) flags.refuse(name, "does not go with --map");
+  }
+  ImportedModel model(path, parse_name_pairs(flags.list("map")));
+  const std::vector<std::string> left_out = model.left_out();
+  if (!left_out.empty()) log.info("left out, since --map does not name them: ", join(left_out, ", "));
+  RowNames names;
+  if (look_inside(flags, model, names)) return;
+  write_model(find_model_format(*flags.text("format")), model, model_settings(flags, std::move(names)),
+              *flags.text("output"));
+}
+
 // Converts a saved model, or looks into it.  It has weights alone, so flags that ask for more are refused.
 void convert_model(const Flags& flags, const std::string& path) {
   for (const char* name :
@@ -313,6 +336,10 @@ void convert_model(const Flags& flags, const std::string& path) {
 int run(const Flags& flags, Log& log) {
   check_modes(flags);
   const std::string& path = flags.positionals()[0];
+  if (flags.given("map")) {
+    import_model(flags, path, log);
+    return 0;
+  }
   if (!is_checkpoint(path) && exists(model_file_path(path)) && !is_directory(model_file_path(path))) {
     convert_model(flags, path);
     return 0;
