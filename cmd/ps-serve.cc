@@ -125,9 +125,9 @@ ps::Program program() {
                .argument = "BYTES",
                .help = "with --spill-dir, memory for the other rows, such as 8G",
                .details = "Of all shards together, and part of --max-memory.  A request whose rows take more "
-                          "gets what it needs.  The indexes stay in memory too: some 25 bytes a row.",
-               .group = "Memory",
-               .default_text = "1G"},
+                          "gets what it needs.  By default half of what tables have, and at most 1G.  The "
+                          "indexes stay in memory too: see Rows on disk.",
+               .group = "Memory"},
           },
           {"token-file", "tls-cert", "tls-key", "tls-ca", "etcd-ca", "etcd-cert", "etcd-key", "insecure",
            "set", "print-config", "dry-run", "seed", "cpu", "log-level"}),
@@ -159,7 +159,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.max_memory_bytes = flags.bytes("max-memory");
   options.scratch_dir = flags.text("scratch-dir").value_or(options.scratch_dir);
   options.spill_dir = flags.text("spill-dir").value_or("");
-  options.spill_memory = *flags.bytes("spill-memory");
+  options.spill_memory = flags.bytes("spill-memory");
   options.stop = [&] { return interrupts.requested(); };
   ps::RequestSignal checkpoint(SIGUSR2);
   options.checkpoint_asked = [&] { return checkpoint.take(); };

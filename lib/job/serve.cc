@@ -156,14 +156,16 @@ uint64_t memory_limit(const ServeOptions& options) {
 // Returns the settings for each shard with sparse parameters.  A folder that cannot be written to is refused now, not when the
 // first trainer comes; so is memory that rows would be refused before they have filled it.
 SpillSettings spill_settings(const ServeOptions& options, uint64_t table_bytes) {
+  constexpr uint64_t kMostByDefault = uint64_t{1} << 30;
   if (options.spill_dir.empty()) return {};
-  if (options.spill_memory > table_bytes) {
-    fail(Code::kUsage, "--spill-memory is ", human_bytes(options.spill_memory), ", but tables have ",
+  const uint64_t bytes = options.spill_memory.value_or(std::min(table_bytes / 2, kMostByDefault));
+  if (bytes > table_bytes) {
+    fail(Code::kUsage, "--spill-memory is ", human_bytes(bytes), ", but tables have ",
          human_bytes(table_bytes), " of --max-memory");
   }
   RowSpill(options.spill_dir, 0);
   const int shards = options.ports_num_for_sparse > 0 ? options.ports_num_for_sparse : options.ports_num;
-  return {options.spill_dir, options.spill_memory / static_cast<uint64_t>(shards)};
+  return {options.spill_dir, bytes / static_cast<uint64_t>(shards)};
 }
 
 // Where and how checkpoints are written: in `scratch`, for models alone, when the job does not say.

@@ -27,7 +27,7 @@ struct ServeOptions {
   std::optional<uint16_t> status_port;       // of the status pages; 0: any that is free
   std::optional<uint64_t> max_memory_bytes;  // of tables and messages; by default, what is available
   std::string spill_dir;                     // for rows not used for long; empty: they stay in memory
-  uint64_t spill_memory = 0;                 // for the others, with spill_dir
+  std::optional<uint64_t> spill_memory;      // for the others, with spill_dir
   std::string scratch_dir = default_temporary_parent();  // for what trainers make models of
   CpuLevel cpu = best_cpu_level();                       // of kernels
   bool resume = false;                                   // go on from the newest checkpoint

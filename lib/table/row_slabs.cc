@@ -12,6 +12,7 @@ RowSlabs::RowSlabs(const RowLayout& layout, uint64_t slab_bytes, HugeArena& aren
   const uint64_t rows = std::max<uint64_t>(1, slab_bytes / (stride_ * sizeof(float)));
   bits_ = static_cast<uint32_t>(std::bit_width(rows)) - 1;
   mask_ = (1u << bits_) - 1;
+  if (spill_ != nullptr) owner_ = spill_->enter({&slabs_, &resident_bytes_, this->slab_bytes()});
 }
 
 uint32_t RowSlabs::add() {
@@ -37,7 +38,8 @@ void RowSlabs::add_slab() {
     slabs_.push_back(static_cast<float*>(arena_->allocate(slab_bytes())));
     resident_bytes_ += slab_bytes();
   } else {
-    blocks_.push_back(spill_->add(&slabs_, &resident_bytes_, slab_bytes()));
+    RowSpill::reserve_next(blocks_);
+    blocks_.push_back(spill_->add(owner_));
   }
 }
 
@@ -47,9 +49,13 @@ void RowSlabs::plan_read(uint32_t number, float* to) const {
 }
 
 uint64_t RowSlabs::memory_bytes() const {
-  constexpr uint64_t kBlockBytes = sizeof(uint32_t) + RowSpill::kBlockBytes;
-  return resident_bytes_ + slabs_.size() * sizeof slabs_[0] + blocks_.size() * kBlockBytes +
-         removed_.capacity() * sizeof removed_[0] + captured_.memory_bytes();
+  uint64_t bytes = resident_bytes_ + slabs_.capacity() * sizeof slabs_[0] +
+                   removed_.capacity() * sizeof removed_[0] + captured_.memory_bytes();
+  if (spill_ != nullptr) {
+    bytes += blocks_.capacity() * sizeof blocks_[0] + blocks_.size() * RowSpill::kBlockBytes +
+             resident_bytes_ / slab_bytes() * RowSpill::kSeatBytes;
+  }
+  return bytes;
 }
 
 void RowSlabs::remove(uint32_t number) {

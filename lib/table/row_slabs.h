@@ -51,8 +51,9 @@ class RowSlabs {
   uint64_t slab_bytes() const { return (uint64_t{1} << bits_) * stride_ * sizeof(float); }
 
   HugeArena* arena_;
-  RowSpill* spill_;  // null: all slabs are in memory
-  uint64_t stride_;  // floats from a row to the next
+  RowSpill* spill_;     // null: all slabs are in memory
+  uint32_t owner_ = 0;  // number in the spill
+  uint64_t stride_;     // floats from a row to the next
   uint32_t bits_, mask_;
   uint32_t end_ = 0;               // all numbers in use or removed are below it
   std::vector<float*> slabs_;      // 2^bits_ rows each; null: on disk

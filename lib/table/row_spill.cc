@@ -67,71 +67,105 @@ RowSpill::RowSpill(const std::string& directory, uint64_t max_bytes)
 }
 
 RowSpill::~RowSpill() {
-  for (uint32_t number : resident_) release_memory(blocks_[number].memory);
+  for (const Seat& seat : seats_) release_memory(seat.memory);
   close(file_);
 }
 
-uint32_t RowSpill::add(std::vector<float*>* slabs, uint64_t* resident_bytes, uint64_t bytes) {
-  make_room(bytes);
+uint32_t RowSpill::enter(const Owner& owner) {
+  owners_.push_back(owner);
+  return static_cast<uint32_t>(owners_.size() - 1);
+}
+
+uint32_t RowSpill::add(uint32_t owner_number) {
+  const Owner& owner = owners_[owner_number];
+  make_room(owner.bytes);
   const uint32_t number = static_cast<uint32_t>(blocks_.size());
-  blocks_.push_back({slabs, resident_bytes, nullptr, static_cast<uint32_t>(slabs->size()), true, bytes,
-                     kNowhere, request_, 0});
-  slabs->push_back(nullptr);
-  admit(number, allocate(bytes));
+  reserve_next(*owner.slabs);
+  reserve_next(seats_);
+  blocks_.push_back({0, owner_number, static_cast<uint32_t>(owner.slabs->size()), kNowhere, kOnDisk});
+  float* memory = nullptr;
+  try {
+    memory = allocate(owner.bytes);
+  } catch (...) {
+    blocks_.pop_back();
+    throw;
+  }
+  owner.slabs->push_back(nullptr);
+  admit(number, memory);
   return number;
 }
 
+// Takes over the memory, and pins the block.  There is room for its seat.
 void RowSpill::admit(uint32_t number, float* memory) {
   Block& block = blocks_[number];
-  block.memory = (*block.slabs)[block.slab] = memory;
-  resident_.push_back(number);
-  resident_bytes_ += block.bytes;
-  *block.resident_bytes += block.bytes;
+  const Owner& owner = owners_[block.owner];
+  block.seat = static_cast<uint32_t>(seats_.size());
+  seats_.push_back({memory, request_, number, true});
+  (*owner.slabs)[block.slab] = memory;
+  resident_bytes_ += owner.bytes;
+  *owner.resident_bytes += owner.bytes;
 }
 
 void RowSpill::pin(uint32_t number) {
   Block& block = blocks_[number];
-  if (block.memory == nullptr && block.pinned != request_) wanted_.push_back(number);
-  block.pinned = request_;
-  block.referenced = true;
+  if (block.seat == kWanted) return;
+  if (block.seat == kOnDisk) {
+    wanted_.push_back(number);
+    block.seat = kWanted;
+    return;
+  }
+  seats_[block.seat].pinned = request_;
+  seats_[block.seat].referenced = true;
 }
 
 void RowSpill::load() {
   if (wanted_.empty()) return;
   const std::vector<uint32_t> wanted = std::exchange(wanted_, {});
   uint64_t bytes = 0;
-  for (uint32_t number : wanted) bytes += blocks_[number].bytes;
-  make_room(bytes);
   for (uint32_t number : wanted) {
-    Block& block = blocks_[number];
-    float* const memory = allocate(block.bytes);
-    reads_.push_back({number, 0, block.bytes, memory});
-    admit(number, memory);
+    blocks_[number].seat = kOnDisk;
+    bytes += bytes_of(blocks_[number]);
   }
-  blocks_read_ += wanted.size();
+  make_room(bytes);
+  const size_t before = seats_.size();
   try {
+    for (uint32_t number : wanted) plan_whole_read(number);
     read();
   } catch (...) {
-    drop_last(wanted.size());
+    reads_.clear();
+    drop_last(seats_.size() - before);
     throw;
   }
+  blocks_read_ += wanted.size();
+}
+
+// Gives a block on disk its memory, which the next call of read() fills.
+void RowSpill::plan_whole_read(uint32_t number) {
+  const uint64_t bytes = bytes_of(blocks_[number]);
+  reserve_next(seats_);
+  reserve_next(reads_);
+  float* const memory = allocate(bytes);
+  reads_.push_back({number, 0, bytes, memory});
+  admit(number, memory);
 }
 
 // Undoes the last `blocks` calls of admit.
 void RowSpill::drop_last(size_t blocks) {
-  for (size_t i = 0; i < blocks; ++i) drop(resident_.size() - 1);
+  for (size_t i = 0; i < blocks; ++i) drop(seats_.size() - 1);
 }
 
-// Frees the memory of the block at this position of resident_.  The last element of resident_ moves to the
-// position.
+// Frees the memory of the block at this position of seats_.  The last seat moves to the position.
 void RowSpill::drop(size_t position) {
-  Block& block = blocks_[resident_[position]];
-  release_memory(block.memory);
-  block.memory = (*block.slabs)[block.slab] = nullptr;
-  resident_bytes_ -= block.bytes;
-  *block.resident_bytes -= block.bytes;
-  resident_[position] = resident_.back();
-  resident_.pop_back();
+  Block& block = blocks_[seats_[position].block];
+  const Owner& owner = owners_[block.owner];
+  release_memory(seats_[position].memory);
+  (*owner.slabs)[block.slab] = nullptr;
+  resident_bytes_ -= owner.bytes;
+  *owner.resident_bytes -= owner.bytes;
+  blocks_[seats_.back().block].seat = static_cast<uint32_t>(position);
+  block.seat = kOnDisk;  // also if it was the last
+  seats_[position] = seats_.back();
+  seats_.pop_back();
 }
 
 void RowSpill::plan_read(uint32_t number, uint64_t offset, uint64_t bytes, float* to) {
@@ -144,23 +178,23 @@ void RowSpill::plan_read(uint32_t number, uint64_t offset, uint64_t bytes, float
 void RowSpill::read() {
   std::vector<Read> reads = std::exchange(reads_, {});
   std::sort(reads.begin(), reads.end(),
-            [this](const Read& a, const Read& b) { return blocks_[a.block].place < blocks_[b.block].place; });
+            [this](const Read& a, const Read& b) { return blocks_[a.block].page < blocks_[b.block].page; });
   const Block* told = nullptr;
   for (const Read& each : reads) {
     const Block& block = blocks_[each.block];
     if (std::exchange(told, &block) == &block) continue;
-    posix_fadvise(file_, static_cast<off_t>(block.place), static_cast<off_t>(block.bytes),
+    posix_fadvise(file_, static_cast<off_t>(place_of(block)), static_cast<off_t>(bytes_of(block)),
                   POSIX_FADV_WILLNEED);
   }
   const Block* held = nullptr;  // the block whose bytes are in whole_
   for (const Read& each : reads) {
     const Block& block = blocks_[each.block];
-    if (each.bytes == block.bytes) {
+    if (each.bytes == bytes_of(block)) {
       read_block(block, each.to);
       continue;
     }
     if (held != &block) {
-      whole_.resize(block.bytes / sizeof(float));
+      whole_.resize(bytes_of(block) / sizeof(float));
       read_block(block, whole_.data());
       held = &block;
     }
@@ -169,9 +203,10 @@ void RowSpill::read() {
 }
 
 void RowSpill::read_block(const Block& block, float* to) {
-  read_fully(file_, directory_, block.place, reinterpret_cast<char*>(to), block.bytes);
-  if (hash_bytes({reinterpret_cast<const char*>(to), block.bytes}) == block.checksum) return;
-  fail(Code::kCorrupt, "spilled rows in ", quote(directory_), " are damaged at offset ", block.place);
+  const uint64_t bytes = bytes_of(block), place = place_of(block);
+  read_fully(file_, directory_, place, reinterpret_cast<char*>(to), bytes);
+  if (hash_bytes({reinterpret_cast<const char*>(to), bytes}) == block.checksum) return;
+  fail(Code::kCorrupt, "spilled rows in ", quote(directory_), " are damaged at offset ", place);
 }
 
 // Writes cold blocks to disk until `bytes` more fit into memory.  It frees at least 1/64 of the memory at
@@ -183,48 +218,49 @@ void RowSpill::make_room(uint64_t bytes) {
   drop_victims();
 }
 
-// The second-chance (clock) algorithm.  The hand goes round resident_: a block that was referenced since the
+// The second-chance (clock) algorithm.  The hand goes round seats_: a block that was referenced since the
 // hand passed it last has its flag cleared; a block that was not becomes a victim.  Stops when the victims
 // take `bytes`, or after two rounds, when pinned blocks leave fewer.
 void RowSpill::choose_victims(uint64_t bytes) {
   victims_.clear();
   uint64_t chosen = 0;
-  for (size_t looked = 0; looked < 2 * resident_.size() && chosen < bytes; ++looked, ++hand_) {
-    if (hand_ >= resident_.size()) hand_ = 0;
-    Block& block = blocks_[resident_[hand_]];
-    if (block.pinned == request_) continue;
-    if (!block.referenced) {
+  for (size_t looked = 0; looked < 2 * seats_.size() && chosen < bytes; ++looked, ++hand_) {
+    if (hand_ >= seats_.size()) hand_ = 0;
+    Seat& seat = seats_[hand_];
+    if (seat.pinned == request_) continue;
+    if (!seat.referenced) {
       victims_.push_back(hand_);
-      chosen += block.bytes;
+      chosen += bytes_of(blocks_[seat.block]);
     }
-    block.referenced = !block.referenced;  // true for a victim, so that the second round skips it
+    seat.referenced = !seat.referenced;  // true for a victim, so that the second round skips it
   }
 }
 
 void RowSpill::write_victims() {
   std::vector<uint32_t> numbers;
   for (size_t position : victims_) {
-    const uint32_t number = resident_[position];
+    const uint32_t number = seats_[position].block;
     Block& block = blocks_[number];
-    if (block.place == kNowhere) {
-      block.place = file_bytes_;
-      file_bytes_ += whole_pages(block.bytes);
+    if (block.page == kNowhere) {
+      if (file_bytes_ / kPage >= kNowhere) fail(Code::kExhausted, "spilled rows take more than 16 TiB");
+      block.page = static_cast<uint32_t>(file_bytes_ / kPage);
+      file_bytes_ += whole_pages(bytes_of(block));
     }
     numbers.push_back(number);
   }
   std::sort(numbers.begin(), numbers.end(),
-            [this](uint32_t a, uint32_t b) { return blocks_[a].place < blocks_[b].place; });
+            [this](uint32_t a, uint32_t b) { return blocks_[a].page < blocks_[b].page; });
   uint64_t begin = 0;
   staging_.clear();
   for (uint32_t number : numbers) {
     Block& block = blocks_[number];
-    if (block.place != begin + staging_.size() || staging_.size() >= kMaxStaging) {
+    if (place_of(block) != begin + staging_.size() || staging_.size() >= kMaxStaging) {
       flush(begin);
-      begin = block.place;
+      begin = place_of(block);
     }
-    const char* const bytes = reinterpret_cast<const char*>(block.memory);
-    staging_.insert(staging_.end(), bytes, bytes + block.bytes);
-    block.checksum = hash_bytes({staging_.data() + staging_.size() - block.bytes, block.bytes});
+    const std::string_view bytes(reinterpret_cast<const char*>(seats_[block.seat].memory), bytes_of(block));
+    staging_.insert(staging_.end(), bytes.begin(), bytes.end());
+    block.checksum = hash_bytes({staging_.data() + staging_.size() - bytes.size(), bytes.size()});
     staging_.resize(whole_pages(staging_.size()));
   }
   flush(begin);

@@ -6,10 +6,14 @@
 // them.  The second-chance (clock) algorithm decides which blocks stay in memory.  Rows that were created
 // together lie in the same block, so the rows of frequent keys, which occur first, share blocks that stay in
 // memory.  A block is read as a whole, and verified against its checksum, which stays in memory.
+//
+// Of a block on disk its record stays in memory: kBlockBytes here, and 12 bytes at its owner.  Records never move: the
+// copies of a vector that grows would stay with the allocator, and take as much as the records.
 #ifndef PS_TABLE_ROW_SPILL_H_
 #define PS_TABLE_ROW_SPILL_H_
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -24,7 +28,22 @@ struct SpillSettings {
 class RowSpill {
  public:
   static constexpr uint64_t kPage = 4096;
-  static constexpr uint64_t kBlockBytes = 64;  // memory for the record of a block, also of one on disk
+  static constexpr uint64_t kBlockBytes = 26;  // memory for the record of a block, also of one on disk
+  static constexpr uint64_t kSeatBytes = 24;   // more for a block in memory
+
+  // The slabs of one partition of a table, which are blocks of `bytes` each.  While a block is on disk, its element of
+  // *slabs is null; *resident_bytes counts the bytes of blocks in memory.
+  struct Owner {
+    std::vector<float*>* slabs;
+    uint64_t* resident_bytes;
+    uint64_t bytes;
+  };
+
+  // Makes room for one more element of a vector that becomes large: for an eighth more, where it is full.
+  template <class Element>
+  static void reserve_next(std::vector<Element>& all) {
+    if (all.size() == all.capacity()) all.reserve(all.size() + all.size() / 8 + 8);
+  }
 
   // Creates an unnamed file in `directory`, which disappears with the process.  Blocks in memory take at most
   // max_bytes, unless a single request needs more.  Throws kUsage when the file cannot be created.
@@ -36,10 +55,12 @@ class RowSpill {
   // Begins a new request: blocks that earlier requests pinned may leave memory.
   void release() { ++request_; }
 
-  // Appends a new block to *slabs, in memory and pinned, and returns its number.  While the block is on disk,
-  // its element of *slabs is null; *resident_bytes counts the bytes of blocks in memory.  Throws kExhausted
+  // Registers an owner of blocks, and returns its number.
+  uint32_t enter(const Owner& owner);
+
+  // Appends a new block to the owner's slabs, in memory and pinned, and returns its number.  Throws kExhausted
   // or kUnavailable when other blocks cannot be written to disk.
-  uint32_t add(std::vector<float*>* slabs, uint64_t* resident_bytes, uint64_t bytes);
+  uint32_t add(uint32_t owner);
 
   // Keeps a block in memory from the next load() to the next release(), so that its rows can be written.
   void pin(uint32_t block);
@@ -52,26 +73,34 @@ class RowSpill {
   void plan_read(uint32_t block, uint64_t offset, uint64_t bytes, float* to);
   void read();
 
-  uint64_t memory_bytes() const { return resident_bytes_ + blocks_.capacity() * sizeof(Block); }
+  uint64_t memory_bytes() const {
+    return resident_bytes_ + blocks_.size() * kBlockBytes + seats_.capacity() * sizeof(Seat);
+  }
+  uint64_t resident_bytes() const { return resident_bytes_; }  // of blocks in memory
   uint64_t file_bytes() const { return file_bytes_; }
   uint64_t blocks_read() const { return blocks_read_; }
   uint64_t blocks_written() const { return blocks_written_; }
 
  private:
-  static constexpr uint64_t kNowhere = UINT64_MAX;
+  static constexpr uint32_t kNowhere = UINT32_MAX;                           // a block that was never on disk
+  static constexpr uint32_t kOnDisk = UINT32_MAX, kWanted = UINT32_MAX - 1;  // instead of a seat
 
   struct Block {
-    std::vector<float*>* slabs;  // the owner's slabs: (*slabs)[slab] is `memory`
-    uint64_t* resident_bytes;    // the owner's count of bytes in memory
-    float* memory;               // null: on disk
-    uint32_t slab;
-    bool referenced;  // used since the hand passed it last
-    uint64_t bytes;
-    uint64_t place;     // offset in the file
-    uint64_t pinned;    // number of the last request that pinned it
     uint64_t checksum;  // checksum of its bytes in the file
+    uint32_t owner, slab;
+    uint32_t page;  // where it begins in the file
+    uint32_t seat;  // in memory: index into seats_; kWanted: it is on disk, and in wanted_
   };
-  static_assert(sizeof(Block) <= kBlockBytes);
+  static_assert(sizeof(Block) + 2 == kBlockBytes);  // a deque has pieces of some 20, each with its header
+
+  // A block in memory.
+  struct Seat {
+    float* memory;
+    uint64_t pinned;  // number of the last request that pinned it
+    uint32_t block;
+    bool referenced;  // used since the hand passed it last
+  };
+  static_assert(sizeof(Seat) == kSeatBytes);
 
   // A planned read of some bytes of a block.
   struct Read {
@@ -80,7 +109,10 @@ class RowSpill {
     float* to;
   };
 
+  uint64_t bytes_of(const Block& block) const { return owners_[block.owner].bytes; }
+  static uint64_t place_of(const Block& block) { return block.page * kPage; }
   void admit(uint32_t number, float* memory);
+  void plan_whole_read(uint32_t number);
   void make_room(uint64_t bytes);
   void choose_victims(uint64_t bytes);
   void write_victims();
@@ -94,17 +126,18 @@ class RowSpill {
   const uint64_t max_bytes_;
   int file_ = -1;
   uint64_t file_bytes_ = 0;
-  std::vector<Block> blocks_;
+  std::vector<Owner> owners_;
+  std::deque<Block> blocks_;
   uint64_t request_ = 1;
 
-  std::vector<uint32_t> resident_;  // numbers of blocks in memory, in the order in which the hand goes
+  std::vector<Seat> seats_;  // of blocks in memory, in the order in which the hand goes
   uint64_t resident_bytes_ = 0;
   size_t hand_ = 0;
   uint64_t blocks_read_ = 0, blocks_written_ = 0;
 
   // During one call.
   std::vector<uint32_t> wanted_;  // blocks that are pinned, but on disk
-  std::vector<size_t> victims_;   // positions in resident_
+  std::vector<size_t> victims_;   // positions in seats_
   std::vector<char> staging_;     // blocks to be written together, adjacent in the file
   std::vector<Read> reads_;
   std::vector<float> whole_;  // a block of which only some bytes are wanted

@@ -83,8 +83,50 @@ wait $trainer || fail "the trainer ended with $?: $(tail -n 3 lossy.err)"
 kill $server
 wait $server
 
+echo "a table of four times the memory of the whole process trains to the bits of one that has it all"
+# Rows of 256 floats: 126 weights, as many of adagrad's, a stamp, and what rounds them up to cache lines.
+rows=$(python3 - <<'PY'
+import json
+job = {"data": {"format": "multislot", "label_slot": "label", "batch_size": 64, "shuffle": "none",
+                "slots": [{"name": "ids"}, {"name": "label"}]},
+       "model": {"layers": [{"name": "ids_vector", "type": "embedding", "size": 126, "sparse_update": True, "input": "ids"},
+                            {"name": "score", "type": "fc", "input": "ids_vector", "size": 1}],
+                 "cost": {"type": "binary_cross_entropy", "input": "score"}},
+       "optimizer": {"type": "adagrad", "learning_rate": 0.05, "l2": 1e-4}, "train": {"passes": 1}}
+json.dump(job, open("wide.json", "w"))
+# Each example has 64 ids of its own, and two of the first that come again.
+examples = 64 * 64
+with open("wide.txt", "w") as data:
+    for e in range(examples):
+        ids = [e * 64 + i for i in range(64)] + sorted({e * 7 % 4096, e * 13 % 4096})
+        data.write(f"{len(ids)} {' '.join(map(str, ids))} 1 {e % 3 % 2}\n")
+print(examples * 64)
+PY
+)
+job=wide.json
+ps-train $job --data wide.txt --save-dir alone_wide --log-level warning
+rm -f ready
+serve --spill-dir "$scratch/spill" --max-memory 96M --spill-memory 8M
+ps-train $job --data wide.txt --save-dir served_wide --servers "$address" --log-level warning
+peak=$(awk '/^VmHWM/ { print $2 * 1024 }' /proc/$server/status)
+on_disk=$(spilled_bytes)
+cmp alone_wide/pass-00000/model.safetensors served_wide/pass-00000/model.safetensors
+echo "$rows rows of 1 KiB, $on_disk bytes on disk; the server had $peak at most"
+((rows * 1024 >= 4 * peak)) || fail "the process had $peak bytes, a quarter of the table is $((rows * 256))"
+((on_disk > rows * 1024 - 16 * 1024 * 1024)) || fail "only $on_disk bytes were on disk"
+kill $server
+wait $server
+rm -rf alone_wide served_wide wide.txt
+job=$PS_SOURCE/share/jobs/quickstart.json
+
+echo "by default rows in memory have half of what tables have"
+rm -f ready
+serve --spill-dir "$scratch/spill" --max-memory 192M
+kill $server
+wait $server
+
 echo "a folder that is not there is refused, and more memory than there is"
 expect_status 2 ps-serve "$job" --port 0 --spill-dir "$scratch/nowhere"
 expect_text err "cannot make a file in '$scratch/nowhere'"
-expect_status 2 ps-serve "$job" --port 0 --spill-dir "$scratch/spill" --max-memory 512M
+expect_status 2 ps-serve "$job" --port 0 --spill-dir "$scratch/spill" --max-memory 512M --spill-memory 1G
 expect_text err '--spill-memory is 1.0 GiB, but tables have '

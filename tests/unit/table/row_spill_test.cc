@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "base/error.h"
@@ -153,14 +154,40 @@ std::string name_of(const testing::TestParamInfo<const OptimizerEntry*>& test) {
 INSTANTIATE_TEST_SUITE_P(Optimizers, RowSpillTest,
                          testing::ValuesIn(optimizer_catalog().begin(), optimizer_catalog().end()), name_of);
 
+// An index takes some 23 bytes a row; of a block there are its record, and at the table its number and a null pointer.
+TEST(RowSpillMemory, OfRowsOnDiskTheirIndexAndAFewBytesABlockStay) {
+  constexpr uint64_t kMaxBytes = 64 << 10, kRows = 64'000, kAtOnce = 1000, kRowsOfABlock = 4;
+  constexpr int64_t kWide = 250;
+  RowSpill spill(testing::TempDir(), kMaxBytes);
+  const OptimizerEntry& sgd =
+      find_entry(optimizer_catalog(), Json{{"type", "sgd"}}, "optimizer", "optimizer");
+  SparseTable table(kWide, 0, Initializer{Distribution::kNormal, 0, 1, 7},
+                    sgd.make_float({{"type", "sgd"}, {"l2", 0.01}}, {}, best_cpu_level()), std::nullopt,
+                    &spill);
+  Device device(1, best_cpu_level());
+  std::vector<float> weights(kAtOnce * kWide, 1.0f);
+  for (uint64_t key = 0; key < kRows; key += kAtOnce) {
+    std::vector<uint64_t> keys(kAtOnce);
+    std::iota(keys.begin(), keys.end(), key);
+    table.load_rows(keys, weights.data(), device);
+  }
+  const uint64_t row_bytes = static_cast<uint64_t>(table.rows().layout().stride()) * sizeof(float);
+  ASSERT_EQ(row_bytes * kRowsOfABlock, RowSpill::kPage);
+  ASSERT_LT(spill.resident_bytes(), kRows * row_bytes / 32) << "the rest is on disk";
+  const uint64_t blocks = kRows / kRowsOfABlock + kPartitions;
+  EXPECT_LT(table.memory_bytes() - spill.resident_bytes(), 25 * kRows + 40 * blocks);
+  EXPECT_LT(spill.memory_bytes() - spill.resident_bytes(), 27 * blocks);
+}
+
 TEST(RowSpillFile, LeavesNoNameBehind) {
   const std::filesystem::path directory = std::filesystem::path(testing::TempDir()) / "ps-row-spill-test";
   std::filesystem::create_directories(directory);
   RowSpill spill(directory, 0);
   std::vector<float*> slabs;
   uint64_t resident = 0;
+  const uint32_t owner = spill.enter({&slabs, &resident, RowSpill::kPage});
   for (int i = 0; i < 10; ++i) {
-    spill.add(&slabs, &resident, RowSpill::kPage);
+    spill.add(owner);
     spill.release();
   }
   EXPECT_EQ(resident, RowSpill::kPage) << "the last";
@@ -279,10 +306,10 @@ TEST(RowSpillFile, DamageIsNoticed) {
   RowSpill spill(testing::TempDir(), kBytes);
   std::vector<float*> slabs;
   uint64_t resident = 0;
-  const uint32_t first = spill.add(&slabs, &resident, kBytes);
+  const uint32_t owner = spill.enter({&slabs, &resident, kBytes}), first = spill.add(owner);
   std::fill_n(slabs[0], kBytes / sizeof(float), 1.0f);
   spill.release();
-  spill.add(&slabs, &resident, kBytes);
+  spill.add(owner);
   ASSERT_EQ(slabs[0], nullptr);
   for_each_spill_file([](int file) { ASSERT_EQ(pwrite(file, "x", 1, kBytes - 3), 1); });
 
@@ -309,7 +336,7 @@ TEST(RowSpillFile, GivesBackWhatItTook) {
   std::vector<uint32_t> blocks;
   auto floats_of = [](uint32_t n) { return size_t{500} + 37 * n; };
   for (uint32_t n = 0; n < 60; ++n) {
-    blocks.push_back(spill.add(&slabs, &resident, floats_of(n) * sizeof(float)));
+    blocks.push_back(spill.add(spill.enter({&slabs, &resident, floats_of(n) * sizeof(float)})));
     std::fill_n(slabs.back(), floats_of(n), static_cast<float>(n));
     spill.release();
   }
