@@ -1,8 +1,10 @@
 #include "job/fingerprint.h"
 
 #include "base/error.h"
+#include "config/catalog.h"
 #include "config/json.h"
 #include "model/wiring.h"
+#include "optim/optimizer.h"
 #include "ps/client/ahead_store.h"
 #include "strategy/strategy.h"
 
@@ -18,6 +20,17 @@ void leave_out_devices(Json& model, const char* value) {
     const auto device = layer.find("device");
     if (device != layer.end() && (value == nullptr || *device == value)) layer.erase(device);
   }
+}
+
+// Takes the key `l2_mode` from an optimizer where it says what was so before there was that key, as servers and
+// checkpoints of that time have it.
+void leave_out_l2_mode(Json& optimizer) {
+  const auto mode = optimizer.find("l2_mode");
+  if (mode == optimizer.end()) return;
+  const Json type = {{"type", optimizer["type"]}};
+  const Json standard =
+      complete_entry(find_entry(optimizer_catalog(), type, "optimizer", "optimizer"), type, "optimizer");
+  if (*mode == standard.at("l2_mode")) optimizer.erase(mode);
 }
 
 }  // namespace
@@ -59,6 +72,7 @@ Json job_fingerprint(const Job& job) {
               {"cluster", {{"request_timeout", job.cluster.request_timeout}}}};
   if (job.train.pull_ahead > 0) out["train"]["pull_ahead"] = job.train.pull_ahead;
   leave_out_devices(out["model"], "default");
+  leave_out_l2_mode(out["optimizer"]);
   return out;
 }
 

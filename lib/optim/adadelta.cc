@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-struct AdadeltaOptions : OptimizerOptions {
+struct AdadeltaOptions : AdaptiveOptions {
   AdadeltaOptions() { learning_rate = 1; }
   double rho = 0.95;
   double epsilon = 1e-6;
@@ -18,6 +18,7 @@ struct AdadeltaOptions : OptimizerOptions {
   static void add_fields(ObjectSpec<AdadeltaOptions>& s) {
     s.field("rho", &AdadeltaOptions::rho, "what stays of h and u at each step, below 1").at_least(0);
     s.field("epsilon", &AdadeltaOptions::epsilon, "added to h and u").above(0);
+    add_l2_mode(s);
   }
   void check(std::string_view path) const { optim_internal::check_below_one(rho, json_path(path, "rho")); }
   static const ObjectSpec<AdadeltaOptions>& spec() { return optimizer_spec<AdadeltaOptions>(); }
@@ -27,7 +28,7 @@ template <class T>
 class Adadelta final : public RowOptimizer<T> {
  public:
   Adadelta(const AdadeltaOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
-      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2}),
+      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2, .l2_mode = find_l2_mode(options.l2_mode)}),
         rho_(static_cast<T>(options.rho)),
         fresh_(static_cast<T>(1 - options.rho)),
         epsilon_(static_cast<T>(options.epsilon)) {}

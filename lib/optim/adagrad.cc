@@ -8,11 +8,12 @@ namespace ps {
 
 namespace {
 
-struct AdagradOptions : OptimizerOptions {
+struct AdagradOptions : AdaptiveOptions {
   double epsilon = 1e-6;
 
   static void add_fields(ObjectSpec<AdagradOptions>& s) {
     s.field("epsilon", &AdagradOptions::epsilon, "added to h below the root").above(0);
+    add_l2_mode(s);
   }
   static const ObjectSpec<AdagradOptions>& spec() { return optimizer_spec<AdagradOptions>(); }
 };
@@ -21,7 +22,8 @@ template <class T>
 class Adagrad final : public RowOptimizer<T> {
  public:
   Adagrad(const AdagradOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
-      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 1}), epsilon_(static_cast<T>(options.epsilon)) {}
+      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 1, .l2_mode = find_l2_mode(options.l2_mode)}),
+        epsilon_(static_cast<T>(options.epsilon)) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;

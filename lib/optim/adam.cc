@@ -14,7 +14,7 @@ namespace ps {
 
 namespace {
 
-struct AdamOptions : OptimizerOptions {
+struct AdamOptions : AdaptiveOptions {
   AdamOptions() { learning_rate = 0.001; }
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
@@ -23,6 +23,7 @@ struct AdamOptions : OptimizerOptions {
     s.field("beta1", &AdamOptions::beta1, "what stays of m at each step, below 1").at_least(0);
     s.field("beta2", &AdamOptions::beta2, "what stays of v at each step, below 1").at_least(0);
     s.field("epsilon", &AdamOptions::epsilon, "added to the root of v").above(0);
+    add_l2_mode(s);
   }
   void check(std::string_view path) const {
     optim_internal::check_below_one(beta1, json_path(path, "beta1"));
@@ -35,7 +36,8 @@ template <class T>
 class Adam final : public RowOptimizer<T> {
  public:
   Adam(const AdamOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
-      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2}), options_(options) {}
+      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2, .l2_mode = find_l2_mode(options.l2_mode)}),
+        options_(options) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;

@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-struct AdamaxOptions : OptimizerOptions {
+struct AdamaxOptions : AdaptiveOptions {
   AdamaxOptions() { learning_rate = 0.002; }
   double beta1 = 0.9, beta2 = 0.999;
   double epsilon = 1e-8;
@@ -21,6 +21,7 @@ struct AdamaxOptions : OptimizerOptions {
     s.field("beta1", &AdamaxOptions::beta1, "what stays of m at each step, below 1").at_least(0);
     s.field("beta2", &AdamaxOptions::beta2, "what stays of u at each step, below 1").at_least(0);
     s.field("epsilon", &AdamaxOptions::epsilon, "added to u").above(0);
+    add_l2_mode(s);
   }
   void check(std::string_view path) const {
     optim_internal::check_below_one(beta1, json_path(path, "beta1"));
@@ -33,7 +34,8 @@ template <class T>
 class Adamax final : public RowOptimizer<T> {
  public:
   Adamax(const AdamaxOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
-      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2}), options_(options) {}
+      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2, .l2_mode = find_l2_mode(options.l2_mode)}),
+        options_(options) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;

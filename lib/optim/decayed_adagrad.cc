@@ -11,13 +11,14 @@ namespace ps {
 
 namespace {
 
-struct DecayedAdagradOptions : OptimizerOptions {
+struct DecayedAdagradOptions : AdaptiveOptions {
   double rho = 0.95;
   double epsilon = 1e-6;
 
   static void add_fields(ObjectSpec<DecayedAdagradOptions>& s) {
     s.field("rho", &DecayedAdagradOptions::rho, "what stays of h at each step, below 1").at_least(0);
     s.field("epsilon", &DecayedAdagradOptions::epsilon, "added to h below the root").above(0);
+    add_l2_mode(s);
   }
   void check(std::string_view path) const { optim_internal::check_below_one(rho, json_path(path, "rho")); }
   static const ObjectSpec<DecayedAdagradOptions>& spec() { return optimizer_spec<DecayedAdagradOptions>(); }
@@ -27,7 +28,8 @@ template <class T>
 class DecayedAdagrad final : public RowOptimizer<T> {
  public:
   DecayedAdagrad(const DecayedAdagradOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
-      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 1, .idle_state = true}),
+      : RowOptimizer<T>(options, tuning, cpu,
+                        {.arrays = 1, .idle_state = true, .l2_mode = find_l2_mode(options.l2_mode)}),
         rho_(options.rho),
         epsilon_(static_cast<T>(options.epsilon)) {}
 

@@ -19,13 +19,14 @@ Range times(double low, double high, double x) {
 
 }  // namespace
 
-// Heavy ball: m' = k m - rate l2 w, w' = w + m'.  Nesterov: the same m', w' = w + k m' - rate l2 w.
+// Heavy ball: m' = k m - rate l2 w, w' = w + m'.  Nesterov: the same m', w' = w + k m' - rate l2 w.  Decoupled, with
+// k^2 m for Nesterov: m' = k m, w' = (1 - rate l2) w + m'.
 IdleStep::IdleStep(const IdleRule& rule, double rate)
-    : keep(1 - rate * rule.l2 * (rule.nesterov ? 1 + rule.momentum : 1)),
+    : keep(1 - rate * rule.l2 * (rule.nesterov && !rule.decoupled ? 1 + rule.momentum : 1)),
       push(rule.nesterov ? rule.momentum * rule.momentum : rule.momentum),
       threshold(rate * rule.l1),
       momentum(rule.momentum),
-      pull(rate * rule.l2) {}
+      pull(rule.decoupled ? 0 : rate * rule.l2) {}
 
 void IdleStep::apply(IdleWeight& state) const {
   double w = soft_threshold(keep * state.weight + push * state.momentum, threshold);

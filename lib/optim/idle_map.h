@@ -12,6 +12,7 @@ struct IdleRule {
   double momentum = 0;
   bool nesterov = false;
   double l1 = 0, l2 = 0;
+  bool decoupled = false;  // l2 acts on the weight alone; else inside the gradient, and so on momentum too
 
   // Returns true if steps with zero gradient change nothing.
   bool is_identity() const { return momentum == 0 && l1 == 0 && l2 == 0; }

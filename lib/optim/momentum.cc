@@ -2,6 +2,7 @@
 // w):
 //   d <- -eta (g + l2 w)        m <- k m + d
 //   heavy ball: w <- soft(w + m, eta l1)        Nesterov: w <- soft(w + k m + d, eta l1)
+// With l2_mode decoupled, d <- -eta g, and the w that is moved is (1 - eta l2) w: SGDW of Loshchilov and Hutter, ICLR 2019.
 // State: m.
 #include "config/spec.h"
 #include "optim/entries.h"
@@ -14,10 +15,15 @@ namespace {
 struct MomentumOptions : OptimizerOptions {
   double momentum = 0.9;
   bool nesterov = false;
+  std::string l2_mode = "coupled";
 
   static void add_fields(ObjectSpec<MomentumOptions>& s) {
     s.field("momentum", &MomentumOptions::momentum, "what stays of the last move, below 1").at_least(0);
     s.field("nesterov", &MomentumOptions::nesterov, "look ahead by one move, as Nesterov does");
+    s.field("l2_mode", &MomentumOptions::l2_mode,
+            "coupled: L2 regularization, l2 w is added to the clipped gradient, and so to the momentum; "
+            "decoupled: l2 is weight decay beside the step. Rows that sit out steps get either exactly")
+        .one_of({"coupled", "decoupled"});
   }
   void check(std::string_view path) const {
     optim_internal::check_below_one(momentum, json_path(path, "momentum"));
@@ -30,9 +36,13 @@ class Momentum final : public RowOptimizer<T> {
  public:
   Momentum(const MomentumOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
       : RowOptimizer<T>(options, tuning, cpu,
-                        {.arrays = 1, .momentum = options.momentum, .nesterov = options.nesterov}),
+                        {.arrays = 1,
+                         .momentum = options.momentum,
+                         .nesterov = options.nesterov,
+                         .l2_mode = find_l2_mode(options.l2_mode)}),
         momentum_(static_cast<T>(tuning.momentum.value_or(options.momentum))),
-        nesterov_(options.nesterov) {}
+        nesterov_(options.nesterov),
+        coupled_(find_l2_mode(options.l2_mode) == L2Mode::kCoupled) {}
 
  protected:
   using typename RowOptimizer<T>::Gradient;
@@ -51,12 +61,13 @@ class Momentum final : public RowOptimizer<T> {
   MomentumStep<T, kNesterov> now() const {
     return {.momentum = momentum_,
             .eta = static_cast<T>(this->rate()),
-            .l2 = static_cast<T>(this->l2()),
+            .l2 = static_cast<T>(coupled_ ? this->l2() : 0),
+            .shrink = static_cast<T>(coupled_ ? 0 : this->rate() * this->l2()),
             .threshold = static_cast<T>(this->rate() * this->l1())};
   }
 
   const T momentum_;
-  const bool nesterov_;
+  const bool nesterov_, coupled_;
 };
 
 }  // namespace

@@ -35,6 +35,10 @@ const ObjectSpec<ParameterTuning>& ParameterTuning::spec() {
   return spec;
 }
 
+L2Mode find_l2_mode(const std::string& name) {
+  return name == "coupled" ? L2Mode::kCoupled : L2Mode::kDecoupled;
+}
+
 OptimizerOptions parse_optimizer_options(const Json& object, std::string_view path) {
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), object, path, "optimizer");
   Json all = complete_entry(entry, object, path), shared = Json::object();

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "config/catalog.h"
@@ -17,6 +18,11 @@ struct AverageOptions {
 
   static const ObjectSpec<AverageOptions>& spec();
 };
+
+// Where an optimizer adds l2 w: L2 regularization, coupled with the gradient, or decoupled weight decay beside the step.
+// Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.  The job file's "l2_mode".
+enum class L2Mode { kDecoupled, kCoupled };
+L2Mode find_l2_mode(const std::string& name);
 
 struct OptimizerOptions {
   double learning_rate = 0.01;
@@ -41,7 +47,24 @@ namespace optim_internal {
 Json schedule_schema();
 void check_schedule(const Json& schedule, std::string_view path);
 void check_below_one(double value, std::string_view path);
+
+inline constexpr char kAdaptiveL2Help[] =
+    "decoupled: l2 is weight decay beside the step; coupled: L2 regularization, l2 w is added to the clipped "
+    "gradient, and the step adapts to the sum. Coupled l2 is lazy: with sparse_update a row gets it only at "
+    "steps "
+    "that touch it";
 }  // namespace optim_internal
+
+// The options of optimizers that divide a gradient by what earlier ones were like.
+struct AdaptiveOptions : OptimizerOptions {
+  std::string l2_mode = "decoupled";
+
+  template <class Options>
+  static void add_l2_mode(ObjectSpec<Options>& spec) {
+    spec.field("l2_mode", &Options::l2_mode, optim_internal::kAdaptiveL2Help)
+        .one_of({"decoupled", "coupled"});
+  }
+};
 
 // Weights and rates are floats: a larger rate would become infinite.
 inline constexpr double kLargestRate = 1e38;

@@ -15,7 +15,7 @@ namespace ps {
 
 namespace {
 
-struct RmspropOptions : OptimizerOptions {
+struct RmspropOptions : AdaptiveOptions {
   RmspropOptions() { learning_rate = 0.001; }
   double rho = 0.95;
   double epsilon = 1e-6;
@@ -23,6 +23,7 @@ struct RmspropOptions : OptimizerOptions {
   static void add_fields(ObjectSpec<RmspropOptions>& s) {
     s.field("rho", &RmspropOptions::rho, "what stays of h and f at each step, below 1").at_least(0);
     s.field("epsilon", &RmspropOptions::epsilon, "added to the variance below the root").above(0);
+    add_l2_mode(s);
   }
   void check(std::string_view path) const { optim_internal::check_below_one(rho, json_path(path, "rho")); }
   static const ObjectSpec<RmspropOptions>& spec() { return optimizer_spec<RmspropOptions>(); }
@@ -32,7 +33,8 @@ template <class T>
 class Rmsprop final : public RowOptimizer<T> {
  public:
   Rmsprop(const RmspropOptions& options, const ParameterTuning& tuning, CpuLevel cpu)
-      : RowOptimizer<T>(options, tuning, cpu, {.arrays = 2, .idle_state = true}),
+      : RowOptimizer<T>(options, tuning, cpu,
+                        {.arrays = 2, .idle_state = true, .l2_mode = find_l2_mode(options.l2_mode)}),
         rho_(options.rho),
         epsilon_(static_cast<T>(options.epsilon)) {}
 

@@ -11,6 +11,12 @@ namespace ps {
 
 namespace {
 
+// True when l2 acts at the steps that touch a row alone: inside the gradients of an adaptive optimizer there is no closed
+// form of many steps.
+bool is_lazy(const RowTraits& traits) {
+  return traits.l2_mode == L2Mode::kCoupled && !traits.momentum;
+}
+
 IdleRule idle_rule(const OptimizerOptions& options, const ParameterTuning& tuning, const RowTraits& traits) {
   if (tuning.momentum && !traits.momentum) {
     fail(Code::kUsage, "momentum: set for a parameter, but its optimizer has none");
@@ -19,7 +25,8 @@ IdleRule idle_rule(const OptimizerOptions& options, const ParameterTuning& tunin
   rule.momentum = traits.momentum ? tuning.momentum.value_or(*traits.momentum) : 0;
   rule.nesterov = traits.nesterov;
   rule.l1 = traits.decays ? tuning.l1.value_or(options.l1) : 0;
-  rule.l2 = traits.decays ? tuning.l2.value_or(options.l2) : 0;
+  rule.l2 = traits.decays && !is_lazy(traits) ? tuning.l2.value_or(options.l2) : 0;
+  rule.decoupled = traits.l2_mode == L2Mode::kDecoupled;
   return rule;
 }
 
@@ -38,6 +45,7 @@ RowOptimizer<T>::RowOptimizer(const OptimizerOptions& options, const ParameterTu
       traits_(traits),
       factor_(tuning.learning_rate),
       rule_(idle_rule(options, tuning, traits)),
+      coupled_(static_cast<T>(is_lazy(traits) ? tuning.l2.value_or(options.l2) : 0)),
       clip_(clip_bound<T>(options, tuning)),
       average_(options.average) {
   if (traits.momentum || !rule_.is_identity())

@@ -20,6 +20,7 @@ struct RowTraits {
   bool decays = true;                   // l1 and l2 are weight decay, not part of its own formula
   std::optional<double> momentum = {};  // if set, state array 0 is momentum, with this decay factor
   bool nesterov = false;
+  L2Mode l2_mode = L2Mode::kDecoupled;
 };
 
 template <class T>
@@ -92,12 +93,15 @@ class RowOptimizer : public Optimizer<T> {
   // Applies `steps` steps with zero gradient to the state other than momentum.
   virtual void advance_state(const Row<T>&, int64_t) const {}
 
-  // The rate of the current step, times the parameter's own factor; the weight decay in force.
+  // The rate of the current step, times the parameter's own factor; the weight decay in force, of which the l2 of an
+  // adaptive optimizer is 0 where it is coupled.
   double rate() const { return rate_; }
   double l1() const { return rule_.l1; }
   double l2() const { return rule_.l2; }
 
-  Decay<T> decay() const { return {static_cast<T>(rate_ * rule_.l2), static_cast<T>(rate_ * rule_.l1)}; }
+  Decay<T> decay() const {
+    return {static_cast<T>(rate_ * rule_.l2), static_cast<T>(rate_ * rule_.l1), coupled_};
+  }
 
  private:
   void advance(const Row<T>& row, int64_t from, int64_t to) const;
@@ -107,7 +111,8 @@ class RowOptimizer : public Optimizer<T> {
   const RowTraits traits_;
   const double factor_;
   const IdleRule rule_;
-  const T clip_;  // infinite: no clipping
+  const T coupled_;  // the l2 in the gradients of an adaptive optimizer, which idle steps have none of
+  const T clip_;     // infinite: no clipping
   const std::optional<AverageOptions> average_;
   std::unique_ptr<Timeline> timeline_;  // null if steps with zero gradient do not change weights
   double rate_ = 0;

@@ -51,9 +51,11 @@ void check_dgc(const Json& object, const Json& optimizer) {
          ", but train.strategy dgc compresses the moves of momentum: name that");
   }
   const OptimizerOptions options = parse_optimizer_options(optimizer, "optimizer");
+  const Json whole = complete_entry(entry, optimizer, "optimizer");
   auto refuse = [](const char* key, const char* instead) {
     fail(Code::kUsage, "optimizer.", key, ": with train.strategy dgc, ", instead);
   };
+  if (whole.at("l2_mode") != "coupled") refuse("l2_mode", "l2 is in the gradients of trainers: use coupled");
   if (options.l1 > 0) refuse("l1", "weights of which nothing was sent cannot decay: use l2");
   if (options.clip_value) refuse("clip_value", "trainers clip by norm: use clip_norm");
   if (options.clip_global_norm) refuse("clip_global_norm", "trainers clip each parameter: use clip_norm");

@@ -152,16 +152,16 @@ void compare_shapes(const Step& step, bool state_from_weight = false) {
   }
 }
 
-constexpr Decay<float> kDecay = {0.001f, 0.0005f};
+constexpr Decay<float> kDecay = {0.001f, 0.0005f, 0.002f};
 
 TEST(DeviceTable, SgdIsTheCpusBitForBit) {
   compare_shapes(SgdStep<float>{0.1f, kDecay});
 }
 TEST(DeviceTable, MomentumIsTheCpusBitForBit) {
-  compare_shapes(MomentumStep<float, false>{0.9f, 0.1f, 0.01f, 0.001f});
+  compare_shapes(MomentumStep<float, false>{0.9f, 0.1f, 0.01f, 0.002f, 0.001f});
 }
 TEST(DeviceTable, NesterovIsTheCpusBitForBit) {
-  compare_shapes(MomentumStep<float, true>{0.9f, 0.1f, 0.01f, 0.001f});
+  compare_shapes(MomentumStep<float, true>{0.9f, 0.1f, 0.01f, 0.002f, 0.001f});
 }
 TEST(DeviceTable, AdagradIsTheCpusBitForBit) {
   compare_shapes(AdagradStep<float>{0.1f, 1e-6f, kDecay});
@@ -313,11 +313,14 @@ class IdleRows {
 };
 
 TEST(DeviceTable, IdleStepsAreTheCpusBitForBit) {
-  for (const Json& optimizer : std::vector<Json>{{{"type", "sgd"}, {"l2", 0.01}},
-                                                 {{"type", "adagrad"}, {"l1", 0.02}, {"l2", 0.01}},
-                                                 {{"type", "adam"}, {"l1", 0.02}},
-                                                 {{"type", "momentum"}},
-                                                 {{"type", "momentum"}, {"nesterov", true}, {"l2", 0.03}}}) {
+  for (const Json& optimizer :
+       std::vector<Json>{{{"type", "sgd"}, {"l2", 0.01}},
+                         {{"type", "adagrad"}, {"l1", 0.02}, {"l2", 0.01}},
+                         {{"type", "adam"}, {"l1", 0.02}},
+                         {{"type", "adam"}, {"l2", 0.01}, {"l2_mode", "coupled"}},
+                         {{"type", "momentum"}},
+                         {{"type", "momentum"}, {"l2", 0.03}, {"l2_mode", "decoupled"}},
+                         {{"type", "momentum"}, {"nesterov", true}, {"l2", 0.03}}}) {
     for (uint64_t seed = 0; seed < kShapes; ++seed) {
       SCOPED_TRACE(optimizer.dump() + " seed " + std::to_string(seed));
       ASSERT_NO_FATAL_FAILURE(IdleRows(optimizer, seed).compare());

@@ -49,6 +49,16 @@ std::vector<Json> schedules() {
   };
 }
 
+bool has_field(const OptimizerEntry& entry, std::string_view name) {
+  const auto& fields = entry.spec().fields();
+  return std::any_of(fields.begin(), fields.end(), [&](const auto& field) { return field->name == name; });
+}
+
+// True when l2 acts at the steps that touch a row alone: it is a part of the gradients of an adaptive optimizer.
+bool l2_is_lazy(const OptimizerEntry& entry, const Json& setting) {
+  return setting.value("l2_mode", "") == "coupled" && !has_field(entry, "momentum");
+}
+
 // The settings of an entry that the test turns: decay and what the entry itself may switch.
 std::vector<Json> settings(const OptimizerEntry& entry) {
   std::vector<Json> out;
@@ -63,6 +73,14 @@ std::vector<Json> settings(const OptimizerEntry& entry) {
     for (size_t i = 0; i < count; ++i) {
       out.push_back(out[i]);
       out.back()[field->name] = true;
+    }
+  }
+  if (has_field(entry, "l2_mode")) {
+    const bool coupled = entry.spec().complete(Json::object(), "")["l2_mode"] == "coupled";
+    for (size_t i = 0, all = out.size(); i < all; ++i) {
+      if (!out[i].contains("l2") || out[i]["l2"] == 0) continue;
+      out.push_back(out[i]);
+      out.back()["l2_mode"] = coupled ? "decoupled" : "coupled";
     }
   }
   // A lazy entry's average has no simple dense twin; unit tests have it.
@@ -101,6 +119,13 @@ class Rows {
     std::vector<T> g(gradient.begin(), gradient.end());
     optimizer_->update(row(r), g.data(), static_cast<T>(scale));
     seen_[r] = optimizer_->steps();
+    note(r);
+  }
+
+  // A step in which the row has no gradient, by an optimizer that knows of the same steps.
+  void update_idle(int64_t r, Optimizer<T>& idle, double scale) {
+    const std::vector<T> zero(kWidth, T(0));
+    idle.update(row(r), zero.data(), static_cast<T>(scale));
     note(r);
   }
 
@@ -161,9 +186,14 @@ void compare(const OptimizerEntry& entry, const Json& object, const Json& schedu
   auto rates = make_schedule(schedule, options.learning_rate, "schedule");
   Rows<double> dense(entry.make_double(object, {}, best_cpu_level())),
       exact(entry.make_double(object, {}, best_cpu_level()));
+  // Idle steps of dense training.
+  const double idle_l2 = l2_is_lazy(entry, object) ? 0 : options.l2;
+  Json idle_object = object;
+  idle_object["l2"] = idle_l2;
+  const auto idle = entry.make_double(idle_object, {}, best_cpu_level());
   Rows<float> sparse(entry.make_float(object, {}, best_cpu_level()));
   Random random(11, 5);
-  std::vector<double> gradient(kWidth), zero(kWidth, 0.0);
+  std::vector<double> gradient(kWidth);
   for (int64_t step = 0; step < kSteps; ++step) {
     bool touches[kRows];
     for (int64_t r = 0; r < kRows; ++r) {
@@ -174,6 +204,7 @@ void compare(const OptimizerEntry& entry, const Json& object, const Json& schedu
     }
     double rate = rates->rate({step * 10, step, step / 500});
     dense.optimizer().begin_step(rate);
+    idle->begin_step(rate);
     exact.optimizer().begin_step(rate);
     sparse.optimizer().begin_step(rate);
     for (int64_t r = 0; r < kRows; ++r) {
@@ -183,9 +214,9 @@ void compare(const OptimizerEntry& entry, const Json& object, const Json& schedu
         exact.update(r, gradient, 0.5);
         sparse.update(r, gradient, 0.5);
       } else if (entry.lazy) {
-        dense.decay(r, rate, options.l1, options.l2);
+        dense.decay(r, rate, options.l1, idle_l2);
       } else {
-        dense.update(r, zero, 0.5);
+        dense.update_idle(r, *idle, 0.5);
       }
     }
   }

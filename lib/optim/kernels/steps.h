@@ -16,12 +16,17 @@
 namespace ps {
 
 // Subtracts `move` from a weight, with one step of decay: soft((1 - rate l2) w - move, rate l1).  (Written so
-// that 1 - rate l2, which rounds to 1 in float, is never formed.)
+// that 1 - rate l2, which rounds to 1 in float, is never formed.)  With coupled l2, `shrink` is 0, and regularized()
+// gives the gradient that the step is of.
 template <class T>
 struct Decay {
   T shrink, threshold;  // rate l2, rate l1
+  T coupled = 0;        // l2
   [[gnu::always_inline]] constexpr T operator()(T weight, T move) const {
     return proximal_step(weight, move + shrink * weight, threshold);
+  }
+  [[gnu::always_inline]] constexpr T regularized(T gradient, T weight) const {
+    return gradient + coupled * weight;
   }
 };
 
@@ -39,13 +44,13 @@ template <class T, bool kNesterov>
 struct MomentumStep {
   using Value = T;
   static constexpr int kArrays = 1;
-  T momentum, eta, l2, threshold;
+  T momentum, eta, l2, shrink, threshold;  // l2 is 0 where it is decoupled, shrink = rate l2 where it is not
 
   [[gnu::always_inline]] constexpr void operator()(T& w, T& moved, T&, T g) const {
     T d = -eta * (g + l2 * w);
     T m = momentum * moved + d;
     moved = m;
-    w = proximal_step(w, -(kNesterov ? momentum * m + d : m), threshold);
+    w = proximal_step(w, shrink * w - (kNesterov ? momentum * m + d : m), threshold);
   }
 };
 
@@ -56,7 +61,8 @@ struct AdagradStep {
   T eta, epsilon;
   Decay<T> decay;
 
-  [[gnu::always_inline]] constexpr void operator()(T& w, T& squares, T&, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& squares, T&, T gradient) const {
+    const T g = decay.regularized(gradient, w);
     T h = squares + g * g;
     squares = h;
     w = decay(w, eta * g / root(h + epsilon));
@@ -70,7 +76,8 @@ struct DecayedAdagradStep {
   T eta, epsilon, rho, fresh;
   Decay<T> decay;
 
-  [[gnu::always_inline]] constexpr void operator()(T& w, T& squares, T&, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& squares, T&, T gradient) const {
+    const T g = decay.regularized(gradient, w);
     T h = rho * squares + fresh * g * g;
     squares = h;
     w = decay(w, eta * g / root(h + epsilon));
@@ -84,7 +91,8 @@ struct AdadeltaStep {
   T eta, epsilon, rho, fresh;
   Decay<T> decay;
 
-  [[gnu::always_inline]] constexpr void operator()(T& w, T& squares, T& moves, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& squares, T& moves, T gradient) const {
+    const T g = decay.regularized(gradient, w);
     T h = rho * squares + fresh * g * g;
     T d = g * root((moves + epsilon) / (h + epsilon));
     squares = h;
@@ -100,7 +108,8 @@ struct RmspropStep {
   T eta, epsilon, rho, fresh;
   Decay<T> decay;
 
-  [[gnu::always_inline]] constexpr void operator()(T& w, T& variance, T& mean, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& variance, T& mean, T gradient) const {
+    const T g = decay.regularized(gradient, w);
     T away = g - mean;
     T v = rho * (variance + fresh * away * away);
     variance = v;
@@ -116,7 +125,8 @@ struct AdamStep {
   T eta, unbias, epsilon, beta1, fresh1, beta2, fresh2;
   Decay<T> decay;
 
-  [[gnu::always_inline]] constexpr void operator()(T& w, T& first, T& second, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& first, T& second, T gradient) const {
+    const T g = decay.regularized(gradient, w);
     T m = beta1 * first + fresh1 * g;
     T v = beta2 * second + fresh2 * g * g;
     first = m;
@@ -132,7 +142,8 @@ struct AdamaxStep {
   T eta, epsilon, beta1, fresh, beta2;
   Decay<T> decay;
 
-  [[gnu::always_inline]] constexpr void operator()(T& w, T& first, T& largest, T g) const {
+  [[gnu::always_inline]] constexpr void operator()(T& w, T& first, T& largest, T gradient) const {
+    const T g = decay.regularized(gradient, w);
     T m = beta1 * first + fresh * g;
     T u = larger(absolute(g), beta2 * largest);
     first = m;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "config/json.h"
+#include "job/fingerprint.h"
 #include "job/former_keys.h"
 #include "strategy/strategy.h"
 
@@ -195,6 +196,23 @@ TEST_F(JobTest, EffectiveJobIsAJobThatMeansTheSame) {
   Json effective = effective_job(load(kJob));
   EXPECT_EQ(effective["optimizer"]["l1"], 0.0) << "defaults are filled in";
   EXPECT_EQ(effective_job(load(effective.dump())), effective);
+}
+
+// Servers and checkpoints of the time before the key do not have it.
+TEST_F(JobTest, FingerprintHasTheL2ModeThatIsNotTheOptimizersOwn) {
+  const auto mode = [&](const char* type, const char* given) {
+    Json document = parse_json(kJob, "job");
+    document["optimizer"] = {{"type", type}, {"l2_mode", given}};
+    const Job job = load(document.dump());
+    EXPECT_FALSE(job_fingerprint(load(kJob))["optimizer"].contains("l2_mode"));
+    EXPECT_EQ(job_fingerprint(job)["optimizer"].value("l2_mode", ""),
+              job_identity(job)["optimizer"].value("l2_mode", ""));
+    return job_fingerprint(job)["optimizer"].value("l2_mode", "left out");
+  };
+  EXPECT_EQ(mode("adam", "decoupled"), "left out");
+  EXPECT_EQ(mode("adam", "coupled"), "coupled");
+  EXPECT_EQ(mode("momentum", "coupled"), "left out");
+  EXPECT_EQ(mode("momentum", "decoupled"), "decoupled");
 }
 
 TEST_F(JobTest, EveryMistakeIsNamedWithItsPath) {

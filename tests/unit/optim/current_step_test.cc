@@ -60,6 +60,9 @@ TEST(CurrentStep, OfEveryOptimizerIsTheStepThatItMakes) {
     expect_told_as_made({{"type", entry->name}, {"l1", 0.01}, {"l2", 0.02}, {"clip_value", 0.3}});
   }
   expect_told_as_made({{"type", "momentum"}, {"nesterov", true}, {"l2", 0.02}});
+  expect_told_as_made({{"type", "momentum"}, {"l2_mode", "decoupled"}, {"l2", 0.02}});
+  for (const char* type : {"adagrad", "decayed_adagrad", "rmsprop", "adadelta", "adam", "adamax"})
+    expect_told_as_made({{"type", type}, {"l2_mode", "coupled"}, {"l2", 0.02}, {"clip_value", 0.3}});
 }
 
 TEST(CurrentStep, OfAveragesThereIsNone) {

@@ -22,6 +22,7 @@ constexpr double kL1 = 0.003, kL2 = 0.05;
 struct Weight {
   double w;
   double a = 0, b = 0;
+  double l2 = kL2;  // of its weight decay
 };
 
 double soft(double x, double s) {
@@ -31,8 +32,8 @@ double soft(double x, double s) {
 }
 
 // Applies the update of an adaptive optimizer, with decay by the global rate.
-double decayed(double w, double move, double eta) {
-  return soft((1 - eta * kL2) * w - move, eta * kL1);
+double decayed(const Weight& x, double move, double eta) {
+  return soft((1 - eta * x.l2) * x.w - move, eta * kL1);
 }
 
 using Formula = std::function<void(Weight& x, double g, double eta, int t)>;
@@ -52,40 +53,58 @@ void nesterov(Weight& x, double g, double eta, int) {
   x.w = soft(x.w + 0.8 * x.a - eta * gradient, eta * kL1);
 }
 
+void decoupled_heavy_ball(Weight& x, double g, double eta, int) {
+  x.a = 0.8 * x.a - eta * g;
+  x.w = soft((1 - eta * kL2) * x.w + x.a, eta * kL1);
+}
+
+void decoupled_nesterov(Weight& x, double g, double eta, int) {
+  x.a = 0.8 * x.a - eta * g;
+  x.w = soft((1 - eta * kL2) * x.w + 0.8 * x.a - eta * g, eta * kL1);
+}
+
 void adagrad(Weight& x, double g, double eta, int) {
   x.a += g * g;
-  x.w = decayed(x.w, eta * g / std::sqrt(x.a + 1e-6), eta);
+  x.w = decayed(x, eta * g / std::sqrt(x.a + 1e-6), eta);
 }
 
 void decayed_adagrad(Weight& x, double g, double eta, int) {
   x.a = 0.95 * x.a + 0.05 * g * g;
-  x.w = decayed(x.w, eta * g / std::sqrt(x.a + 1e-6), eta);
+  x.w = decayed(x, eta * g / std::sqrt(x.a + 1e-6), eta);
 }
 
 void rmsprop(Weight& x, double g, double eta, int) {
   x.a = 0.95 * x.a + 0.05 * g * g;
   x.b = 0.95 * x.b + 0.05 * g;
-  x.w = decayed(x.w, eta * g / std::sqrt(x.a - x.b * x.b + 1e-6), eta);
+  x.w = decayed(x, eta * g / std::sqrt(x.a - x.b * x.b + 1e-6), eta);
 }
 
 void adadelta(Weight& x, double g, double eta, int) {
   x.a = 0.95 * x.a + 0.05 * g * g;
   double d = std::sqrt(x.b + 1e-6) / std::sqrt(x.a + 1e-6) * g;
   x.b = 0.95 * x.b + 0.05 * d * d;
-  x.w = decayed(x.w, eta * d, eta);
+  x.w = decayed(x, eta * d, eta);
 }
 
 void adam(Weight& x, double g, double eta, int t) {
   x.a = 0.9 * x.a + 0.1 * g;
   x.b = 0.999 * x.b + 0.001 * g * g;
   double first = x.a / (1 - std::pow(0.9, t)), second = x.b / (1 - std::pow(0.999, t));
-  x.w = decayed(x.w, eta * first / (std::sqrt(second) + 1e-8), eta);
+  x.w = decayed(x, eta * first / (std::sqrt(second) + 1e-8), eta);
 }
 
 void adamax(Weight& x, double g, double eta, int t) {
   x.a = 0.9 * x.a + 0.1 * g;
   x.b = std::max(0.999 * x.b, std::fabs(g));
-  x.w = decayed(x.w, eta / (1 - std::pow(0.9, t)) * x.a / (x.b + 1e-8), eta);
+  x.w = decayed(x, eta / (1 - std::pow(0.9, t)) * x.a / (x.b + 1e-8), eta);
+}
+
+// L2 regularization, as the papers of adaptive optimizers have it: l2 w is a part of the gradient, and decay is none.
+Formula coupled(const Formula& formula) {
+  return [formula](Weight& x, double g, double eta, int t) {
+    x.l2 = 0;
+    formula(x, g + kL2 * x.w, eta, t);
+  };
 }
 
 // McMahan's algorithm with alpha = 0.1, beta = 1: a is z, b is n.  The rate of a step scales what it adds to
@@ -106,12 +125,14 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  Json none = Json::object();
+  Json none = Json::object(), inside = {{"l2_mode", "coupled"}};
   return {
       {"sgd", none, sgd},
       {"momentum", {{"momentum", 0.8}}, heavy_ball},
       {"momentum", {{"momentum", 0.8}, {"nesterov", true}}, nesterov},
       {"sparse_momentum", {{"momentum", 0.8}}, heavy_ball},
+      {"momentum", {{"momentum", 0.8}, {"l2_mode", "decoupled"}}, decoupled_heavy_ball},
+      {"momentum", {{"momentum", 0.8}, {"l2_mode", "decoupled"}, {"nesterov", true}}, decoupled_nesterov},
       {"adagrad", none, adagrad},
       {"decayed_adagrad", none, decayed_adagrad},
       {"rmsprop", none, rmsprop},
@@ -119,6 +140,12 @@ std::vector<Case> cases() {
       {"adam", none, adam},
       {"adamax", none, adamax},
       {"ftrl", none, ftrl},
+      {"adagrad", inside, coupled(adagrad)},
+      {"decayed_adagrad", inside, coupled(decayed_adagrad)},
+      {"rmsprop", inside, coupled(rmsprop)},
+      {"adadelta", inside, coupled(adadelta)},
+      {"adam", inside, coupled(adam)},
+      {"adamax", inside, coupled(adamax)},
   };
 }
 

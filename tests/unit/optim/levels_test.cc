@@ -7,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/random.h"
 #include "config/json.h"
+#include "config/spec.h"
 #include "optim/optimizer.h"
 
 namespace ps::levels_test {
@@ -52,6 +53,11 @@ TEST(OptimizerLevels, EveryOptimizerGivesTheBitsOfTheBaseline) {
       expect_levels_agree(*entry, Json::object(), width);
       expect_levels_agree(*entry, {{"l1", 0.01}, {"l2", 0.02}, {"clip_value", 0.75}}, width);
       expect_levels_agree(*entry, {{"l2", 0.02}}, width);
+      for (const auto& field : entry->spec().fields()) {
+        if (field->name != "l2_mode") continue;
+        for (const char* mode : {"coupled", "decoupled"})
+          expect_levels_agree(*entry, {{"l2_mode", mode}, {"l2", 0.02}}, width);
+      }
     }
   }
 }

@@ -12,11 +12,12 @@
 namespace ps::timeline_test {
 namespace {
 
-// One step by the definition: gradient l2 w, momentum, L1.
+// One step by the definition: gradient l2 w, or that much less of the weight, momentum, L1.
 void step_by_hand(const IdleRule& rule, double rate, IdleWeight& x) {
-  double gradient = rule.l2 * x.weight, k = rule.momentum;
+  double gradient = rule.decoupled ? 0 : rule.l2 * x.weight, k = rule.momentum;
   double m = k * x.momentum - rate * gradient;
-  double w = x.weight + (rule.nesterov ? k * m - rate * gradient : m), s = rate * rule.l1;
+  double kept = rule.decoupled ? x.weight - rate * rule.l2 * x.weight : x.weight;
+  double w = kept + (rule.nesterov ? k * m - rate * gradient : m), s = rate * rule.l1;
   w = w > s ? w - s : w < -s ? w + s : 0;
   x = {w, m, x.sum + w};
 }
@@ -48,7 +49,9 @@ std::vector<IdleRule> rules() {
   for (double momentum : {0.0, 0.5, 0.9, 0.99}) {
     for (double l1 : {0.0, 0.01, 0.3}) {
       for (double l2 : {0.0, 0.05, 5.0}) {  // with 5 and momentum, weights swing around zero
-        for (bool nesterov : {false, true}) out.push_back({momentum, nesterov, l1, l2});
+        for (bool nesterov : {false, true}) {
+          for (bool decoupled : {false, true}) out.push_back({momentum, nesterov, l1, l2, decoupled});
+        }
       }
     }
   }
@@ -74,9 +77,9 @@ TEST(Timeline, TakesWeightsWhereSingleStepsTakeThem) {
       IdleWeight start{i % 5 == 0 ? 0 : random.normal(), i % 7 == 0 ? 0 : 0.1 * random.normal(), 0};
       IdleWeight expected = start, found = start, whole = start;
       for (int64_t t = from; t < to; ++t) step_by_hand(rule, rates[static_cast<size_t>(t)], expected);
-      SCOPED_TRACE(cat("momentum ", rule.momentum, rule.nesterov ? " nesterov" : "", " l1 ", rule.l1, " l2 ",
-                       rule.l2, " from ", from, " to ", to, " weight ", start.weight, " momentum ",
-                       start.momentum));
+      SCOPED_TRACE(cat("momentum ", rule.momentum, rule.nesterov ? " nesterov" : "",
+                       rule.decoupled ? " decoupled" : "", " l1 ", rule.l1, " l2 ", rule.l2, " from ", from,
+                       " to ", to, " weight ", start.weight, " momentum ", start.momentum));
       timeline.advance(found, from, to);
       expect_equal(found, expected);
       IdleWeight other = start;

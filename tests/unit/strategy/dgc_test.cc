@@ -190,6 +190,9 @@ TEST(DgcStrategy, TheOptimizerMustBeMomentumWithoutWhatMovesCannotHave) {
     optimizer[key] = 1;
     EXPECT_THAT(refusal(dgc, optimizer), HasSubstr(cat("optimizer.", key, ": with train.strategy dgc")));
   }
+  Json decoupled = kExchangeMomentum;
+  decoupled["l2_mode"] = "decoupled";
+  EXPECT_THAT(refusal(dgc, decoupled), HasSubstr("optimizer.l2_mode: with train.strategy dgc"));
   Json averaging = kExchangeMomentum;
   averaging["average"] = Json::object();
   EXPECT_THAT(refusal(dgc, averaging), HasSubstr("optimizer.average: with train.strategy dgc"));
