@@ -32,6 +32,16 @@ const FormatEntry& find_format(const std::string& name) {
        join(names, ", "));
 }
 
+void check_label_sets(const DataOptions& data, const FormatEntry& format) {
+  if (!data.multi_label || format.label_sets) return;
+  std::vector<std::string> names;
+  for (const FormatEntry* other : format_catalog()) {
+    if (other->label_sets) names.emplace_back(other->name);
+  }
+  fail(Code::kUsage, "data.multi_label: format ", quote(format.name),
+       " has one label an example; several have ", join(names, ", "));
+}
+
 static constexpr size_t kEnoughText = size_t{1} << 16;  // a longer first line is recognised by its beginning
 
 std::string_view first_line(std::string_view head) {
@@ -66,6 +76,7 @@ const FormatEntry& recognize_format(const DataOptions& data, std::string_view he
   if (is_records(head)) return kRecords;
   std::string_view line = first_line(head);
   for (const FormatEntry* format : format_catalog()) {
+    if (data.multi_label && !format->label_sets) continue;
     if (format->recognize(line, data)) return *format;
   }
   std::vector<std::string> names = format_names();

@@ -70,6 +70,7 @@ DataSet open_data_set(const DataOptions& options, const std::vector<std::string>
   if (!named && head.empty()) fail(Code::kData, name, ": no data, so that the format is unknown");
   data.format = named ? named : &recognize_format(options, head, name);
   check_labels(options, *data.format);
+  check_label_sets(options, *data.format);
   data.blocks->set_format(*data.format);
   data.parsed_schema = schema_of(*data.format, options, head, name);
   data.schema = transformed_schema(options, data.parsed_schema);

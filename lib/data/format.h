@@ -99,6 +99,7 @@ struct FormatEntry : CatalogEntry {
   std::unique_ptr<Splitter> (*split)(const DataOptions& data, ByteSource& source);
   std::unique_ptr<Parser> (*make)(const ParserSetup& setup);
   bool always_labelled = false;  // its files hold labels by themselves
+  bool label_sets = false;       // it has data.multi_label
 };
 
 // Formats with one slot use this as their FormatEntry::schema.
@@ -119,6 +120,9 @@ const FormatEntry& find_format(const std::string& name);
 
 // The format of a file that begins with `head`.  Throws kData, naming the file, when none fits.
 const FormatEntry& recognize_format(const DataOptions& data, std::string_view head, std::string_view file);
+
+// Throws kUsage when the data have data.multi_label, and the format has no place for that.
+void check_label_sets(const DataOptions& data, const FormatEntry& format);
 
 // Returns true if `head` is long enough for recognition and for FormatEntry::schema.
 bool head_is_enough(std::string_view head);

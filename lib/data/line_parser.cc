@@ -7,6 +7,14 @@
 
 namespace ps {
 
+void check_labels_from(const LabelCheck& check, const Batch& batch, bool sets, int64_t example) {
+  const size_t first = static_cast<size_t>(example);
+  for (size_t b = first; b < batch.labels.size(); ++b) check(batch.labels[b]);
+  if (!sets) return;
+  const SlotData& slot = batch.slots.back();
+  for (size_t k = slot.offsets[first]; k < slot.keys.size(); ++k) check(static_cast<float>(slot.keys[k]));
+}
+
 void LineParser::parse_or_reject(const char* p, const char* end, const Block& block, uint64_t line,
                                  bool checks, Parsed& out) const {
   int64_t size = out.batch.size();
@@ -14,7 +22,7 @@ void LineParser::parse_or_reject(const char* p, const char* end, const Block& bl
     parse_line(p, end, out.batch);
     if (out.batch.size() == size) return;
     if (part_.by_column() && !keeps_last(out.batch)) return out.batch.truncate(schema_, size);
-    if (checks) label_check_(out.batch.labels.back());
+    if (checks) check_labels_from(label_check_, out.batch, sets_, size);
     if (negatives_.on() && !negatives_.keeps_last({p, static_cast<size_t>(end - p)}, line, out.batch))
       out.batch.truncate(schema_, size);
   } catch (const Error& error) {
@@ -49,7 +57,7 @@ void LineParser::parse(const Block& block, Parsed& out) const {
 
 bool LineParser::labels_fit(const Batch& batch) const {
   try {
-    for (float label : batch.labels) label_check_(label);
+    check_labels_from(label_check_, batch, sets_, 0);
     return true;
   } catch (const Error&) {
     return false;

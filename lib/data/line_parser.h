@@ -20,6 +20,16 @@ void put_optional(std::vector<T>& values, size_t size, T value, T standard) {
   values.push_back(value);
 }
 
+// Checks the labels of an example and of those after it; `sets`: of those in the last slot, too.
+void check_labels_from(const LabelCheck& check, const Batch& batch, bool sets, int64_t example);
+
+// Ends the labels of the example that is being added, if that has not been done.
+inline void end_label_set(Batch& batch) {
+  SlotData& slot = batch.slots.back();
+  if (slot.offsets.size() == batch.labels.size() + 1)
+    slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
+}
+
 class LineParser : public Parser {
  public:
   explicit LineParser(const ParserSetup& setup)
@@ -27,7 +37,8 @@ class LineParser : public Parser {
         max_bad_lines_(static_cast<uint64_t>(setup.options.max_bad_lines)),
         part_(setup.options),
         negatives_(setup.options),
-        part_slot_(setup.schema.find(setup.options.validation_by)) {}
+        part_slot_(setup.schema.find(setup.options.validation_by)),
+        sets_(setup.options.multi_label) {}
 
   void parse(const Block& block, Parsed& out) const final;
   void check_labels(LabelCheck check) final { label_check_ = std::move(check); }
@@ -46,6 +57,9 @@ class LineParser : public Parser {
 
   const PartFilter& part() const { return part_; }
 
+  // True when labels are the ids of the last slot of the schema: data.multi_label.
+  bool has_label_sets() const { return sets_; }
+
   const DataSchema schema_;
 
  private:
@@ -58,7 +72,8 @@ class LineParser : public Parser {
   const uint64_t max_bad_lines_;
   const PartFilter part_;
   const NegativeFilter negatives_;
-  const int part_slot_;     // whose value decides about parts; -1: none, or the groups
+  const int part_slot_;  // whose value decides about parts; -1: none, or the groups
+  const bool sets_;
   LabelCheck label_check_;  // empty: all labels are accepted
 };
 

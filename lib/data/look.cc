@@ -82,10 +82,20 @@ class Look {
       if (!at_the_cut || !cut() || out_.examples == 0) throw;
     }
     out_.whole = out_.whole && !cut();
+    take_labels_out();
     return std::move(out_);
   }
 
  private:
+  void take_labels_out() {
+    const auto found = std::find_if(out_.seen.begin(), out_.seen.end(), [this](const SlotLook& slot) {
+      return options_.has_labels(slot.schema);
+    });
+    if (found == out_.seen.end()) return;
+    out_.labels = *found;
+    out_.seen.erase(found);
+  }
+
   bool cut() const { return out_.stream && !settings_.head.whole; }
 
   void check_files() {

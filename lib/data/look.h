@@ -32,7 +32,8 @@ struct DataLook {
   std::string label_slot;
   std::optional<CsvOptions> csv;     // of csv and tsv, where the options have not learnt it
   std::vector<std::string> classes;  // of fasttext, where the options have none and labels are words
-  std::vector<SlotLook> seen;        // by the schema of the data
+  std::vector<SlotLook> seen;        // by the schema of the data, without the slot of labels
+  std::optional<SlotLook> labels;    // that slot, with data.multi_label
 
   int64_t seen_examples = 0;  // that were looked at
   int64_t examples = 0;       // of all data; where not all were looked at, as many as their size lets expect

@@ -52,6 +52,10 @@ void check_data(const DataOptions& data, std::string_view path) {
     fail(Code::kUsage, path, ".memory_limit: ", quote(data.memory_limit),
          " is not a size (as in 512M or 2G)");
   }
+  if (data.multi_label && data.negative_rate < 1) {
+    fail(Code::kUsage, path, ".negative_rate: with multi_label an example is positive for some labels and ",
+         "negative for others, so that there are no negative examples to leave out");
+  }
   check_validation(data, path);
 }
 
@@ -126,6 +130,12 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
         "labels", &DataOptions::labels,
         "false: examples have no labels, for --job predict alone; the place of the label is left out of the "
         "line.  Absent: they have labels, but for lines of criteo with 39 columns");
+    s.field("multi_label", &DataOptions::multi_label,
+            "examples have any number of labels, none too: libsvm has them with commas between, fasttext as "
+            "several "
+            "labelled words, multislot as the values of the label's slot, csv, tsv and jsonl as the words of "
+            "the label's "
+            "column; they are the ids of the slot 'labels', for the cost multi_label_cross_entropy");
     s.field("text", &DataOptions::text, "text: words and their context");
     s.field("csv", &DataOptions::csv, "csv, tsv and jsonl: columns, and what was learnt of them");
     s.field("fasttext", &DataOptions::fasttext, "fasttext: labels and the features of words");
@@ -196,7 +206,17 @@ DataSchema DataOptions::schema(const std::string& resolved_format) const {
 }
 
 DataSchema DataOptions::single_slot() const {
-  return DataSchema{{SlotSchema{"features", dense, dim}}};
+  return with_labels(DataSchema{{SlotSchema{"features", dense, dim}}});
+}
+
+DataSchema DataOptions::with_labels(DataSchema schema, size_t num_classes) const {
+  if (!multi_label) return schema;
+  if (schema.find(std::string(kLabelsSlot)) >= 0) {
+    fail(Code::kUsage, "data.multi_label: it makes a slot ", quote(kLabelsSlot),
+         ", and the data have one of this name: name that another way");
+  }
+  schema.slots.push_back({std::string(kLabelsSlot), false, static_cast<int64_t>(num_classes)});
+  return schema;
 }
 
 size_t DataOptions::label_index() const {
@@ -211,7 +231,7 @@ DataSchema DataOptions::listed_slots() const {
   for (size_t i = 0; i < slots.size(); ++i) {
     if (i != label_index()) schema.slots.push_back({slots[i].name, slots[i].type == "dense", slots[i].dim});
   }
-  return schema;
+  return with_labels(std::move(schema));
 }
 
 }  // namespace ps

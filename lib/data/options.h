@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/fwd.h"
@@ -54,6 +55,9 @@ enum class LabelUse {
 // task decides.
 enum class DataPart { kAll, kTraining, kValidation };
 
+// The slot of labels of data with multi_label.
+inline constexpr std::string_view kLabelsSlot = "labels";
+
 struct DataOptions {
   std::string format = "auto";
   std::vector<std::string> files;  // files, lists of files (*.list), folders, or "-"
@@ -75,6 +79,7 @@ struct DataOptions {
   DataPart part = DataPart::kAll;
   int fold =
       0;  // of validation: the parts of 1 / validation folds do not overlap.  Not a key: ps-train decides
+  bool multi_label = false;    // examples have any number of labels, in a slot of their own
   std::optional<bool> labels;  // examples have labels, or have none; nullopt: the format decides
   LabelUse label_use = LabelUse::kKept;
   int64_t batch_size = 200;
@@ -94,10 +99,16 @@ struct DataOptions {
   // kUsage when they contradict each other.
   DataSchema schema(const std::string& resolved_format) const;
 
-  // The schemas before ids are hashed, against which parsers check ids.
+  // The schemas before ids are hashed, against which parsers check ids.  With multi_label the last slot is that of labels.
   DataSchema single_slot() const;   // "features"
   DataSchema listed_slots() const;  // the slots, less the label
-  size_t label_index() const;       // of the label among the slots
+
+  // Appends the slot of labels with multi_label; they are below num_classes, or any where that is 0.
+  DataSchema with_labels(DataSchema schema, size_t num_classes = 0) const;
+
+  // True for the slot that multi_label makes.
+  bool has_labels(const SlotSchema& slot) const { return multi_label && slot.name == kLabelsSlot; }
+  size_t label_index() const;  // of the label among the slots
 
   // The order is a permutation, for which all examples must be in memory.
   bool shuffles_all() const { return shuffle == "full" || shuffle == "global"; }

@@ -131,6 +131,15 @@ Json complete(std::span<const Entry* const> catalog, const Json& object, const s
   return complete_entry(find_entry(catalog, object, path, kind), object, path);
 }
 
+// Throws kUsage where examples have several labels and the cost compares with one.
+void check_labels_of_cost(const Job& job, const Json& effective) {
+  if (!job.data.multi_label || job.model.cost.is_null()) return;
+  const Json& cost = effective["model"]["cost"];
+  if (cost.contains("labels")) return;
+  fail(Code::kUsage, "data.multi_label: examples have any number of labels, and the cost ",
+       cost["type"].get<std::string>(), " is of one: expected multi_label_cross_entropy");
+}
+
 }  // namespace
 
 const ObjectSpec<JobOptions>& JobOptions::spec() {
@@ -233,7 +242,7 @@ Job make_job(Json document, const std::string& path, std::span<const Override> o
   }
   return named_errors(job_name(path), overrides, [&] {
     Job job = Job::spec().parse(document, "");
-    effective_job(job);  // every entry of every catalogue parses
+    check_labels_of_cost(job, effective_job(job));  // every entry of every catalogue parses
     find_strategy(job.train.strategy).check(job.train.strategy, job.optimizer);
     return job;
   });

@@ -103,6 +103,13 @@ void fill_in_data(Json& data, const DataLook& look) {
 }
 
 int64_t num_classes(const DataLook& look, const std::string& path) {
+  if (look.labels) {
+    if (look.labels->schema.dim > 0) return look.labels->schema.dim;
+    if (look.labels->largest_key < static_cast<Key>(kMaxClasses))
+      return static_cast<int64_t>(look.labels->largest_key) + 1;
+    fail(Code::kUsage, path, ": auto is the number of classes, and label ", look.labels->largest_key,
+         " of these data is no class below ", kMaxClasses);
+  }
   if (look.whole_labels && look.smallest_label >= 0 && look.largest_label < static_cast<float>(kMaxClasses))
     return std::max<int64_t>(2, static_cast<int64_t>(look.largest_label) + 1);
   fail(Code::kUsage, path, ": auto is the number of classes, and labels of these data, from ",

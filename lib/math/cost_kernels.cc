@@ -69,6 +69,16 @@ void softmax_cross_entropy(Device& device, Matrix<const T> scores, const CostTar
 }
 
 template <class T>
+void label_set_costs(Device& device, Matrix<const T> scores, const LabelSets& labels, int64_t num_labels,
+                     const float* weights, std::type_identity_t<T> positive, T* costs, Matrix<T> gradient) {
+  const LabelSets there{mirror(device, labels.offsets, scores.rows + 1),
+                        mirror(device, labels.classes, num_labels)};
+  for_class_examples(
+      device, scores.rows,
+      LabelSetCostItems<T>{scores, there, mirror(device, weights, scores.rows), positive, costs, gradient});
+}
+
+template <class T>
 void cross_entropy(Device& device, Matrix<const T> probabilities, const CostTargets& targets, T* costs,
                    Matrix<T> gradient) {
   const CostTargets there = targets_there(device, targets, probabilities.rows);
@@ -138,6 +148,8 @@ double total_cost(Device& device, const T* costs, int64_t size) {
   PS_INSTANTIATE_LOSS(T, AbsoluteLoss)                                                                     \
   PS_INSTANTIATE_LOSS(T, HuberLoss)                                                                        \
   template void softmax_cross_entropy(Device&, Matrix<const T>, const CostTargets&, T, T*, Matrix<T>);     \
+  template void label_set_costs(Device&, Matrix<const T>, const LabelSets&, int64_t, const float*, T, T*,  \
+                                Matrix<T>);                                                                \
   template void cross_entropy(Device&, Matrix<const T>, const CostTargets&, T*, Matrix<T>);                \
   template int64_t find_improbable(Device&, Matrix<const T>, const CostTargets&);                          \
   template void sum_costs(Device&, Matrix<const T>, const CostTargets&, T*, Matrix<T>);                    \

@@ -27,6 +27,13 @@ template <class T>
 void softmax_cross_entropy(Device& device, Matrix<const T> scores, const CostTargets& targets,
                            std::type_identity_t<T> smoothing, T* costs, Matrix<T> gradient);
 
+// costs [B] <- the sum over the classes c of the logistic loss of scores[b][c], with label 1 for those that the example has,
+// which count `positive` times, and else 0; gradient [B, C].  `labels` has num_labels classes, all below C; weights [B] or
+// null.
+template <class T>
+void label_set_costs(Device& device, Matrix<const T> scores, const LabelSets& labels, int64_t num_labels,
+                     const float* weights, std::type_identity_t<T> positive, T* costs, Matrix<T> gradient);
+
 // costs [B] <- -log probabilities[b][label]; gradient [B, C].
 template <class T>
 void cross_entropy(Device& device, Matrix<const T> probabilities, const CostTargets& targets, T* costs,

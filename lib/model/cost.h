@@ -3,6 +3,7 @@
 #define PS_MODEL_COST_H_
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ namespace ps {
 struct CostInput {
   int64_t cols;                 // values per example
   std::string_view activation;  // "softmax", "linear", …
+  const DataSchema& schema;     // of the batches
 };
 
 template <class T>
@@ -32,6 +34,10 @@ class Cost {
   // Throws kData when a label is impossible ("label 7.5 of example 12 is not a class of 10").
   virtual void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                         Matrix<T> gradient) const = 0;
+
+  // The sparse slot whose ids are the labels of an example, which has any number of them; none: it has the one of
+  // Batch::labels.
+  virtual std::optional<size_t> label_slot() const { return std::nullopt; }
 
   // Throws kData when no example may have this label ("label 7.5 is not a class of 10").  Any thread.
   virtual void check_label(float label) const { (void)label; }

@@ -30,6 +30,13 @@ class Evaluator {
     (void)losses, (void)batch;
   }
 
+  // Tells, before the first add, that the labels of an example are the ids of this slot, any number of them.  False: the
+  // measure is of one label an example.
+  virtual bool take_label_sets(size_t slot) {
+    (void)slot;
+    return false;
+  }
+
   // Takes in what another of the same entry has seen.  The value depends on the set of examples alone, to
   // rounding.
   virtual void merge(const Evaluator& other) = 0;

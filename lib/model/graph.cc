@@ -44,12 +44,9 @@ class GraphBuilder {
     if (options.layers.empty()) fail(Code::kUsage, "model.layers: empty, expected at least one layer");
     for (const Json& layer : options.layers)
       graph_.nodes.push_back(read_layer(layer, cat("model.layers.", graph_.nodes.size())));
-    expand_inputs(schema, graph_.nodes);
+    read_costs(options);
+    expand_inputs(features(), graph_.nodes);
     for (size_t i = 0; i < graph_.nodes.size(); ++i) add_name(i);
-    graph_.costs.push_back(read_cost(options.cost, "model.cost"));
-    spec_internal::expect_array(options.auxiliary_costs, "model.auxiliary_costs");
-    for (const Json& cost : options.auxiliary_costs)
-      graph_.costs.push_back(read_cost(cost, cat("model.auxiliary_costs.", graph_.costs.size() - 1)));
   }
 
   Graph build() {
@@ -64,6 +61,26 @@ class GraphBuilder {
   }
 
  private:
+  void read_costs(const ModelOptions& options) {
+    graph_.costs.push_back(read_cost(options.cost, "model.cost"));
+    spec_internal::expect_array(options.auxiliary_costs, "model.auxiliary_costs");
+    for (const Json& cost : options.auxiliary_costs)
+      graph_.costs.push_back(read_cost(cost, cat("model.auxiliary_costs.", graph_.costs.size() - 1)));
+  }
+
+  // True for the slot whose ids are the labels of a cost.
+  bool is_labels(const std::string& slot) const {
+    return std::any_of(graph_.costs.begin(), graph_.costs.end(),
+                       [&](const CostNode& cost) { return cost.object.value("labels", "") == slot; });
+  }
+
+  // The slots that layers may read.
+  DataSchema features() const {
+    DataSchema out = schema_;
+    std::erase_if(out.slots, [this](const SlotSchema& slot) { return is_labels(slot.name); });
+    return out;
+  }
+
   void add_name(size_t index) {
     const LayerNode& node = graph_.nodes[index];
     if (schema_.find(node.name) >= 0) {
@@ -99,6 +116,8 @@ class GraphBuilder {
 
   InputRef find_input(const std::string& name, std::string_view path) const {
     int slot = schema_.find(name);
+    if (slot >= 0 && is_labels(name))
+      fail(Code::kUsage, path, ": ", quote(name), " has the labels of the cost");
     if (slot >= 0) {
       size_t index = static_cast<size_t>(slot);
       return {schema_.slots[index].dense ? InputKind::kDenseSlot : InputKind::kSparseSlot, index};

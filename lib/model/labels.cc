@@ -1,5 +1,7 @@
 #include "model/labels.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace ps {
@@ -23,6 +25,16 @@ void check_classes(std::span<const float> labels, int64_t classes) {
     if (class_of(labels[b], classes) >= 0) continue;
     fail(Code::kData, "label ", labels[b], " of example ", b, " is not a class of ", classes);
   }
+}
+
+void check_label_sets(std::span<const uint32_t> offsets, std::span<const uint64_t> labels, int64_t classes) {
+  const auto wrong = std::find_if(labels.begin(), labels.end(),
+                                  [&](uint64_t label) { return label >= static_cast<uint64_t>(classes); });
+  if (wrong == labels.end()) return;
+  const auto place = static_cast<uint32_t>(wrong - labels.begin());
+  const auto next = std::upper_bound(offsets.begin(), offsets.end(), place);
+  fail(Code::kData, "label ", *wrong, " of example ", next - offsets.begin() - 1, " is not a class of ",
+       classes);
 }
 
 void check_binary(std::span<const float> labels) {

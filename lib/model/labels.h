@@ -27,6 +27,9 @@ void check_binary(float label);
 void check_classes(std::span<const float> labels, int64_t classes);
 void check_binary(std::span<const float> labels);
 
+// The same of examples that have any number of classes, as a sparse slot has them: offsets [B + 1].
+void check_label_sets(std::span<const uint32_t> offsets, std::span<const uint64_t> labels, int64_t classes);
+
 }  // namespace ps
 
 #endif  // PS_MODEL_LABELS_H_

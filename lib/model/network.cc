@@ -31,7 +31,7 @@ void Network<T>::read_evaluators(const Json& evaluators) {
     const EvaluatorEntry& entry = find_entry(evaluator_catalog(), object, path, "evaluator");
     evaluators_.emplace_back(&entry, entry.spec().complete(without_type(object), path));
     try {
-      if (entry.make(evaluators_.back().second, prediction_cols())->wants_log_losses()) {  // it may refuse
+      if (make_evaluator(evaluators_.size() - 1)->wants_log_losses()) {  // it may refuse
         execution_->want_log_losses();
       }
     } catch (const Error& error) {
@@ -41,9 +41,20 @@ void Network<T>::read_evaluators(const Json& evaluators) {
 }
 
 template <class T>
+std::unique_ptr<Evaluator> Network<T>::make_evaluator(size_t index) const {
+  const auto& [entry, object] = evaluators_[index];
+  auto made = entry->make(object, prediction_cols());
+  const std::optional<size_t> sets = layers_.main_cost().cost->label_slot();
+  if (!sets || made->take_label_sets(*sets)) return made;
+  fail(Code::kUsage, entry->name,
+       " is of one label an example, and the cost takes any number of them: expected ",
+       "precision_at_k, micro_f1, log_loss or sum");
+}
+
+template <class T>
 std::vector<std::unique_ptr<Evaluator>> Network<T>::make_evaluators() const {
   std::vector<std::unique_ptr<Evaluator>> made;
-  for (const auto& [entry, object] : evaluators_) made.push_back(entry->make(object, prediction_cols()));
+  for (size_t i = 0; i < evaluators_.size(); ++i) made.push_back(make_evaluator(i));
   return made;
 }
 

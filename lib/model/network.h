@@ -111,6 +111,7 @@ class Network {
  private:
   const NetworkNode<T>& main_node() const { return layers_.nodes[layers_.main_cost().input]; }
   void read_evaluators(const Json& evaluators);
+  std::unique_ptr<Evaluator> make_evaluator(size_t index) const;
   void draw_samples(PreparedBatch& prepared) const;
   std::vector<KeyList> key_lists(size_t parameter, const PreparedBatch& prepared) const;
   KeyList key_list(int use, const PreparedBatch& prepared) const;

@@ -73,7 +73,7 @@ void make_cost(const CostNode& cost, NetworkLayers<T>& layers) {
   NetworkCost<T>& state = layers.costs.emplace_back();
   state.input = cost.input;
   state.factor = static_cast<T>(cost.object["factor"].get<double>());
-  CostInput input{layers.wiring.cols[cost.input], node.activation};
+  CostInput input{layers.wiring.cols[cost.input], node.activation, layers.schema};
   try {
     if constexpr (std::is_same_v<T, float>) {
       state.cost = cost.entry->make_float(cost.object, input);

@@ -65,6 +65,15 @@ with open("mails.txt", "w") as file:
         label = "even" if (first == "a") == (second == "c") else "odd"
         noise = f"word{random.randrange(9)}"
         file.write(f"__label__{label} {noise} {first} {second}\n")
+
+# Every word but the noise has a tag of its own; some texts have none, but the first, by which the format is known.
+for name, count in [("tagged.txt", 2000), ("tagged_test.txt", 400)]:
+    with open(name, "w") as file:
+        for i in range(count):
+            words = random.sample(["sun", "sea", "snow", "ski", "rain"], random.randrange(4) if i else 2)
+            text = words + [f"word{random.randrange(30)}" for _ in range(3)]
+            random.shuffle(text)
+            file.write("".join(f"__label__{word}_ " for word in words) + " ".join(text) + "\n")
 PYTHON
 
 echo "every recipe trains on data that suit it"
@@ -76,6 +85,7 @@ for recipe in $(ps-train --list recipes); do
     two_tower) data=likes.csv ;;
     graph) data=people.csv ;;
     text) data=mails.txt ;;
+    tags) data=tagged.txt ;;
     *) data=train.txt ;;
   esac
   ps-train --recipe "$recipe" --data $data --passes 1 --save-dir "model-$recipe" --log-level warning ||
@@ -105,6 +115,24 @@ ps-train --model mails/pass-00009 --job test --data mails.txt --json >result
 at_least 0.02 "$(measure result classification_error)"
 cut -d' ' -f2- mails.txt | ps-train --model mails/pass-00009 --job predict >predictions 2>err
 [[ $(wc -l <predictions) == 2000 ]] || fail "$(wc -l <predictions) predictions"
+
+echo "tags learns which words have which of several labels, and predicts a probability for each"
+ps-train --recipe tags --data tagged.txt --save-dir tagged --log-level warning
+ps-train --model tagged/pass-00009 --job test --data tagged_test.txt --json >result
+at_least "$(measure result micro_f1)" 0.95
+at_least "$(measure result precision_at_1)" 0.7  # a quarter of the texts have no tag
+at_least 0.1 "$(measure result log_loss)"
+ps-train --model tagged/pass-00009 --job predict --data tagged_test.txt >predictions
+[[ $(wc -l <predictions) == 400 ]] || fail "$(wc -l <predictions) predictions"
+awk 'NF != 5' predictions | grep . && fail "there are 5 tags"
+sed 's/__label__[a-z]*_ //g' tagged_test.txt | ps-train --model tagged/pass-00009 --job predict | cmp - predictions
+# Tags in the order of their names: rain_, sea_, ski_, snow_, sun_.
+printf 'word1 sea word2 snow\n' | ps-train --model tagged/pass-00009 --job predict >predictions
+awk '$1 < 0.5 && $2 > 0.5 && $3 < 0.5 && $4 > 0.5 && $5 < 0.5' predictions | grep -q . || fail "$(<predictions)"
+expect_status 2 ps-train --recipe text --data tagged.txt --set data.multi_label=true
+expect_text err 'data.multi_label: examples have any number of labels, and the cost cross_entropy is of one'
+expect_status 2 ps-train --recipe tags --data tagged.txt --set 'model.evaluators=["auc"]'
+expect_text err 'model.evaluators.0: auc'
 
 echo "--print-config shows the job that a recipe stands for, which trains to the same bits"
 ps-train --recipe logistic --data train.txt --passes 2 --print-config >job.json 2>err

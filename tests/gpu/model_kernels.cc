@@ -145,6 +145,13 @@ TEST(ModelKernels, CostsAndPredictions) {
     for (float& p : probabilities) p = 1 / (1 + p * p);
     const CostTargets targets{labels.data(), seed % 2 == 0 ? nullptr : weights.data(),
                               seed % 3 == 0 ? 2.5f : 1.0f};
+    std::vector<uint32_t> offsets = {0};  // of sets of labels
+    std::vector<uint64_t> classes;
+    for (int64_t b = 0; b < rows; ++b) {
+      for (uint64_t left = random.below(4); left > 0; --left)
+        classes.push_back(random.below(static_cast<uint64_t>(cols)));
+      offsets.push_back(static_cast<uint32_t>(classes.size()));
+    }
     double totals[2] = {0, 0};
     int run = 0;
     expect_same_functions(seed, [&, rows = rows, cols = cols](Desk& desk) {
@@ -170,6 +177,9 @@ TEST(ModelKernels, CostsAndPredictions) {
         softmax_cross_entropy<float>(device, many, targets, smoothing, each(), {});
       }
       cross_entropy<float>(device, likely, targets, each(), all());
+      for (const float positive : {1.0f, 3.0f})
+        label_set_costs<float>(device, many, {offsets.data(), classes.data()}, std::ssize(classes),
+                               targets.weights, positive, each(), all());
       sum_costs<float>(device, many, targets, each(), all());
       copy_predictions<float>(device, many, desk.put_result(scores));
       logistic_predictions<float>(device, many, desk.put_result(scores));

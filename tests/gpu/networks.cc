@@ -95,6 +95,13 @@ TEST(CostsOnDevice, GiveWhatTheProcessorGives) {
   for (const char* cost : {"squared_error", "absolute_error", "huber"})
     expect_same(model_with_cost(cost, 1, "linear"), {.classes = 0});
   expect_same(model_with_cost("ranking", 1, "linear"), {.grouped = true});
+  for (const char* activation : {"linear", "sigmoid"}) {
+    Json sets = model_with_cost("multi_label_cross_entropy", 7, activation);
+    sets["cost"]["labels"] = "words";
+    expect_same(sets);
+    sets["cost"]["pos_weight"] = 3;
+    expect_same(sets);
+  }
   Json weighed = model_with_cost("binary_cross_entropy", 1, "linear");
   weighed["cost"]["pos_weight"] = 3;
   expect_same(weighed);

@@ -34,7 +34,7 @@ size_t need_name(const std::vector<std::string>& names, const std::string& name)
 }
 
 DataSchema learnt_table_schema(const DataOptions& data) {
-  if (data.csv.learnt) return data.csv.schema();
+  if (data.csv.learnt) return data.with_labels(data.csv.schema(), data.csv.classes.size());
   fail(Code::kUsage,
        "data.csv: nothing is known of the columns: ps-train learns it from the data that it trains on, and "
        "--model DIR has it");
@@ -64,7 +64,8 @@ std::vector<FieldUse> field_uses(const DataOptions& data, const std::vector<std:
   }
   const bool needs_label = data.labelled() && data.label_use != LabelUse::kIgnored;
   const std::optional<size_t> label = needs_label ? need_name(names, csv.label) : find_name(names, csv.label);
-  if (label && data.labelled()) uses[*label] = {FieldKind::kLabel};
+  const FieldUse one_label{FieldKind::kLabel}, labels{FieldKind::kLabels, 0, slots};
+  if (label && data.labelled()) uses[*label] = data.multi_label ? labels : one_label;
   if (!csv.weight.empty()) uses[need_name(names, csv.weight)] = {FieldKind::kWeight};
   if (!csv.group.empty()) uses[need_name(names, csv.group)] = {FieldKind::kGroup};
   return uses;

@@ -11,7 +11,18 @@
 
 namespace ps {
 
-enum class FieldKind { kIgnored, kLabel, kWeight, kGroup, kNumber, kBins, kWord, kWords, kWholeText };
+enum class FieldKind {
+  kIgnored,
+  kLabel,
+  kLabels,
+  kWeight,
+  kGroup,
+  kNumber,
+  kBins,
+  kWord,
+  kWords,
+  kWholeText
+};
 
 struct FieldUse {
   FieldKind kind = FieldKind::kIgnored;

@@ -22,7 +22,8 @@ class Learner {
  public:
   Learner(const DataOptions& options, int64_t most_records)
       : csv_(options.csv),
-        columns_(csv_, options.validation_values.empty() ? std::string() : options.validation_by),
+        columns_(csv_, options.validation_values.empty() ? std::string() : options.validation_by,
+                 options.multi_label),
         left_(most_records),
         most_(most_records) {}
   virtual ~Learner() = default;

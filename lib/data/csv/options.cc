@@ -32,6 +32,8 @@ void check_table(const CsvOptions& csv, std::string_view path) {
   check_byte(csv.separator, path, "separator");
   check_byte(csv.quote, path, "quote");
   check_byte(csv.escape, path, "escape");
+  if (csv.label_separator.empty()) fail(Code::kUsage, path, ".label_separator: empty, expected one byte");
+  check_byte(csv.label_separator, path, "label_separator");
   if (!csv.separator.empty() && csv.separator == csv.quote)
     fail(Code::kUsage, path, ".quote: ", quote(csv.quote), " is the separator too");
   std::set<std::string> names;
@@ -94,6 +96,8 @@ const ObjectSpec<CsvOptions>& CsvOptions::spec() {
     s.field("missing_values", &CsvOptions::missing_values, "what is written where there is no value");
     s.field("label", &CsvOptions::label,
             "column with the label; empty: that called label, target, class, click or y, else the last");
+    s.field("label_separator", &CsvOptions::label_separator,
+            "byte between the labels of an example, with data.multi_label");
     s.field("classes", &CsvOptions::classes,
             "words that labels are, in the order of the classes 0, 1, ...; learnt, sorted, where labels are "
             "words");

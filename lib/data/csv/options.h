@@ -46,7 +46,8 @@ struct CsvOptions {
   std::string escape;              // one byte, or empty: a quote is doubled to stand for itself
   std::vector<std::string> names;  // of the columns of files without a header
   std::vector<std::string> missing_values = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"};
-  std::string label;  // column; empty: found
+  std::string label;                  // column; empty: found
+  std::string label_separator = "|";  // one byte, between the labels of an example with data.multi_label
   std::vector<std::string>
       classes;                // words that labels are, in the order of the classes; empty: labels are numbers
   std::string weight, group;  // columns; empty: none

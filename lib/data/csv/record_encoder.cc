@@ -120,6 +120,9 @@ void RecordEncoder::add(std::string_view field, const FieldUse& use, Batch& batc
     case FieldKind::kIgnored:
     case FieldKind::kLabel:
       break;
+    case FieldKind::kLabels:
+      put_labels(field, batch.slots[use.slot]);
+      break;
     case FieldKind::kWeight:
       put_weight(field, batch);
       break;
@@ -132,6 +135,26 @@ void RecordEncoder::add(std::string_view field, const FieldUse& use, Batch& batc
     default:
       put_ids(field, use.kind, columns_[use.column], batch.slots[use.slot]);
   }
+}
+
+// A field without a value has no label.
+void RecordEncoder::put_labels(std::string_view field, SlotData& slot) const {
+  if (missing_.contain(field)) return end_ids(slot);
+  while (!field.empty()) {
+    const size_t size = std::min(field.find(csv_.label_separator[0]), field.size());
+    put_label(field.substr(0, size), slot);
+    field.remove_prefix(std::min(size + 1, field.size()));
+  }
+  end_ids(slot);
+}
+
+void RecordEncoder::put_label(std::string_view word, SlotData& slot) const {
+  if (word.empty()) return;
+  const std::optional<uint64_t> found = classes_.empty() ? parse_uint(word) : find_class(word);
+  if (found) return slot.keys.push_back(*found);
+  if (ignores_label_) return;
+  fail(Code::kData, "label ", quote(word),
+       classes_.empty() ? std::string(" is no class") : cat(" is none of ", join(csv_.classes, ", ")));
 }
 
 void RecordEncoder::put_weight(std::string_view field, Batch& batch) const {
@@ -197,6 +220,10 @@ void RecordEncoder::put_missing_id(const Column& column, SlotData& slot) {
 void RecordEncoder::add_list(std::span<const std::string_view> fields, const FieldUse& use,
                              Batch& batch) const {
   if (fields.empty()) return add_missing(use, batch);
+  if (use.kind == FieldKind::kLabels) {
+    for (std::string_view field : fields) put_label(field, batch.slots[use.slot]);
+    return end_ids(batch.slots[use.slot]);
+  }
   if (use.kind != FieldKind::kWords && use.kind != FieldKind::kWholeText) fail_list(use);
   const Column& column = columns_[use.column];
   SlotData& slot = batch.slots[use.slot];
@@ -223,6 +250,9 @@ void RecordEncoder::add_missing(const FieldUse& use, Batch& batch) const {
   switch (use.kind) {
     case FieldKind::kIgnored:
     case FieldKind::kLabel:
+      break;
+    case FieldKind::kLabels:
+      end_ids(batch.slots[use.slot]);
       break;
     case FieldKind::kWeight:
       fail(Code::kData, "the weight, column ", quote(csv_.weight), ", is missing");

@@ -80,6 +80,8 @@ class RecordEncoder {
   };
 
   std::optional<uint64_t> find_class(std::string_view field) const;
+  void put_labels(std::string_view field, SlotData& slot) const;
+  void put_label(std::string_view word, SlotData& slot) const;
   void put_weight(std::string_view field, Batch& batch) const;
   bool read_number(std::string_view field, const Column& column, float& value) const;
   void put_number(std::string_view field, const Column& column, SlotData& slot) const;

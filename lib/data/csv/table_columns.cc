@@ -97,7 +97,9 @@ void TableColumns::add(const std::string& name) {
   const CsvColumn* column = given(name);
   const bool counts_words = may_be_label(name) || (column != nullptr && column->dictionary > 0);
   const bool several = column != nullptr && column->type == "categories" && !may_be_label(name);
-  statistics_.emplace(name, ColumnStatistics(counts_words, several ? column->separator[0] : '\0'));
+  const char of_labels = multi_label_ ? csv_.label_separator[0] : '\0';
+  const char separator = may_be_label(name) ? of_labels : several ? column->separator[0] : '\0';
+  statistics_.emplace(name, ColumnStatistics(counts_words, separator));
 }
 
 bool TableColumns::ignores(std::string_view name) const {
@@ -170,6 +172,8 @@ void TableColumns::fill_in_classes() {
          " different words: name the column that is the label");
   }
   csv_.classes = label.frequent_words(kMostClasses);
+  const auto is_number = [](const std::string& word) { return parse_uint(word).has_value(); };
+  if (multi_label_ && std::all_of(csv_.classes.begin(), csv_.classes.end(), is_number)) csv_.classes.clear();
   std::sort(csv_.classes.begin(), csv_.classes.end());
 }
 

@@ -19,7 +19,8 @@ namespace ps {
 class TableColumns {
  public:
   // The column `apart`, if that is not empty, is no slot: it says which examples are kept for validation.
-  TableColumns(const CsvOptions& csv, const std::string& apart) : csv_(csv), apart_(apart) {}
+  TableColumns(const CsvOptions& csv, const std::string& apart, bool multi_label)
+      : csv_(csv), apart_(apart), multi_label_(multi_label) {}
 
   bool empty() const { return names_.empty(); }
 
@@ -50,6 +51,7 @@ class TableColumns {
 
   CsvOptions csv_;
   const std::string apart_;
+  const bool multi_label_;          // the label's column has any number of them in each field
   std::vector<std::string> names_;  // in the order of the table
   std::map<std::string, ColumnStatistics, std::less<>> statistics_;
 };

@@ -15,6 +15,7 @@
 #include "data/csv/record_encoder.h"
 #include "data/csv/splitter.h"
 #include "data/format.h"
+#include "data/line_parser.h"
 #include "data/negatives.h"
 #include "data/part.h"
 
@@ -111,7 +112,7 @@ class CsvParser : public Parser {
       fields.cut(p, end);
       if (part_.by_column() && !keeps(fields, place.header)) return;
       parse_record(fields, place.header.uses, out.batch);
-      if (label_check_) label_check_(out.batch.labels.back());
+      if (label_check_) check_labels_from(label_check_, out.batch, options_.multi_label, size);
       if (negatives_.on() && !negatives_.keeps_last({p, static_cast<size_t>(end - p)}, place.line, out.batch))
         out.batch.truncate(schema_, size);
     } catch (const Error& error) {
@@ -133,6 +134,7 @@ class CsvParser : public Parser {
         encoder_.add(fields[i], use, batch);
       }
     }
+    if (options_.multi_label) end_label_set(batch);
     batch.labels.push_back(label);
   }
 
@@ -169,6 +171,8 @@ const FormatEntry kCsv = {
     schema,
     split_records,
     make_parser<CsvParser>,
+    false,
+    true,
 };
 const FormatEntry kTsv = {
     {"tsv", "a table with a header, and tabs between columns", no_own_keys},
@@ -178,6 +182,8 @@ const FormatEntry kTsv = {
     schema,
     split_records,
     make_parser<CsvParser>,
+    false,
+    true,
 };
 
 }  // namespace ps

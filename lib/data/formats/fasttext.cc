@@ -2,9 +2,13 @@
 //
 //   line = { word blank } prefix label { blank word }          exactly one label, anywhere in the line
 //
+// With data.multi_label a line has any number of labels.
+//
 // A label is a class of data.fasttext.classes, or a number where that is empty.  The features are those of
 // data/text_features.h, with hash_bytes("features") as their seed, modulo the dim where that is not 0.
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "base/hash.h"
@@ -22,7 +26,8 @@ class FastTextParser : public LineParser {
   explicit FastTextParser(const ParserSetup& setup)
       : LineParser(setup),
         options_(setup.options.fasttext),
-        needs_label_(setup.options.labelled() && setup.options.label_use != LabelUse::kIgnored),
+        needs_label_(setup.options.labelled() && setup.options.label_use != LabelUse::kIgnored &&
+                     !setup.options.multi_label),
         ignores_label_(setup.options.label_use == LabelUse::kIgnored),
         seed_(hash_bytes("features")) {
     for (const std::string& word : options_.classes) classes_.emplace(word, classes_.size());
@@ -42,12 +47,15 @@ class FastTextParser : public LineParser {
         text.append(word).append(" ");
         continue;
       }
-      if (labelled && !ignores_label_)
-        fail(Code::kData, "a second label, ", quote(word), ": one is expected");
-      label = parse_label(word.substr(options_.label_prefix.size()));
+      if (labelled && !ignores_label_ && !has_label_sets()) {
+        fail(Code::kData, "a second label, ", quote(word),
+             ": one is expected (data.multi_label is for any number of them)");
+      }
+      take_label(word, label, batch);
       labelled = true;
     }
     if (!labelled && text.empty()) return;
+    if (has_label_sets()) end_label_set(batch);
     if (!labelled && needs_label_)
       fail(Code::kData, "no label: no word begins with ", quote(options_.label_prefix));
     put_features(text, batch);
@@ -63,8 +71,17 @@ class FastTextParser : public LineParser {
     slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
   }
 
-  // Behind the word lies what scanners may read.
-  float parse_label(std::string_view word) const {
+  void take_label(std::string_view word, float& label, Batch& batch) const {
+    const std::optional<float> found = parse_label(word.substr(options_.label_prefix.size()));
+    if (!has_label_sets()) return void(label = found.value_or(0.0f));
+    if (!found) return;
+    if (!(*found >= 0 && *found < 1 << 24) || *found != std::trunc(*found))
+      fail(Code::kData, "label ", quote(word), " is no class");
+    batch.slots[1].keys.push_back(static_cast<Key>(*found));
+  }
+
+  // Returns nullopt for a label without sense where labels are ignored.  Behind the word lies what scanners may read.
+  std::optional<float> parse_label(std::string_view word) const {
     if (!classes_.empty()) {
       const auto found = classes_.find(std::string(word));
       if (found != classes_.end()) return static_cast<float>(found->second);
@@ -74,7 +91,7 @@ class FastTextParser : public LineParser {
       if (!word.empty() && scan_float(p, number) == Scan::kNumber && p == word.data() + word.size())
         return number;
     }
-    if (ignores_label_) return 0;
+    if (ignores_label_) return std::nullopt;
     if (!classes_.empty()) fail(Code::kData, "label ", quote(word), " is none of data.fasttext.classes");
     fail(Code::kData, "label ", quote(word), " is not a number, and data.fasttext.classes is empty");
   }
@@ -87,7 +104,9 @@ class FastTextParser : public LineParser {
 
 DataSchema fasttext_schema(const DataOptions& data, std::string_view) {
   if (data.dense) fail(Code::kUsage, "data.dense: words of format 'fasttext' have no places");
-  return data.single_slot();
+  DataSchema schema = data.single_slot();
+  if (data.multi_label) schema.slots.back().dim = static_cast<int64_t>(data.fasttext.classes.size());
+  return schema;
 }
 
 bool recognize_fasttext(std::string_view line, const DataOptions& data) {
@@ -105,6 +124,8 @@ const FormatEntry kFastText = {
     fasttext_schema,
     split_lines,
     make_parser<FastTextParser>,
+    false,
+    true,
 };
 
 }  // namespace ps

@@ -76,6 +76,7 @@ class JsonLinesParser : public LineParser {
         put(fields, *found[i], uses_[i], label, batch);
       }
     }
+    if (has_label_sets()) end_label_set(batch);
     batch.labels.push_back(label);
   }
 
@@ -149,6 +150,8 @@ const FormatEntry kJsonl = {
     jsonl_schema,
     split_lines,
     make_parser<JsonLinesParser>,
+    false,
+    true,
 };
 
 }  // namespace ps

@@ -3,6 +3,7 @@
 //   line    = [ example ] [ "#" comment ]
 //   example = label [ ":" weight ] features
 //           | features                                                               with data.labels false
+//           | [ class { "," class } ] features                                     with data.multi_label
 //   features = [ "qid:" uint ] { index [ ":" value ] }                               a value left out is 1
 #include <algorithm>
 #include <cstring>
@@ -42,10 +43,16 @@ class LibsvmParser : public LineParser {
 
  private:
   void parse_line(const char* p, const char* end, Batch& batch) const override {
+    const char* const begin = p;
     skip_blanks(p);
     if (p == end || *p == '#') return;
     float label = 0, weight = 1;
-    if (labelled_) parse_label(p, end, label, weight);
+    if (has_label_sets()) {
+      if (labelled_ && p == begin) parse_labels(p, end, batch.slots[1]);
+      end_label_set(batch);
+    } else if (labelled_) {
+      parse_label(p, end, label, weight);
+    }
     skip_blanks(p);
     uint64_t group = 0;
     if (*p == 'q') parse_group(p, end, group);
@@ -79,6 +86,20 @@ class LibsvmParser : public LineParser {
     found = scan_float(p, weight);
     if (found != Scan::kNumber || !at_end(p, end)) fail_number(found, "weight", begin, end);
     if (weight < 0) fail(Code::kData, "weight ", quote(token_at(begin, end)), " is negative");
+  }
+
+  // Takes the first word of a line, unless it has a colon and is a feature: of an example without labels.
+  static void parse_labels(const char*& p, const char* end, SlotData& slot) {
+    const char* colon = p;
+    while (!at_end(colon, end) && *colon != ':') ++colon;
+    if (!at_end(colon, end)) return;
+    for (const char* begin = p;; begin = ++p) {
+      Key label;
+      if (!scan_uint(p, label) || !(at_end(p, end) || *p == ','))
+        fail_number(Scan::kNotNumber, "label", begin, end);
+      slot.keys.push_back(label);
+      if (*p != ',') return;
+    }
   }
 
   static void parse_group(const char*& p, const char* end, uint64_t& group) {
@@ -137,7 +158,12 @@ bool recognize_libsvm(std::string_view line, const DataOptions& data) {
   const char *p = padded.data(), *end = p + line.size();
   float number;
   skip_blanks(p);
-  if (data.labelled()) {
+  if (data.labelled() && data.multi_label) {
+    line = std::string_view(p, static_cast<size_t>(end - p));
+    const std::string_view word = line.substr(0, std::min(line.find_first_of(" \t#"), line.size()));
+    if (word.find_first_not_of("0123456789,") == std::string_view::npos) p += word.size();
+    skip_blanks(p);
+  } else if (data.labelled()) {
     if (scan_float(p, number) != Scan::kNumber || (*p == ':' && scan_float(++p, number) != Scan::kNumber))
       return false;
     if (!at_end(p, end)) return false;
@@ -158,6 +184,8 @@ const FormatEntry kLibsvm = {
     single_slot_schema,
     split_lines,
     make_parser<LibsvmParser>,
+    false,
+    true,
 };
 
 }  // namespace ps

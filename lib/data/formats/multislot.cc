@@ -27,7 +27,8 @@ class MultislotParser : public LineParser {
     for (size_t i = 0; i < options_.size(); ++i) {
       if (i == label_ && !setup.options.labelled()) continue;
       if (i == label_) {
-        fields_.push_back({.kind = kLabel, .option = i});
+        fields_.push_back(has_label_sets() ? Field{kSparse, setup.schema.slots.size() - 1, UINT64_MAX, i}
+                                           : Field{.kind = kLabel, .option = i});
         continue;
       }
       const SlotSchema& slot = setup.schema.slots[slots_.size()];
@@ -35,6 +36,7 @@ class MultislotParser : public LineParser {
       fields_.push_back({slot.dense ? kDense : kSparse, slots_.size(), largest, i});
       slots_.emplace_back(slot);
     }
+    if (has_label_sets()) slots_.emplace_back(setup.schema.slots.back());
   }
 
  private:
@@ -48,6 +50,7 @@ class MultislotParser : public LineParser {
     }
     skip_blanks(p);
     if (p != end) fail(Code::kData, quote(token_at(p, end)), " after the last slot");
+    if (has_label_sets()) end_label_set(batch);
     batch.labels.push_back(label);
   }
 
@@ -96,7 +99,7 @@ class MultislotParser : public LineParser {
   [[gnu::noinline]] void parse_field(const char*& p, const char* end, size_t i, Batch& batch,
                                      float& label) const {
     uint64_t count = parse_count(p, end, i);
-    if (i == label_) {
+    if (i == label_ && !has_label_sets()) {
       parse_label(p, end, i, count, label);
     } else {
       parse_slot(p, end, i, count, batch);
@@ -143,7 +146,7 @@ class MultislotParser : public LineParser {
   }
 
   void parse_slot(const char*& p, const char* end, size_t i, uint64_t count, Batch& batch) const {
-    size_t s = i < label_ ? i : i - 1;
+    const size_t s = i == label_ ? slots_.size() - 1 : i < label_ ? i : i - 1;
     SlotData& slot = batch.slots[s];
     if (!schema_.slots[s].dense) {
       for (uint64_t n = 0; n < count; ++n) {
@@ -205,6 +208,8 @@ const FormatEntry kMultislot = {
     schema_multislot,
     split_lines,
     make_parser<MultislotParser>,
+    false,
+    true,
 };
 
 }  // namespace ps

@@ -97,6 +97,7 @@ const FormatEntry kRecords = {
     },
     make_parser<RecordsParser>,
     /*always_labelled=*/true,
+    /*label_sets=*/true,
 };
 
 }  // namespace ps

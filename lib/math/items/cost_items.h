@@ -83,6 +83,44 @@ struct SoftmaxCostItems {
   }
 };
 
+// Labels of B examples that each have any number of classes: those of b are classes[offsets[b]], … up to those of b + 1.
+struct LabelSets {
+  const uint32_t* offsets;  // [B + 1]
+  const uint64_t* classes;
+
+  constexpr bool contain(int64_t example, uint64_t label) const {
+    for (uint32_t k = offsets[example]; k < offsets[example + 1]; ++k) {
+      if (classes[k] == label) return true;
+    }
+    return false;
+  }
+};
+
+// The sum over the classes of the logistic loss of whether the example has it; that of a class which it has, `positive`
+// times.
+template <class T>
+struct LabelSetCostItems {
+  Matrix<const T> scores;
+  LabelSets labels;
+  const float* weights;  // [B], or null: all are 1
+  T positive;
+  T* costs;
+  Matrix<T> gradient;
+
+  constexpr void operator()(int64_t b) const {
+    const T weight = weights == nullptr ? T(1) : T(weights[b]);
+    T sum = 0;
+    for (int64_t c = 0; c < scores.cols; ++c) {
+      const bool has = labels.contain(b, static_cast<uint64_t>(c));
+      const T scale = has ? positive : T(1);
+      T slope = 0;
+      sum += scale * LogisticLoss()(scores.data[b * scores.cols + c], has ? T(1) : T(0), slope);
+      if (gradient.data != nullptr) gradient.data[b * gradient.cols + c] = weight * scale * slope;
+    }
+    costs[b] = weight * sum;
+  }
+};
+
 template <class T>
 struct ProbabilityCostItems {
   Matrix<const T> probabilities;

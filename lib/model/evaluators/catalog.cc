@@ -7,8 +7,8 @@ namespace ps {
 extern const EvaluatorEntry kClassificationErrorEvaluator, kAccuracyEvaluator, kAucEvaluator, kPrAucEvaluator,
     kLogLossEvaluator, kBrierScoreEvaluator, kCalibrationEvaluator, kPrecisionRecallEvaluator,
     kConfusionMatrixEvaluator, kRmseEvaluator, kMeanAbsoluteErrorEvaluator, kGroupAucEvaluator,
-    kNdcgEvaluator, kRecallAtKEvaluator, kMeanReciprocalRankEvaluator, kMeanAveragePrecisionEvaluator,
-    kSumEvaluator;
+    kPrecisionAtKEvaluator, kMicroF1Evaluator, kNdcgEvaluator, kRecallAtKEvaluator,
+    kMeanReciprocalRankEvaluator, kMeanAveragePrecisionEvaluator, kSumEvaluator;
 
 std::span<const EvaluatorEntry* const> evaluator_catalog() {
   static constexpr std::array kCatalog = {
@@ -21,6 +21,8 @@ std::span<const EvaluatorEntry* const> evaluator_catalog() {
       &kCalibrationEvaluator,
       &kPrecisionRecallEvaluator,
       &kConfusionMatrixEvaluator,
+      &kPrecisionAtKEvaluator,
+      &kMicroF1Evaluator,
       &kRmseEvaluator,
       &kMeanAbsoluteErrorEvaluator,
       &kGroupAucEvaluator,

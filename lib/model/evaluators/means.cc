@@ -58,6 +58,9 @@ class LogLoss final : public WeightedMean {
     add_terms(losses, batch);
   }
 
+  // Losses are then sums over the classes.
+  bool take_label_sets(size_t) override { return true; }
+
  private:
   double term(std::span<const float> prediction, float label) const override {
     constexpr double kSmallest = 1e-15;
@@ -125,6 +128,8 @@ class BrierScore final : public WeightedMean {
 class SumOfPredictions final : public WeightedMean {
  public:
   SumOfPredictions(const NoEvaluatorOptions&, int64_t) : WeightedMean("sum") {}
+
+  bool take_label_sets(size_t) override { return true; }
 
  private:
   double term(std::span<const float> prediction, float) const override {

@@ -115,6 +115,17 @@ TEST_F(OpenValues, SlotsAreWrittenIntoTheJob) {
   EXPECT_EQ(data["label_slot"], "label");
 }
 
+TEST_F(OpenValues, ClassesOfSeveralLabelsAreThoseThatThereAre) {
+  look_.labels.emplace();
+  look_.labels->largest_key = 27;
+  EXPECT_EQ(filled()["model"]["layers"][0]["size"], 28);
+  look_.labels->schema.dim = 40;
+  EXPECT_EQ(filled()["model"]["layers"][0]["size"], 40) << "words that labels are";
+  look_.labels->schema.dim = 0;
+  look_.labels->largest_key = uint64_t{1} << 24;
+  EXPECT_THAT(refusal(), HasSubstr("model.layers.0.size: auto is the number of classes, and label 16777216"));
+}
+
 TEST_F(OpenValues, ThatDataDoNotTellAreRefused) {
   look_.smallest_label = -1;
   EXPECT_THAT(

@@ -23,11 +23,17 @@ MATCHER_P(IsCloseWithin, tolerance, "") {
          tolerance * std::max(1.0, std::fabs(std::get<1>(arg)));
 }
 
+// A slot of labels, for the cost that takes any number of them.
+const DataSchema& labels_schema() {
+  static const DataSchema schema{{{.name = "labels", .dense = false, .dim = 0}}};
+  return schema;
+}
+
 std::unique_ptr<Cost<double>> make(const Json& object, int64_t cols, std::string_view activation = "linear") {
   Json complete = object;
   complete["input"] = "output";
   return find_entry(cost_catalog(), complete, "cost", "cost")
-      .make_double(without_type(complete), {cols, activation});
+      .make_double(without_type(complete), {cols, activation, labels_schema()});
 }
 
 struct Evaluated {
@@ -246,10 +252,72 @@ TEST(ClassWeights, MultiplyTheCostsOfTheirClasses) {
   EXPECT_THROW(make({{"type", "cross_entropy"}, {"class_weights", {1, -2, 0}}}, 3, "softmax"), Error);
 }
 
+// Examples with these sets of labels.
+Batch with_label_sets(const std::vector<std::vector<Key>>& sets, std::vector<float> weights = {}) {
+  Batch batch = labelled(std::vector<float>(sets.size()), std::move(weights));
+  SlotData& slot = batch.slots.emplace_back();
+  slot.offsets = {0};
+  for (const std::vector<Key>& set : sets) {
+    slot.keys.insert(slot.keys.end(), set.begin(), set.end());
+    slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
+  }
+  return batch;
+}
+
+// log(1 + e^x) for x = 0, log 3 and -log 3 is log 2, log 4 and log 4/3.
+TEST(MultiLabelCrossEntropy, IsTheSumOfALogisticLossForEachClass) {
+  const double three = std::log(3.0);
+  const Batch batch = with_label_sets({{2, 0}, {}, {1, 1}}, {1, 2, 0.5f});
+  const std::vector<double> scores = {0, three, -three, three, 0, 0, 0, three, 0};
+  for (const char* activation : {"linear", "sigmoid"}) {
+    auto cost = make({{"type", "multi_label_cross_entropy"}}, 3, activation);
+    ASSERT_TRUE(cost->takes_logits());
+    const Evaluated got = evaluate(*cost, 3, scores, batch);
+    const double two = std::log(2.0), four = std::log(4.0);
+    EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {two + four + four, 2 * (four + two + two),
+                                                            0.5 * (two + std::log(4.0 / 3) + two)}));
+    EXPECT_THAT(got.gradient,
+                Pointwise(IsCloseWithin(1e-15), {-0.5, 0.75, -0.75, 1.5, 1.0, 1.0, 0.25, -0.125, 0.25}));
+  }
+}
+
+TEST(MultiLabelCrossEntropy, PosWeightMultipliesTheCostOfTheClassesThatThereAre) {
+  auto cost = make({{"type", "multi_label_cross_entropy"}, {"pos_weight", 3}}, 2);
+  const Evaluated got = evaluate(*cost, 2, {0, 0}, with_label_sets({{1}}));
+  EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {4 * std::log(2.0)}));
+  EXPECT_THAT(got.gradient, Pointwise(IsCloseWithin(1e-15), {0.5, -1.5}));
+}
+
+TEST(MultiLabelCrossEntropy, RefusesWhatIsNoClassAndSlotsThatAreNotThere) {
+  auto cost = make({{"type", "multi_label_cross_entropy"}}, 3);
+  const Batch wrong = with_label_sets({{0}, {}, {2, 3}});
+  EXPECT_EQ(error_of([&] { evaluate(*cost, 3, std::vector<double>(9), wrong); }, Code::kData),
+            "label 3 of example 2 is not a class of 3");
+  EXPECT_EQ(error_of([&] { cost->check_label(3); }, Code::kData), "label 3 is not a class of 3");
+  const auto making = [](Json object, std::string_view activation) {
+    object["type"] = "multi_label_cross_entropy";
+    return error_of([&] { make(object, 3, activation); }, Code::kUsage);
+  };
+  EXPECT_EQ(
+      making({{"labels", "tags"}}, "linear"),
+      "labels: the data have no slot 'tags' (data.multi_label makes one of the labels of each example)");
+  EXPECT_EQ(
+      making(Json::object(), "softmax"),
+      "multi_label_cross_entropy takes an input with activation 'linear' or 'sigmoid', found 'softmax'");
+}
+
 TEST(SumCost, WeighsWhatItIsGiven) {
   Evaluated got = evaluate(*make({{"type", "sum"}}, 2), 2, {1, 2, 3, 4}, labelled({0, 0}, {1, 0.5}));
   EXPECT_THAT(got.costs, ElementsAre(3, 3.5));
   EXPECT_THAT(got.gradient, ElementsAre(1, 1, 0.5, 0.5));
+}
+
+// Label 1 is class 0 of a set.
+Batch with_sets_of_labels(Batch batch) {
+  std::vector<std::vector<Key>> sets;
+  for (float label : batch.labels) sets.push_back(label > 0 ? std::vector<Key>{0} : std::vector<Key>{});
+  batch.slots = with_label_sets(sets).slots;
+  return batch;
 }
 
 struct Case {
@@ -288,7 +356,8 @@ TEST(EveryCost, IsTheSameForEveryNumberOfThreads) {
       batch.groups.push_back(b / 7);
       for (int64_t i = 0; i < c.cols; ++i) scores.push_back(static_cast<float>(random.normal()));
     }
-    auto cost = c.entry->make_float({{"input", "output"}}, {c.cols, c.activation});
+    auto cost = c.entry->make_float({{"input", "output"}}, {c.cols, c.activation, labels_schema()});
+    batch = with_sets_of_labels(std::move(batch));
     EXPECT_EQ(evaluate_as(*cost, scores, c.cols, batch, 1), evaluate_as(*cost, scores, c.cols, batch, 4))
         << c.entry->name;
   }
@@ -296,16 +365,17 @@ TEST(EveryCost, IsTheSameForEveryNumberOfThreads) {
 
 TEST(EveryCost, StaysFiniteForExtremeScoresAndTakesAnEmptyBatch) {
   for (const Case& c : all_costs()) {
-    auto cost = c.entry->make_float({{"input", "output"}}, {c.cols, c.activation});
+    auto cost = c.entry->make_float({{"input", "output"}}, {c.cols, c.activation, labels_schema()});
     std::vector<float> scores;
     Batch batch;
     for (float label : {0.0f, 1.0f, 0.0f, 1.0f}) {
       for (int64_t i = 0; i < c.cols; ++i) scores.push_back((batch.size() < 2) == (i == 0) ? 1e4f : -1e4f);
       batch.labels.push_back(label);
     }
+    batch = with_sets_of_labels(std::move(batch));
     for (float value : evaluate_as(*cost, scores, c.cols, batch, 1))
       EXPECT_TRUE(std::isfinite(value)) << c.entry->name;
-    EXPECT_TRUE(evaluate_as(*cost, {}, c.cols, Batch(), 1).empty());
+    EXPECT_TRUE(evaluate_as(*cost, {}, c.cols, with_sets_of_labels({}), 1).empty());
   }
 }
 

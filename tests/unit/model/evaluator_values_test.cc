@@ -125,6 +125,48 @@ TEST(LogLoss, IsTheMeanNegativeLogOfTheLabelsProbability) {
               ElementsAre(Pair("log_loss", DoubleEq(-std::log(1e-15)))));
 }
 
+// Three examples of the labels {2, 0}, none and {1}, of which the second counts twice.
+Values values_of_sets(const Json& object, const std::vector<float>& predictions) {
+  std::unique_ptr<Evaluator> evaluator = make(object, 3);
+  EXPECT_TRUE(evaluator->take_label_sets(1));
+  Batch batch;
+  batch.labels = {0, 0, 0};
+  batch.weights = {1, 2, 1};
+  batch.slots.resize(2);
+  batch.slots[1].offsets = {0, 3, 3, 4};
+  batch.slots[1].keys = {2, 0, 2, 1};
+  evaluator->add({predictions.data(), 3, 3}, batch);
+  return evaluator->values();
+}
+
+TEST(PrecisionAtK, CountsTheLabelsAmongTheLargestPredictions) {
+  const std::vector<float> predictions = {0.9f, 0.8f, 0.1f, 0.5f, 0.5f, 0.5f, 0.3f, 0.2f, 0.2f};
+  EXPECT_THAT(values_of_sets({{"type", "precision_at_k"}}, predictions),
+              ElementsAre(Pair("precision_at_1", DoubleEq(1.0 / 4))));
+  EXPECT_THAT(values_of_sets({{"type", "precision_at_k"}, {"k", 2}}, predictions),
+              ElementsAre(Pair("precision_at_2", DoubleEq((0.5 + 0.5) / 4))));
+  EXPECT_THAT(values_of_sets({{"type", "precision_at_k"}, {"k", 3}}, predictions),
+              ElementsAre(Pair("precision_at_3", DoubleEq((2.0 / 3 + 1.0 / 3) / 4))));
+  EXPECT_THROW(make({{"type", "precision_at_k"}, {"k", 4}}, 3), Error);
+  Examples one_label{3, {0.1f, 0.7f, 0.2f, 0.5f, NAN, 0.4f}, {1, 2}, {}};
+  EXPECT_THAT(values_of({{"type", "precision_at_k"}}, one_label), ElementsAre(Pair("precision_at_1", 0.5)));
+  EXPECT_THAT(values_of({{"type", "precision_at_k"}, {"k", 2}}, one_label),
+              ElementsAre(Pair("precision_at_2", 0.5)));
+}
+
+// Decided for: classes 0 and 1; 2; 1.  Right are 0 of the first example and 1 of the last.
+TEST(MicroF1, CountsPairsOfExampleAndClass) {
+  const std::vector<float> predictions = {0.9f, 0.8f, 0.1f, 0.5f, 0.2f, 0.6f, 0.3f, 0.7f, NAN};
+  const double precision = 2.0 / 5, recall = 2.0 / 3;
+  EXPECT_THAT(
+      values_of_sets({{"type", "micro_f1"}}, predictions),
+      ElementsAre(Pair("micro_precision", DoubleEq(precision)), Pair("micro_recall", DoubleEq(recall)),
+                  Pair("micro_f1", DoubleEq(2 * precision * recall / (precision + recall)))));
+  EXPECT_THAT(values_of_sets({{"type", "micro_f1"}, {"threshold", 0.95}}, predictions),
+              ElementsAre(Pair("micro_precision", NanSensitiveDoubleEq(std::nan(""))),
+                          Pair("micro_recall", 0), Pair("micro_f1", 0)));
+}
+
 TEST(PrecisionRecall, CountsTheSecondOfTwoClasses) {
   // hit, hit, false alarm, miss (weight 2), right rejection
   Examples one{1, {0.9f, 0.8f, 0.7f, 0.1f, 0.2f}, {1, 1, 0, 1, -1}, {1, 1, 1, 2, 1}};
