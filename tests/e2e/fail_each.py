@@ -67,7 +67,7 @@ def train_command(*flags):
 
 class Train:
     """A job in one process, with checkpoints."""
-    program = "ps-train"
+    program, kinds = "ps-train", KINDS
 
     def run(self, environment):
         clear("out", "checkpoints")
@@ -78,7 +78,7 @@ class Train:
 
 class Convert:
     """A checkpoint made a model."""
-    program = "ps-ckpt2model"
+    program, kinds = "ps-ckpt2model", KINDS
 
     def __init__(self):
         clear("out", "given")
@@ -94,23 +94,54 @@ class Convert:
         return status, errors, file_bytes(output)
 
 
-class Serve:
-    """A server, and a trainer of its job, which nothing happens to.  The trainer must end, too."""
-    program = "ps-serve"
+def start_server(environment=None):
+    """Starts a server of the job, whose messages go to serve.err."""
+    clear("out", "served")
+    if os.path.exists("port"):
+        os.remove("port")
+    command = [f"{programs}/ps-serve", job, "--host", "127.0.0.1", "--port", "0", "--port-file", "port",
+               "--checkpoint-dir", "served", "--set", "checkpoint.steps=2"]
+    with open("serve.err", "w") as errors:
+        return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
+
+
+def listens(server):
+    """Waits until the server has written its port, or has ended."""
+    while not os.path.exists("port") or os.path.getsize("port") == 0:
+        if server.poll() is not None:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+def train_at_server(environment=None):
+    with open("port") as file:
+        address = "127.0.0.1:" + file.readline().strip()
+    return run(train_command("--servers", address, "--set", "cluster.server_timeout=3"), environment)
+
+
+class TrainAtServer:
+    """A trainer of a server, which nothing happens to."""
+    program, kinds = "ps-train", ("connects", "descriptors")
 
     def run(self, environment):
-        clear("out", "served")
-        if os.path.exists("port"):
-            os.remove("port")
-        command = [f"{programs}/ps-serve", job, "--host", "127.0.0.1", "--port", "0", "--port-file", "port",
-                   "--checkpoint-dir", "served", "--set", "checkpoint.steps=2"]
-        with open("serve.err", "w") as errors:
-            server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
+        server = start_server()
+        assert listens(server), file_bytes("serve.err")
+        status, errors = train_at_server(environment)
+        server.kill()
+        server.wait()
+        return status, errors, file_bytes("out/pass-00001/model.safetensors")
+
+
+class Serve:
+    """A server, and a trainer of its job, which nothing happens to.  The trainer must end, too."""
+    program, kinds = "ps-serve", KINDS
+
+    def run(self, environment):
+        server = start_server(environment)
         model = None
-        if self.listens(server):
-            with open("port") as file:
-                address = "127.0.0.1:" + file.readline().strip()
-            status, messages = run(train_command("--servers", address, "--set", "cluster.server_timeout=3"))
+        if listens(server):
+            status, messages = train_at_server()
             if not ended_well("ps-train", status, messages):
                 server.kill()
                 server.wait()
@@ -131,15 +162,6 @@ class Serve:
             return 6, errors + "\nps-serve: its trainer has ended with an error", None
         return (0 if status == 143 else status), errors, model
 
-    @staticmethod
-    def listens(server):
-        """Waits until the server has written its port, or has ended."""
-        while not os.path.exists("port") or os.path.getsize("port") == 0:
-            if server.poll() is not None:
-                return False
-            time.sleep(0.005)
-        return True
-
 
 def numbers(count):
     if count <= points:
@@ -147,8 +169,8 @@ def numbers(count):
     return sorted({1 + i * (count - 1) // (points - 1) for i in range(points)})
 
 
-for case in Train(), Convert(), Serve():
-    for kind in KINDS:
+for case in Train(), Convert(), TrainAtServer(), Serve():
+    for kind in case.kinds:
         status, errors, expected = case.run(failing(kind, 0))
         assert status == 0 and expected, (case.program, status, errors)
         with open("count") as file:
@@ -161,5 +183,5 @@ for case in Train(), Convert(), Serve():
                 bad += 1
                 last = errors.strip().split("\n")[-1][:300]
                 print(f"BAD: {case.program} with FAIL_KIND={kind} FAIL_NTH={nth}: status {status}, {last}", flush=True)
-        print(f"{case.program}: {sum(ends.values())} of {count} {kind}: ends by status {dict(ends)}", flush=True)
+        print(f"{type(case).__name__}: {sum(ends.values())} of {count} {kind}: ends by status {dict(ends)}", flush=True)
 sys.exit(bad > 0)

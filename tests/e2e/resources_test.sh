@@ -1,7 +1,7 @@
 #!/bin/bash
 # Every resource fails: the n-th allocation, descriptor, write, sync, rename, connection or thread of ps-train,
-# ps-ckpt2model and ps-serve, and all large allocations from the n-th on.  FAIL_POINTS is the number of calls that are tried
-# of each kind: 8 unless it is set, 500 for a night.
+# ps-ckpt2model and ps-serve, and all large allocations from the n-th on; descriptors and connections also of a trainer with
+# a server.  FAIL_POINTS is the number of calls that are tried of each kind: 8 unless it is set, 500 for a night.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 need python3
