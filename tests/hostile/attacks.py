@@ -33,17 +33,17 @@ def refusals(peer, requests):
 
 
 def pull_of_one_range_many_times(server, hello):
-    """A small request for an answer of gigabytes is refused, and one of 64 MiB at most is answered."""
+    """A small request for an answer of gigabytes is refused, and one of 16 MiB at most is answered."""
     with server.peer(hello) as peer:
-        for times in (96, 65536):
+        for times in (9, 96, 65536):
             what = wire.parts(*[wire.range_part(WIDE, 0, NUM_ROWS)] * times)
             try:
                 peer.ask(wire.PULL, wire.pull(0, 1, 0, what))
                 raise AssertionError(f"a pull of {times} x 2 MiB was answered")
             except Refused as error:
                 expect(error.code == 3, error)
-        body = peer.ask(wire.PULL, wire.pull(0, 1, 0, wire.parts(*[wire.range_part(WIDE, 0, NUM_ROWS)] * 31)))
-        expect(len(body) == 31 * NUM_ROWS * ROW_BYTES, f"{len(body)} bytes")
+        body = peer.ask(wire.PULL, wire.pull(0, 1, 0, wire.parts(*[wire.range_part(WIDE, 0, NUM_ROWS)] * 8)))
+        expect(len(body) == 8 * NUM_ROWS * ROW_BYTES, f"{len(body)} bytes")
 
 
 def pulls_for_a_step_that_never_comes(server, hello):
@@ -162,9 +162,49 @@ def bodies_of_many_connections(server, hello):
         peer.socket.close()
 
 
+def longest_messages(server, hello):
+    """While a trainer sends the longest messages that there are, one after the other, others are served meanwhile."""
+    keys, ranges = wire.parts(wire.keyed_part(DEEP, range(NUM_ROWS))), [wire.range_part(WIDE, 0, NUM_ROWS)]
+    rows = bytes(4 * NUM_ROWS * ROW_BYTES)
+    messages = {
+        "pulls of 65536 keys": (wire.PULL, lambda step: wire.pull(step, 0, 0, keys)),
+        "pulls of 16 MiB": (wire.PULL, lambda step: wire.pull(step, 1, 0, wire.parts(*ranges * 8))),
+        "pushes of 65536 keys": (wire.PUSH, lambda step: wire.push(step, 0, 1, keys, rows=rows[: NUM_ROWS * ROW_BYTES])),
+        "loads of 8 MiB": (wire.LOAD, lambda _: wire.parts(*ranges * 4) + bytes(-len(wire.parts(*ranges * 4)) % 64) + rows),
+        "questions for keys": (wire.KEYS, lambda _: struct.pack("<IIQI", DEEP, 0, 0, (1 << 32) - 1)),
+    }
+    trainer, other = server.peer(hello), server.peer(hello, role="read")
+    step = 0
+    for name, (kind, body) in messages.items():
+        enough = threading.Event()
+        done = []
+
+        def ask():
+            nonlocal step
+            while not enough.is_set():
+                trainer.ask(kind, body(step))
+                step += kind == wire.PUSH
+                done.append(step)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        waits = []
+        while len(waits) < 20 or len(done) < 3:
+            begin = time.monotonic()
+            other.ask(wire.ABSENT)
+            waits.append(time.monotonic() - begin)
+            expect(thread.is_alive(), f"{name} are refused")
+        enough.set()
+        thread.join()
+        print(f"  beside {len(done)} {name}, {len(waits)} small requests waited for {1000 * max(waits):.0f} ms at most")
+        expect(max(waits) < 10, f"{name} keep the server from others")
+    for peer in (trainer, other):
+        peer.socket.close()
+
+
 def answers_that_nobody_takes(server, hello):
     """Who asks for answers and does not read them is not given more than there is."""
-    request = wire.frame(wire.PULL, wire.pull(0, 1, 0, wire.parts(*[wire.range_part(WIDE, 0, NUM_ROWS)] * 16)), 1)
+    request = wire.frame(wire.PULL, wire.pull(0, 1, 0, wire.parts(*[wire.range_part(WIDE, 0, NUM_ROWS)] * 8)), 1)
     peers = [server.peer(hello)]
     for _ in range(16):
         peer = Peer(server.port, receive_buffer=4096)
@@ -345,7 +385,7 @@ def anything_in_any_order(server, hello):
 # What peers do that take a trainer's place; each has a server of its own.
 AS_TRAINERS = (pull_of_one_range_many_times, pulls_for_a_step_that_never_comes, pulls_that_are_remembered,
                pieces_without_parts, pieces_of_gradients, gatherings, too_many_trainers, frames_that_never_end,
-               bodies_of_many_connections,
+               bodies_of_many_connections, longest_messages,
                answers_that_nobody_takes, shares_of_a_hundred, readers_take_all_connections, anything_in_any_order)
 
 

@@ -11,7 +11,8 @@ namespace ps {
 
 namespace {
 
-constexpr uint32_t kMaxSlices = 1 << 20;  // of a push
+// Of a push: half a MiB or more each where there are several.  A shard may look through all of them for a message.
+constexpr uint32_t kMaxSlices = 1 << 16;
 
 // Gives the push the row slices that it has of a pull.
 void use_pulled_rows(const PullHistory& pulls, PushRequest& request, Widths widths) {
@@ -63,7 +64,7 @@ uint64_t PushIntake::body_bytes(const PushRequest& request) const {
 HeldBytes PushIntake::make_room(int rank, const PushRequest& request) {
   memory_.make_room(tables_, request.parts);
   const uint64_t slice_bytes = memory_of_push(request), bytes = slice_bytes + body_bytes(request);
-  if (!parts_.held.has_room(bytes)) parts_.held.refuse(bytes, chunk_bytes());
+  if (!parts_.held.has_room(bytes)) parts_.held.refuse(bytes);
   HeldBytes room = parts_.held.take(static_cast<HeldPeer>(rank), HeldKind::kPushes, slice_bytes);
   if (!request.chunk) return room;
   const uint64_t more = request.chunk->size();

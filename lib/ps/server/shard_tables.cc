@@ -32,7 +32,19 @@ ShardTables::~ShardTables() = default;
 // ---- checks
 
 void ShardTables::check(std::span<const RowSlice> slices) const {
-  for (const RowSlice& slice : slices) check(slice);
+  uint64_t rows = 0, bytes = 0;
+  for (const RowSlice& slice : slices) {
+    check(slice);
+    rows += slice.rows();
+    bytes += bytes_of(slice, RowType::kF32);
+    check_size(rows, bytes);
+  }
+}
+
+// Of all slices of a message up to one.
+void ShardTables::check_size(uint64_t rows, uint64_t bytes) {
+  if (bytes <= kMostRowBytes || rows == 1) return;
+  fail(Code::kData, "the rows of a message take more than ", human_bytes(kMostRowBytes));
 }
 
 void ShardTables::check_gradients(std::span<const RowSlice> slices) const {
@@ -177,14 +189,7 @@ void ShardTables::load(const RowSlice& slice, const float* floats) {
 
 std::string ShardTables::stored_rows(std::span<const RowSlice> slices) const {
   check(slices);
-  uint64_t bytes = 0;
-  for (const RowSlice& slice : slices) {
-    check_stored(slice.parameter);
-    bytes += slice.keys.size() * tables_.layout(slice.parameter).row_bytes();
-    if (bytes > kMaxMessageBytes) {
-      fail(Code::kData, "stored rows: the answer would have more than ", human_bytes(kMaxMessageBytes));
-    }
-  }
+  check_stored_size(slices);
   std::string out;
   RowBlock rows;
   for (const RowSlice& slice : slices) {
@@ -192,6 +197,16 @@ std::string ShardTables::stored_rows(std::span<const RowSlice> slices) const {
     encode_stored_rows(rows, out);
   }
   return out;
+}
+
+void ShardTables::check_stored_size(std::span<const RowSlice> slices) const {
+  uint64_t rows = 0, bytes = 0;
+  for (const RowSlice& slice : slices) {
+    check_stored(slice.parameter);
+    rows += slice.keys.size();
+    bytes += slice.keys.size() * tables_.layout(slice.parameter).row_bytes();
+    check_size(rows, bytes);
+  }
 }
 
 void ShardTables::check_stored(uint32_t parameter) const {
@@ -207,7 +222,13 @@ ReturnedRows ShardTables::decode_returned(std::string_view body) const {
     check_stored(parameter);
     return tables_.layout(parameter);
   });
-  for (const ReturnedRows::Slice& slice : returned.slices) check_returned(slice);
+  uint64_t rows = 0, bytes = 0;
+  for (const ReturnedRows::Slice& slice : returned.slices) {
+    rows += slice.rows.size();
+    bytes += slice.rows.size() * tables_.layout(slice.parameter).row_bytes();
+    check_size(rows, bytes);
+    check_returned(slice);
+  }
   return returned;
 }
 

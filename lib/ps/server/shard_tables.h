@@ -56,7 +56,7 @@ class ShardTables {
   const std::string& name(size_t parameter) const { return tables_.spec(parameter).name; }
   const ShardPlace& place() const { return tables_.place(); }
 
-  // Throws kData unless the slices name rows that this shard has.
+  // Throws kData unless the slices name rows that this shard has, of kMostRowBytes at most or a single one.
   void check(std::span<const RowSlice> slices) const;
 
   // The same for gradients, which come by keys where rows are reached by keys, and for weights alone.
@@ -129,6 +129,8 @@ class ShardTables {
  private:
   Table& table(const RowSlice& slice) const { return *tables_.table(slice.parameter); }
   void check(const RowSlice& slice) const;
+  static void check_size(uint64_t rows, uint64_t bytes);
+  void check_stored_size(std::span<const RowSlice> slices) const;
   bool is_stored(const RowSlice& slice) const { return !slice.by_keys && slice.first >= table(slice).size(); }
   void check_keys(const RowSlice& slice) const;
   void check_returned(const ReturnedRows::Slice& slice) const;

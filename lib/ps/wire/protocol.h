@@ -57,11 +57,16 @@ inline constexpr uint64_t kMessageBytes = 8 << 20;  // about what a message hold
 // and from the socket to the layer, and trainer and shard work on different ones at the same time.
 inline constexpr uint64_t kRowMessageBytes = 512 << 10;
 inline constexpr uint64_t kMaxMessageBytes = 64 << 20;  // more is refused
+inline constexpr uint64_t kMaxAskedBytes = 4 << 20;     // of what only names rows: all its parts and keys fit
 inline constexpr uint64_t kMaxGatherBytes = 256 << 20;  // what one trainer gives
 
-// Parts and keys of one message, at most: decoded they take some 70 and 16 bytes each.
+// Parts and keys of one message, at most: decoded they take some 70 and 16 bytes each.  Trainers name up to 21845 keys.
 inline constexpr uint32_t kMostParts = 1 << 16;
-inline constexpr size_t kMostMessageKeys = size_t{1} << 23;
+inline constexpr size_t kMostMessageKeys = size_t{1} << 16;
+
+// Bytes that the rows of one message take as f32, or with their state where they are given as they are stored, at most;
+// a single row may be longer.  While a shard works on a message, no other is served.
+inline constexpr uint64_t kMostRowBytes = uint64_t{16} << 20;
 
 inline constexpr size_t kFloatAlignment = 64;
 
@@ -152,7 +157,7 @@ struct ApplyRequest {
 };
 
 // About how many keys one answer has, at most.
-inline constexpr uint32_t kMostKeys = 1 << 19;
+inline constexpr uint32_t kMostKeys = 1 << 16;
 
 struct KeysRequest {
   uint32_t parameter = 0;

@@ -47,11 +47,13 @@ ReturnedRows decode_returned_rows(std::string_view body, const ReturnedLayout& l
   if (!in.ok() || returned.number == 0 || num_slices > kMostParts) {
     fail(Code::kData, "return rows: message ", returned.number, " of ", num_slices, " slices");
   }
+  size_t keys_left = kMostMessageKeys;
   for (uint32_t n = 0; n < num_slices; ++n) {
     ReturnedRows::Slice& slice = returned.slices.emplace_back();
     slice.parameter = in.get<uint32_t>();
     if (!in.ok()) fail(Code::kData, "return rows: the body is cut short");
-    decode_stored_rows(in, layout(slice.parameter), kMostMessageKeys, slice.rows);
+    decode_stored_rows(in, layout(slice.parameter), keys_left, slice.rows);
+    keys_left -= slice.rows.size();
   }
   if (in.remaining() > 0) fail(Code::kData, "return rows: ", in.remaining(), " bytes too many");
   return returned;

@@ -64,7 +64,10 @@ TEST_F(PushIntakeTest, StepThatComesTooEarlyIsRefusedAndSaysSoWhereALogMayHaveLo
   EXPECT_EQ(refusal(request({.step = 0, .info = {1, 0}}, 2)), std::nullopt);
   EXPECT_EQ(refusal(request({.step = 5, .info = {1, 0}}, 2)), Code::kData);
   EXPECT_EQ(refusal(request({.step = 5, .info = {1, 0}}, 2), /*resumed=*/true), kStateLost);
-  EXPECT_EQ(refusal(request({.step = 0, .info = {1, 0}, .piece = 7, .num_pieces = 1 << 21}, 2)), Code::kData);
+  EXPECT_EQ(refusal(request({.step = 0, .info = {1, 0}, .piece = 7, .num_pieces = 1 << 16}, 2)),
+            std::nullopt);
+  EXPECT_EQ(refusal(request({.step = 0, .info = {1, 0}, .piece = 7, .num_pieces = (1 << 16) + 1}, 2)),
+            Code::kData);
 }
 
 TEST_F(PushIntakeTest, RefusedPushHoldsNothing) {
