@@ -130,7 +130,7 @@ class BatchReader::Impl {
 
   bool next(Batch& batch) {
     PS_CHECK(begun_);
-    for (; skips_batches_ && num_batches_ % settings_.num_shares != settings_.share; ++num_batches_) {
+    for (; !is_own(num_batches_); ++num_batches_) {
       if (!move_on(batch, /*skips=*/true)) return false;
     }
     if (!move_on(batch, /*skips=*/false)) return false;
@@ -160,10 +160,19 @@ class BatchReader::Impl {
   void interrupt() { interrupt_.set(); }
 
  private:
+  // The batch with this number among those that are read is of the share, and of the part of it that is asked for.
+  bool is_own(int64_t number) const {
+    const int64_t shares = skips_batches_ ? settings_.num_shares : 1;
+    if (skips_batches_ && number % shares != settings_.share) return false;
+    const int64_t behind = number / shares - settings_.first;
+    return behind >= 0 && behind % settings_.stride == 0;
+  }
+
   // Returns this trainer's share of so many examples.  If shares skip each other's batches, all have nearly
   // the same number.
   uint64_t own_part(int64_t examples) const {
-    return static_cast<uint64_t>(skips_batches_ ? examples / settings_.num_shares : examples);
+    return static_cast<uint64_t>((skips_batches_ ? examples / settings_.num_shares : examples) /
+                                 settings_.stride);
   }
 
   // Takes the next batch of the data, or passes over it; false when there is none to take, or the input has ended.

@@ -41,6 +41,9 @@ struct ReaderSettings {
   // reads every num_shares-th file.  Otherwise all trainers read all files, and each uses every num_shares-th
   // batch: num_shares batches that follow each other in the data go to shares 0, 1, ….
   int share = 0, num_shares = 1;
+
+  // The reader gives the batches first, first + stride and so on of the share alone.
+  int64_t first = 0, stride = 1;
 };
 
 struct ReaderProgress {

@@ -42,7 +42,7 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
         .above(0);
     s.field("on_trainer_loss", &ClusterOptions::on_trainer_loss,
             "what happens then: \"stop\", the job ends with status 4; \"continue\", the others go on without "
-            "it")
+            "it, and train what it has left of its data")
         .one_of({"stop", "continue"});
     s.field("request_timeout", &ClusterOptions::request_timeout,
             "seconds without a sign of life after which a connection is made anew, the same on servers and "

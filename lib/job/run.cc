@@ -20,6 +20,7 @@
 #include "job/importance.h"
 #include "job/model_place.h"
 #include "job/run_checkpoints.h"
+#include "job/run_rest.h"
 #include "job/run_saves.h"
 #include "job/run_validation.h"
 #include "job/start_strategy.h"
@@ -102,6 +103,7 @@ class Run {
   std::unique_ptr<RunValidation> validation_;    // null: no data are kept for it
   std::unique_ptr<RunCheckpoints> checkpoints_;  // null: none are written
   std::unique_ptr<RunSaves> saves_;              // of training
+  std::unique_ptr<RunRest> rest_;                // of the data of trainers that were lost
 
   // Asked after each batch and while there is none; the servers hear from this trainer too, then, and models
   // that are being made go on.
@@ -261,6 +263,10 @@ bool Run::train_whole() {
   start_checkpoints(result);
   trainer_->on_batch([&](bool stopping) { after_batch(stopping, result); });
   trainer_->on_pass_end([this] { saves_->finish(); });
+  rest_ = std::make_unique<RunRest>(
+      job_, data_, *network_, strategy().run(), *input_.reader,
+      [this](BatchReader& reader) { return make_source(reader); }, log_);
+  trainer_->on_source_end([this](int pass) { return rest_->next(pass); });
   const RunPosition position = strategy().run().position();
   if (position.resumed && leads()) saves_->resume(position.pass - 1);
   const bool finished = train_or_leave(result);
@@ -365,7 +371,7 @@ bool Run::train_passes(Json& result) {
   if (validation_) validation_->take_passes(result["passes"]);
   for (int pass = trainer_->progress().pass();
        pass < job_.train.passes && !(validation_ && validation_->stops()); ++pass) {
-    PassResult trained = trainer_->train_pass(pass, *input_.source, stop_);
+    PassResult trained = trainer_->train_pass(pass, rest_->first(pass, *input_.source), stop_);
     if (leads() && options_.rank > 0)
       log_.warning("trainers below this one are gone: it saves in their place");
     result["passes"].push_back(trained.json());

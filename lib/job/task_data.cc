@@ -43,6 +43,8 @@ std::unique_ptr<BatchReader> TaskData::make_reader(const std::vector<std::string
   settings.vocabulary = vocabulary_;
   settings.share = share.rank;
   settings.num_shares = share.trainers;
+  settings.first = share.first;
+  settings.stride = share.stride;
   auto reader = std::make_unique<BatchReader>(data, paths.empty() ? kStandardInput : paths, settings);
   vocabulary_ = reader->vocabulary();
   return reader;

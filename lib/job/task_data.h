@@ -15,9 +15,10 @@
 
 namespace ps {
 
-// The share of the data that one of several trainers reads.
+// The share of the data that one of several trainers reads, and of its batches first, first + stride and so on.
 struct DataShare {
   int rank = 0, trainers = 1;
+  int64_t first = 0, stride = 1;
 };
 
 // One owner thread.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "device/device_store.h"
@@ -79,6 +81,11 @@ SyntheticBatch SyntheticJob::batch(int rank, int64_t step) const {
   return batch;
 }
 
+int64_t SyntheticJob::batches_before(int rank, int64_t pass) const {
+  const std::vector<int>& batches = steps[static_cast<size_t>(rank)];
+  return std::accumulate(batches.begin(), batches.begin() + pass, int64_t{0});
+}
+
 std::vector<float> all_weights(ParameterStore& store, bool small) {
   return all_weights(store, synthetic_parameters(small));
 }
@@ -100,40 +107,64 @@ std::vector<float> all_weights(ParameterStore& store, const std::vector<Paramete
   return all;
 }
 
-// Two pulls of three are begun while the batch before is trained.
 void train_pass(ParameterStore& store, const SyntheticJob& job, int rank, int64_t pass, int64_t done,
                 int64_t& step) {
+  const uint32_t share = static_cast<uint32_t>(rank);
+  train_strand(store, job, {{share, share + 1, 0, 1}, done, step - done}, pass);
+  step += std::max<int64_t>(0, job.steps[share][static_cast<size_t>(pass)] - done);
+  store.end_pass(pass);
+}
+
+// Two pulls of three are begun while the batch before is trained.
+void train_strand(ParameterStore& store, const SyntheticJob& job, const SyntheticWork& work, int64_t pass) {
+  const auto& [strand, done, first_step] = work;
   const std::vector<ParameterSpec> specs = job.parameters();
-  const int64_t count = job.steps[static_cast<size_t>(rank)][static_cast<size_t>(pass)];
+  const int rank = static_cast<int>(strand.share);
+  const int64_t first = static_cast<int64_t>(strand.first), stride = static_cast<int64_t>(strand.stride);
+  const int64_t in_share = job.steps[strand.share][static_cast<size_t>(pass)];
+  const int64_t count = in_share <= first ? 0 : (in_share - first + stride - 1) / stride;
+  const auto number = [&](int64_t i) { return first + i * stride; };  // in the share
+  const auto step = [&, base = first_step](int64_t i) { return base + number(i); };
   std::vector<ParameterView<float>> views;
   const int64_t ahead = static_cast<int64_t>(store.looks_ahead());
-  int64_t told =
-      done;          // batches of the pass before those of which a store that looks ahead has not been told
-  PullTicket begun;  // of the batch that comes next
-  auto batch = std::make_unique<SyntheticBatch>(job.batch(rank, step));
+  int64_t told = done;  // batches before those of which a store that looks ahead has not been told
+  PullTicket begun;     // of the batch that comes next
+  auto batch = std::make_unique<SyntheticBatch>(job.batch(rank, step(done)));
   std::unique_ptr<SyntheticBatch> next;
-  for (int64_t i = done; i < count; ++i, ++step, batch = std::move(next)) {
+  for (int64_t i = done; i < count; ++i, batch = std::move(next)) {
     for (; ahead > 0 && told < std::min(count, i + 1 + ahead); ++told) {
-      store.look_ahead(job.batch(rank, step + told - i).plans);
+      store.look_ahead(job.batch(rank, step(told)).plans);
     }
     begun ? store.finish_pull(begun, batch->plans, views) : store.pull(batch->plans, PullMode::kTrain, views);
-    next = std::make_unique<SyntheticBatch>(job.batch(rank, step + 1));
+    next = std::make_unique<SyntheticBatch>(job.batch(rank, step(i + 1)));
     begun = i + 1 < count && i % 3 != 2 ? store.begin_pull(next->plans) : PullTicket{};
-    store.run_beside([&] { batch->fill(rank, step, specs, views); });
-    store.push(batch->plans, views, {batch->samples, pass, job.shrinks(rank, step)});
+    store.run_beside([&] { batch->fill(rank, step(i), specs, views); });
+    store.push(batch->plans, views, {batch->samples, pass, job.shrinks(rank, step(i))});
+    if (job.on_push) job.on_push(strand.share, pass, number(i));
   }
-  store.end_pass(pass);
 }
 
 void run_trainer(ParameterStore& store, TrainerGroup& group, RunControl& run, const SyntheticJob& job,
                  int rank, const AfterPass& after_pass) {
   const RunPosition start = run.position();
   if (!start.resumed) group.barrier();
+  const uint32_t share = static_cast<uint32_t>(rank), shares = static_cast<uint32_t>(group.size());
   int64_t step = start.batches;
   for (int64_t pass = start.pass; pass < static_cast<int64_t>(job.steps[0].size()); ++pass) {
     const bool first = pass == start.pass;
+    const int64_t done = first ? start.pass_batches - start.before_strand : 0;
+    std::optional<DataStrand> strand = DataStrand{share, shares, 0, 1};
+    if (first && start.dealt) strand = start.strand;
+    const auto train = [&](int64_t number) {
+      const int64_t before = job.batches_before(static_cast<int>(strand->share), pass);
+      const bool numbered = !job.on_loss.go_on && strand->share == share;
+      train_strand(store, job, {*strand, number, numbered ? step - number : before}, pass);
+    };
     if (!first || !start.pass_ended) {
-      train_pass(store, job, rank, pass, first ? start.pass_batches : 0, step);
+      if (strand) train(done);
+      while ((strand = run.take_rest(pass))) train(0);
+      store.end_pass(pass);
+      step += std::max<int64_t>(0, job.steps[share][static_cast<size_t>(pass)] - done);
     }
     after_pass(pass);
     group.gather("figures");

@@ -67,10 +67,14 @@ struct SyntheticJob {
   Duration request_timeout = std::chrono::seconds(15);
   TrainerLoss on_loss;
 
+  // Told of each batch that a trainer has pushed: of a share, in a pass.
+  std::function<void(uint32_t share, int64_t pass, int64_t batch)> on_push = {};
+
   int trainers() const { return static_cast<int>(steps.size()); }
   OptimizerPlan plan() const { return make_optimizer_plan(optimizer, "mean"); }
   std::vector<ParameterSpec> parameters() const;
   SyntheticBatch batch(int rank, int64_t step) const;
+  int64_t batches_before(int rank, int64_t pass) const;  // of a trainer, in the passes before
 
   // True when the trainer asks to shrink the table after this step.
   bool shrinks(int rank, int64_t step) const { return rows && step % 7 == 3 + rank; }
@@ -80,10 +84,18 @@ struct SyntheticJob {
 std::vector<float> all_weights(ParameterStore& store, const std::vector<ParameterSpec>& specs);
 std::vector<float> all_weights(ParameterStore& store, bool small = false);
 
-// Trains the batches of a trainer in a pass that come after the first `done`.  `step` numbers its batches over all
-// passes, and is moved on.
+// Trains the batches of a trainer in a pass that come after the first `done`, and ends the pass.  `step` numbers its
+// batches over all passes, and is moved on.
 void train_pass(ParameterStore& store, const SyntheticJob& job, int rank, int64_t pass, int64_t done,
                 int64_t& step);
+
+// Batches of a share that a trainer trains: those of a strand that come after the first `done`.
+struct SyntheticWork {
+  DataStrand strand;
+  int64_t done = 0;
+  int64_t first_step = 0;  // number of the first batch of the share in this pass over all passes
+};
+void train_strand(ParameterStore& store, const SyntheticJob& job, const SyntheticWork& work, int64_t pass);
 
 // Takes a trainer's part in a run, from where the run says that the rank stands.  `after_pass` is called
 // after each pass, before the trainers meet.

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "membership/saver.h"
+#include "store/data_strand.h"
 
 namespace ps {
 
@@ -21,6 +22,11 @@ struct RunPosition {
   int64_t pass_batches = 0;  // of this rank in this pass, trained already
   bool pass_ended = false;   // all are; what comes after the pass's last batch may not be done
   int64_t batches = 0;       // of this rank in all passes, trained already
+
+  // Where the rest of the pass was dealt before this process came.
+  bool dealt = false;                     // the rank trains its share no more, but `strand`,
+  std::optional<DataStrand> strand = {};  // or nothing, until the others have come so far
+  int64_t before_strand = 0;              // of pass_batches, those of the rank before the strand
 };
 
 // The end of a checkpoint that a trainer has asked for.
@@ -94,6 +100,13 @@ class RunControl {
 
   // Null: there are servers, or this trainer is alone.
   virtual PeerCheckpoints* peer_checkpoints() { return nullptr; }
+
+  // This trainer has trained all that it has of the pass.  Where the run goes on without lost trainers, waits until
+  // all have, and returns a part for this one of what is left; nothing when no more is, and the pass is to end.
+  virtual std::optional<DataStrand> take_rest(int64_t pass) {
+    (void)pass;
+    return std::nullopt;
+  }
 
   // True when this trainer is to end now, `asked` being whether this process was told to.  Trainers without servers
   // end together, after a step before which one of them was told.

@@ -65,6 +65,7 @@ HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& 
       dense_plans_(dense_parameters(specs_).size()) {
   // A trainer that waits for servers, which wait for a trainer that is gone, has to hear of that.
   remote_.links().watch_others([this] { with_trainers([this] { communicator_.check_others(); }); });
+  remote_.run().leave_rest();  // no trainer is gone on without
   if (!clipping_.any()) return;
   remote_.pushes().leave_applying();
   local_.clip_with_others(

@@ -93,8 +93,9 @@ PassResult Trainer::train_pass(int pass, BatchSource& source, const std::functio
   if (!progress_.pass_is_over()) train_batches(source, times, stop);
   PassResult result;
   result.pass = pass;
+  const bool whole_pass = train_rest(times, stop);
   result.batches = progress_.batches();
-  result.interrupted = stop() || !end_with_others(result);
+  result.interrupted = stop() || !whole_pass || !end_with_others(result);
   const Measures& whole = progress_.whole();
   check_not_empty(whole.samples(), result.interrupted || resumed);
   result.samples = whole.samples();
@@ -105,6 +106,21 @@ PassResult Trainer::train_pass(int pass, BatchSource& source, const std::functio
   if (result.interrupted) return result;
   progress_.end_pass();
   return result;
+}
+
+// False when this process is to end before the others have come so far.
+bool Trainer::train_rest(PassTimes& times, const std::function<bool()>& stop) {
+  try {
+    while (!progress_.pass_is_over() && !stop()) {
+      BatchSource* const source = next_source_(progress_.pass());
+      if (source == nullptr) return true;
+      begin_source(*source, stop);
+      train_batches(*source, times, stop);
+    }
+    return true;
+  } catch (const WaitStopped&) {
+    return false;
+  }
 }
 
 // False when this process is to end before the others have.

@@ -55,7 +55,7 @@ class Trainer {
   // after the step, on all servers at once.
   void on_shrink_request(std::function<bool()> asked) { shrink_asked_ = std::move(asked); }
 
-  // Trains on all that `source` gives, or until `stop` says so after some batch, and waits for the other
+  // Trains on all that `source` gives, and on what comes after it, or until `stop` says so after some batch, and waits for the other
   // trainers; the result is of the examples of all.  Passes must come in order from 0, or from the one that
   // is taken up.
   PassResult train_pass(int pass, BatchSource& source, const std::function<bool()>& stop);
@@ -66,6 +66,10 @@ class Trainer {
   // `after_batch` is called after each batch, and with true when `stop` has ended a pass early: the times at
   // which progress().save() tells all.
   void on_batch(std::function<void(bool stopping)> after_batch) { after_batch_ = std::move(after_batch); }
+
+  // `next` is called when the trainer has trained all that it has of a pass, and gives more: what lost trainers have
+  // left.  Null: the pass is to end.  Throws WaitStopped.
+  void on_source_end(std::function<BatchSource*(int pass)> next) { next_source_ = std::move(next); }
 
   // `before_end` is called before the trainer ends its part of a pass.
   void on_pass_end(std::function<void()> before_end) { before_pass_end_ = std::move(before_end); }
@@ -85,6 +89,7 @@ class Trainer {
   void begin_pass(int pass, BatchSource& source, const std::function<bool()>& stop);
   void begin_source(BatchSource& source, const std::function<bool()>& stop);
   void train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop);
+  bool train_rest(PassTimes& times, const std::function<bool()>& stop);
   template <class Evaluate>
   void evaluate_pass(BatchSource& source, const std::function<bool()>& stop, Evaluate&& evaluate);
   bool end_with_others(PassResult& result);
@@ -108,6 +113,7 @@ class Trainer {
 
   std::function<bool()> shrink_asked_ = [] { return false; };
   std::function<void(bool)> after_batch_ = [](bool) {};
+  std::function<BatchSource*(int)> next_source_ = [](int) { return nullptr; };
   std::function<void()> before_pass_end_ = [] {};
   TrainerProgress progress_;
   size_t told_ = 0;  // batches, from the present one on, of which the store was told

@@ -34,6 +34,7 @@ void TrainerProgress::load(ByteReader& in) {
   pass_ = static_cast<int>(pass);
   if (report_is_due()) merge_current();  // of a state that was saved before the report of its last batch
   resumed_ = exact_ = true;
+  skip_ = batches_;
 }
 
 void TrainerProgress::resume(const RunPosition& position, std::span<const std::string> states) {
@@ -41,6 +42,7 @@ void TrainerProgress::resume(const RunPosition& position, std::span<const std::s
   pass_ = static_cast<int>(position.pass);
   batches_ = position.pass_batches;
   pass_over_ = position.pass_ended;
+  skip_ = position.pass_batches - position.before_strand;
   resumed_ = true;
   take_figures(states);
 }

@@ -45,7 +45,7 @@ class TrainerProgress {
   bool resumed() const { return resumed_; }         // before the first pass
   bool pass_is_over() const { return pass_over_; }  // resumed in a pass of which nothing is left
   bool skips_exactly() const { return exact_; }     // by load: all that was trained on must be there again
-  int64_t batches_to_skip() const { return resumed_ ? batches_ : 0; }
+  int64_t batches_to_skip() const { return resumed_ ? skip_ : 0; }
 
   // A pass begins: enter_pass before its data are opened, of which batches_to_skip() are left out, begin_figures
   // then.  The pass must be pass() in a run that was resumed.
@@ -70,6 +70,7 @@ class TrainerProgress {
   int64_t step_ = 0;
   int pass_ = 0;
   int64_t batches_ = 0;
+  int64_t skip_ = 0;  // of the data with which a resumed pass begins, trained already
   // Each batch is measured once: what is current is merged into the whole at every report.
   Measures whole_, current_;
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Trainers that are killed, as a user sees it: they return and the model is the undisturbed one's; they do not
-# return and the job ends, naming them; or it goes on without them.
+# return and the job ends, naming them; or it goes on without them, and the others train what they have left.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
@@ -20,9 +20,10 @@ serve() {
   flags=(--servers "127.0.0.1:$(head -1 ports)" --trainers 3 --set data.batch_size=50 --set train.log_period=10)
 }
 
-# train RANK FOLDER: starts a trainer, for eight passes.
+# train RANK FOLDER: starts a trainer, for $passes passes.
+passes=8
 train() {
-  ps-train "$job" "${flags[@]}" --data train.txt --passes 8 --rank "$1" --save-dir "$2" >"$2.$1.out" 2>>"$2.$1.err" &
+  ps-train "$job" "${flags[@]}" --data train.txt --passes "$passes" --rank "$1" --save-dir "$2" >"$2.$1.out" 2>>"$2.$1.err" &
   trainers[$1]=$!
 }
 
@@ -123,3 +124,26 @@ finish 0 1 2
 end_server
 expect_text continued.1.err 'saves in their place'
 [[ -s continued/pass-00000/model.safetensors ]] || fail "nobody saved"
+expect_text continued.1.err 'what trainer 0 has left of pass 0 is left out'
+
+echo "they train what it has left of files, and in the next passes all of its share"
+passes=4
+strategy='train.strategy={"type": "parameter_server", "consistency": "async"}'
+for mode in sync async; do
+  settings=(--set cluster.trainer_timeout=1 --set cluster.on_trainer_loss=continue)
+  [[ $mode == sync ]] || settings+=(--set "$strategy")
+  serve "${settings[@]}"
+  flags+=("${settings[@]}")
+  for rank in 0 1 2; do train $rank taken_$mode; done
+  await taken_$mode.0.err 'Batch=20 '
+  murder 1
+  finish 0 0 2
+  end_server
+  seen=$(sed -n 's/.* Pass=0 .* samples=\([0-9]*\) .*/\1/p' taken_$mode.0.err)
+  # The 200 batches of its share less those that it has trained, of which these figures know nothing.
+  ((seen > 20000 && seen < 30000 && seen % 50 == 0)) || fail "pass 0 has $seen examples in mode $mode"
+  for pass in 1 2 3; do
+    grep -q " Pass=$pass .* samples=30000 " taken_$mode.0.err || fail "mode $mode: $(grep Pass= taken_$mode.0.err)"
+  done
+  expect_text taken_$mode.2.err 'Taking over from trainer 1 in pass 1: its batches 1, 3 and so on'
+done

@@ -129,6 +129,12 @@ class RecoveringCluster {
     again(later, [this, rank] { start_trainer(rank); });
   }
 
+  // For good: nobody starts it again.
+  void lose_trainer(int rank) { totals_.trainer_crashes += trainer_host(rank).kill(); }
+
+  // The job's first, once it is up.
+  const Shard& first_shard() const { return *servers_[0]->shards[0]->shard(); }
+
   // Somebody, and sometimes all servers together.
   void crash_some() {
     const Duration later = std::chrono::milliseconds(random_.below(3000));
@@ -203,6 +209,7 @@ class RecoveringCluster {
     served.optimizers = plan_.geo ? addition_plan() : plan_.job.plan();
     served.consistency = plan_.job.consistency;
     served.push_codec = plan_.job.types.push_codec;
+    served.trainer_loss = plan_.job.on_loss;
     served.checkpoints.directory = folder_;
     served.checkpoints.resume = resume_;
     served.checkpoints.steps = plan_.steps;

@@ -36,6 +36,7 @@ LocalSgdStore::LocalSgdStore(const LocalSgdOptions& options, LocalSgdCopies& cop
   }
   const RunPosition position = find_position();
   remote_.run().set_position(position);
+  remote_.run().leave_rest();
   copies_.progress = {position.pass, position.pass_batches, position.batches};
   if (copies_.resumed()) end_former_exchange();
 }

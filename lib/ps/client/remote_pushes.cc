@@ -41,13 +41,23 @@ void RemotePushes::push(std::span<const KeyPlan> plans, std::span<const Paramete
                         const StepInfo& info) {
   if (elsewhere_by_keys_) count_elsewhere(plans);
   if (parts_.residuals.used()) parts_.residuals.find(plans);
-  send_step(views, info, /*ended=*/false);
+  send_step(views, info, StepData::kBatch);
 }
 
 void RemotePushes::end_pass(int64_t pass) {
   begin_pass_end(pass);
+  if (ended_pass_ == pass) return;
   do push_without_data(pass);
   while (!finish_pass_step());
+}
+
+bool RemotePushes::ask_for_rest(int64_t pass) {
+  do {
+    send_step({}, {0, pass}, StepData::kAsks);
+    finish();
+  } while (!dealt_ && !pass_ended_);
+  if (pass_ended_) ended_pass_ = pass;
+  return dealt_;
 }
 
 void RemotePushes::begin_pass_end(int64_t pass) {
@@ -56,7 +66,7 @@ void RemotePushes::begin_pass_end(int64_t pass) {
 
 bool RemotePushes::finish_pass_step() {
   finish();
-  return last_done_.pass_ended;
+  return pass_ended_;
 }
 
 bool RemotePushes::next_is_cut() {
@@ -66,14 +76,16 @@ bool RemotePushes::next_is_cut() {
 
 // A push has the slices of what was pulled; a shard of which nothing was pulled gets an empty message.  State is
 // told last, when rounding has taken what it takes of this step.
-void RemotePushes::send_step(std::span<const ParameterView<float>> views, const StepInfo& info, bool ended) {
+void RemotePushes::send_step(std::span<const ParameterView<float>> views, const StepInfo& info,
+                             StepData data) {
+  const bool ended = data != StepData::kBatch, asks = data == StepData::kAsks;
   const uint64_t lead = consistency_.lead();
   if (step_ >= lead) wait_for_steps_before(step_ - lead);
   const uint64_t step = step_++;
   const size_t num_shards = parts_.links.size();
   unanswered_[step].shards = num_shards;
-  PushHeader header{.step = step, .info = info, .ended = ended, .cut = step + 1 == cut_at_};
-  header.cut |= ended && cut_pass_ == info.pass;
+  PushHeader header{.step = step, .info = info, .ended = ended, .asks = asks, .cut = step + 1 == cut_at_};
+  header.cut |= ended && !asks && cut_pass_ == info.pass;
   header.type = type_;
   header.coded = parts_.residuals.codecs().used();
   const ToldState told = parts_.states.next(header.cut, ended);
@@ -168,11 +180,22 @@ void RemotePushes::apply_measured(uint64_t step, std::vector<double> squares) {
     auto applied = [this, step](const Frame& frame) {
       take_done(step, frame);
       const auto found = unanswered_.find(step);
-      if (found != unanswered_.end() && --found->second.shards == 0) unanswered_.erase(found);
+      if (found != unanswered_.end() && --found->second.shards == 0) finish_step(step);
     };
     parts_.links.request(shard, Message::kApply, Payload(encode_apply(request)), std::move(applied));
   }
-  if (waiting.shards == 0) unanswered_.erase(step);
+  if (waiting.shards == 0) finish_step(step);
+}
+
+// Shards may differ in a step in which a lost trainer was that not all of them have heard of: then the pass goes on.
+void RemotePushes::finish_step(uint64_t step) {
+  const auto found = unanswered_.find(step);
+  if (step >= whole_step_) {
+    whole_step_ = step;
+    pass_ended_ = found->second.ended == parts_.links.size();
+    dealt_ = found->second.dealt == parts_.links.size();
+  }
+  unanswered_.erase(found);
 }
 
 std::vector<double> RemotePushes::wait_for_squares() {
@@ -203,6 +226,10 @@ Done RemotePushes::take_done(uint64_t step, const Frame& frame) {
     done_step_ = step;
     last_done_ = done;
   }
+  const auto found = unanswered_.find(step);
+  if (found == unanswered_.end()) return done;
+  found->second.ended += done.pass_ended;
+  found->second.dealt += done.dealt;
   return done;
 }
 

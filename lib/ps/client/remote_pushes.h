@@ -58,10 +58,14 @@ class RemotePushes {
   // Sends empty steps until no trainer has data left in the pass.
   void end_pass(int64_t pass);
 
+  // The same, but asks for some of what lost trainers have left.  Returns true when that was dealt, and false when the pass
+  // has ended nevertheless, which end_pass then has no need to wait for.
+  bool ask_for_rest(int64_t pass);
+
   // For a store that has some of the parameters itself (HybridStore).  The parts of end_pass: this trainer has no data left
   // in the pass; it sends an empty step; and waits for that, which returns true when no trainer has data left.
   void begin_pass_end(int64_t pass);
-  void push_without_data(int64_t pass) { send_step({}, {0, pass}, /*ended=*/true); }
+  void push_without_data(int64_t pass) { send_step({}, {0, pass}, StepData::kNone); }
   bool finish_pass_step();
 
   // True when a checkpoint begins after the next step.  Waits for the step before.
@@ -90,16 +94,20 @@ class RemotePushes {
   int64_t dropped() const { return dropped_; }
 
  private:
+  // A step has a batch of this trainer's data, or none; kAsks: none, and it asks for some of the rest of the pass.
+  enum class StepData { kBatch, kNone, kAsks };
+
   // A step that not all shards have applied.
   struct Unanswered {
     size_t shards = 0, pushed = 0;      // that have not applied it; that have answered its push
+    size_t ended = 0, dealt = 0;        // that have ended the pass with it, or dealt its rest
     std::vector<size_t> measured;       // shards that wait for the squares of the whole gradient, or to hear
                                         // that all hold the step
     std::vector<ExactSquares> squares;  // of these, by parameter
   };
 
   void count_elsewhere(std::span<const KeyPlan> plans);
-  void send_step(std::span<const ParameterView<float>> views, const StepInfo& info, bool ended);
+  void send_step(std::span<const ParameterView<float>> views, const StepInfo& info, StepData data);
   void send_rows(size_t shard, PushHeader header, Bundle& bundle,
                  std::span<const ParameterView<float>> views);
   void send(size_t shard, const PushHeader& header, Payload payload, std::function<void()> on_answer = {});
@@ -107,6 +115,7 @@ class RemotePushes {
   void apply_measured(uint64_t step);
   void apply_measured(uint64_t step, std::vector<double> squares);
   Done take_done(uint64_t step, const Frame& frame);
+  void finish_step(uint64_t step);
 
   const Parts parts_;
   const Consistency consistency_;
@@ -119,6 +128,9 @@ class RemotePushes {
   std::map<uint64_t, Unanswered> unanswered_;  // by step
   Done last_done_;                             // of the latest step that shards have answered,
   uint64_t done_step_ = 0;                     // and its number
+  uint64_t whole_step_ = 0;                    // the latest that all shards have answered:
+  bool pass_ended_ = false, dealt_ = false;    // all of them have ended the pass with it, or dealt its rest
+  int64_t ended_pass_ = -1;                    // which has ended while this trainer asked for its rest
   uint64_t cut_at_ = 0;  // steps after which the newest checkpoint begins that shards have told of
   int64_t cut_pass_ = -1;
   bool leaves_applying_ = false;

@@ -42,6 +42,7 @@ void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states)
   states.resume(start.batches, given_up, consistency);
   figures_ = states.take_figures();
   if (given_up && !consistency.async) fill_steps();
+  if (run_status().deals && position_.resumed) take_work(start);
 }
 
 // Rows are lost with the process that trained them.
@@ -72,10 +73,12 @@ const RunStatus& RemoteRun::find_start(const Consistency& consistency, bool give
                         " of this run: one was restarted; restart them all"));
   }
   const RunStatus& start = late ? **most : **least;
-  auto same_pass = [&start](const RunStatus* each) { return each->pass == start.pass; };
-  if (given_up && consistency.async && !std::ranges::all_of(all, same_pass)) {
+  auto same_part = [&start](const RunStatus* each) {
+    return each->pass == start.pass && each->dealings == start.dealings;
+  };
+  if (given_up && consistency.async && !std::ranges::all_of(all, same_part)) {
     fail(Code::kUnavailable,
-         "the trainers that went on without this one are between two passes; start it again");
+         "the trainers that went on without this one are between two parts of their data; start it again");
   }
   return start;
 }
@@ -96,14 +99,44 @@ void RemoteRun::finish_held(uint64_t start) const {
   pushes_.finish_held(least);
 }
 
-// Sends empty pushes for steps that some shards wait for, and that others have applied without this rank.
+// Sends empty pushes for steps that some shards wait for, and that others have applied without this rank: they say
+// nothing of its data, and end what the pushes of the others end.
 void RemoteRun::fill_steps() const {
   for (size_t s = 0; s < links_.size(); ++s) {
     for (uint64_t step = links_.welcome(s).run_status.step; step < pushes_.next_step(); ++step) {
-      PushHeader header{.step = step, .info = {0, position_.pass}, .ended = true};
-      links_.request(s, Message::kPush, Payload(encode_push(header, 0, "")), [](const Frame&) {});
+      const PushHeader header{
+          .step = step, .info = {0, position_.pass}, .ended = true, .asks = true, .absent = true};
+      const auto done = std::make_shared<bool>(false);
+      links_.request(s, Message::kPush, Payload(encode_push(header, 0, "")),
+                     [done](const Frame&) { *done = true; });
+      links_.wait_for_others([&done] { return *done; });
     }
   }
+}
+
+RankWork RemoteRun::ask_work() const {
+  return decode_work(links_.call(0, Message::kWork, Payload()).body.bytes());
+}
+
+// The first shard deals.  When it has dealt more than the shard from whose steps this process goes on, the one before had
+// come to the end of what it had: the steps in which the others hear of that come first.
+void RemoteRun::take_work(const RunStatus& start) {
+  const RankWork work = ask_work();
+  if (work.pass == start.pass && work.dealings == 0 && start.dealings == 0) return;
+  position_.dealt = true;
+  if (work.pass != start.pass || work.dealings != start.dealings) return;
+  position_.strand = work.strand;
+  position_.before_strand = static_cast<int64_t>(std::min(work.batches_before, start.pass_batches));
+}
+
+// A trainer that returned after a dealing has no part in it.
+std::optional<DataStrand> RemoteRun::take_rest(int64_t pass) {
+  if (!takes_rest_ || !run_status().deals || group_.size() == 1) return std::nullopt;
+  while (pushes_.ask_for_rest(pass)) {
+    const RankWork work = ask_work();
+    if (work.strand || !work.some_left) return work.strand;
+  }
+  return std::nullopt;
 }
 
 Saver RemoteRun::elect_saver(SaveStage stage, const std::string& name) {

@@ -37,6 +37,10 @@ class RemoteRun final : public RunControl {
   void end_run() override;
   void leave_run() override;
 
+  // Asks only where RunStatus says that the rest is dealt, and never after leave_rest, for stores that do more in a step.
+  std::optional<DataStrand> take_rest(int64_t pass) override;
+  void leave_rest() { takes_rest_ = false; }
+
   // For a store whose pushes are not one a batch: the position, in batches.
   void set_position(const RunPosition& position) { position_ = position; }
 
@@ -46,11 +50,14 @@ class RemoteRun final : public RunControl {
   const RunStatus& find_start(const Consistency& consistency, bool given_up) const;
   void finish_held(uint64_t start) const;
   void fill_steps() const;
+  RankWork ask_work() const;
+  void take_work(const RunStatus& start);
 
   ShardLinks& links_;
   RemoteGroup& group_;
   RemotePushes& pushes_;
   ServerCheckpoints& checkpoints_;
+  bool takes_rest_ = true;
   RunPosition position_;              // where this process began
   std::vector<std::string> figures_;  // of this rank then, or of several
 };

@@ -52,7 +52,7 @@ bool AsynchronousClock::wait_for_squares(PendingPush& push) {
   return true;
 }
 
-// Answers all trainers once the last of them has ended.
+// Answers all trainers once the last of them has no data left.
 void AsynchronousClock::end_pass_of_all() {
   const std::vector<TrainerSteps*> all = pushers([](const TrainerSteps&) { return true; });
   if (std::ranges::any_of(all, &TrainerSteps::marked)) return;
@@ -65,9 +65,12 @@ void AsynchronousClock::end_pass_of_all() {
     pass = std::max(pass, trainer->next_push()->info.pass);
     checkpoint |= trainer->next_push()->checkpoint;
   }
-  context_.applier.end_pass(pass);
-  const Done done{.learning_rate = context_.applier.rule().learning_rate(), .pass_ended = true};
+  const bool ends = closes(all);
+  if (ends) context_.applier.end_pass(pass);
+  const Done done{
+      .learning_rate = context_.applier.rule().learning_rate(), .pass_ended = ends, .dealt = !ends};
   for (TrainerSteps* trainer : all) finish(*trainer, done);
+  if (!ends) return deal_rest();
   end_pass();
   if (checkpoint) context_.checkpoints.begin(checkpoint_number(), /*at_end=*/true);
 }

@@ -12,7 +12,8 @@
 namespace ps {
 
 // Applies every push at once; each trainer has a clock of its own.  A push whose weights are older than
-// max_lag steps is dropped.  The pass ends when the last trainer has pushed "ended": then all are answered.
+// max_lag steps is dropped.  The pass ends, or its rest is dealt, when the last trainer has pushed "ended": then all are
+// answered.
 // Messages of later steps may come before all of one: of a reader with several batches on their way, whose compute
 // trainer pushes parts of them before the reader does.
 class AsynchronousClock final : public StepClock {

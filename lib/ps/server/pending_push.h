@@ -22,6 +22,7 @@ struct PendingPush {
   int rank = 0;
   StepInfo info;
   bool ended = false;                      // the trainer has no data left in this pass
+  bool asks = false, absent = false;       // as PushHeader says
   bool checkpoint = false;                 // one begins after this step: the push is a barrier marker
   uint32_t num_slices = 0;                 // 0: only slices have come that do not tell it
   std::map<uint32_t, PushRequest> slices;  // of the message, by number

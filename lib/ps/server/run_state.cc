@@ -6,27 +6,36 @@
 
 namespace ps {
 
-// state := clock:u64 pass:u64 trainers:u32 (batches:u64 pass_batches:u64)[trainers]
+static constexpr uint32_t kHasRest = uint32_t{1} << 31;  // beside the number of trainers
+
+// state := clock:u64 pass:u64 trainers:u32 (batches:u64 pass_batches:u64)[trainers] rest?
+// The highest bit of the number of trainers says that there is a rest, of RestOfPass: it was dealt in this pass.
 void RunState::save(std::string& out) const {
   put(out, clock);
   put(out, pass);
-  put(out, static_cast<uint32_t>(trainers.size()));
+  const bool has_rest = rest.dealings() > 0;
+  put(out, static_cast<uint32_t>(trainers.size()) | (has_rest ? kHasRest : 0));
   for (const Progress& trainer : trainers) {
     put(out, trainer.batches);
     put(out, trainer.pass_batches);
   }
+  if (has_rest) rest.save(out);
 }
 
 RunState RunState::load(ByteReader& in) {
   RunState state;
   state.clock = in.get<uint64_t>();
   state.pass = in.get<uint64_t>();
-  const uint32_t count = in.get<uint32_t>();
+  const uint32_t number = in.get<uint32_t>(), count = number & ~kHasRest;
   if (!in.ok() || !in.has(count * sizeof(Progress))) fail(Code::kCorrupt, "state of the run is cut short");
   state.trainers.resize(count);
   for (Progress& trainer : state.trainers) {
     trainer.batches = in.get<uint64_t>();
     trainer.pass_batches = in.get<uint64_t>();
+  }
+  state.rest.begin_pass(count);
+  if ((number & kHasRest) != 0 && !state.rest.load(in, count)) {
+    fail(Code::kCorrupt, "state of the run: what was left of its pass makes no sense");
   }
   return state;
 }
@@ -46,6 +55,7 @@ RunState RunState::dealt_to(size_t num_trainers) const {
     return batches <= rank ? 0 : (batches - rank + num_trainers - 1) / num_trainers;
   };
   RunState dealt{clock, pass, {}};
+  dealt.rest.begin_pass(num_trainers);
   for (uint64_t rank = 0; rank < num_trainers; ++rank) {
     dealt.trainers.push_back({share(total.batches, rank), share(total.pass_batches, rank)});
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "ps/server/rest_of_pass.h"
 
 namespace ps {
 
@@ -26,6 +27,7 @@ struct RunState {
 
   uint64_t clock = 0, pass = 0;    // steps applied, passes ended
   std::vector<Progress> trainers;  // by rank
+  RestOfPass rest = {};            // who trains what, once the rest of the pass was dealt
 
   void save(std::string& out) const;
 
@@ -35,7 +37,8 @@ struct RunState {
   bool pass_begun() const;
 
   // Returns the same for so many trainers.  When their number is another, the batches of the pass that are
-  // done are dealt to them: batch b is that of trainer b mod their number.
+  // done are dealt to them: batch b is that of trainer b mod their number.  Batches that lost trainers had left then
+  // count as if they were those after.
   RunState dealt_to(size_t num_trainers) const;
 };
 

@@ -144,6 +144,8 @@ RunStatus Shard::run_status(const RosterEntry& trainer) const {
           .pass_batches = place.pass_batches,
           .pass_begun = place.pass_begun,
           .gathered = gatherings_.present().number(),
+          .dealings = clock_->rest().dealings(),
+          .deals = roster_.loss().go_on || clock_->rest().dealings() > 0,
           .was_given_up = trainer.was_given_up,
           .has_rows = states_.of(trainer.rank).has_rows,
           .going = going_,

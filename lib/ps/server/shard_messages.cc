@@ -201,6 +201,10 @@ void tell_absent(ShardPeer& peer, Nothing, Responder& responder) {
   responder.answer(Payload(encode_ranks(peer.host.shard().roster().absent())));
 }
 
+void tell_work(ShardPeer& peer, Nothing, Responder& responder) {
+  responder.answer(Payload(encode_work(peer.host.shard().steps().work_of(peer.member->rank))));
+}
+
 void tell_optimizers(ShardPeer& peer, bool sparse, Responder& responder) {
   responder.answer(Payload(peer.host.shard().optimizers(sparse)));
 }
@@ -276,6 +280,7 @@ constexpr std::array kMessages = {
                  handle<bytes_body<decode_stored_rows_request>, tell_stored_rows>},
     ShardMessage{Message::kReturnRows, kMaxMessageBytes, Role::kTrainer,
                  handle<whole_frame, take_returned_rows>},
+    ShardMessage{Message::kWork, 0, Role::kTrainer, handle<no_body, tell_work>},
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace ps {
 namespace {
 
 constexpr uint8_t kTrainerEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kMarked = 8, kKnowsChunks = 16,
-                  kHasRows = 32;  // on disk: never renumber
+                  kHasRows = 32, kAtEnd = 64;  // on disk: never renumber
 
 // trainer := generation:u64 next_step:u64 pulled_at:u64 marker_at:u64 flags:u8
 //            done:u32 text[done] slices:u32 push:text[slices] pulls:u32 answered[pulls]
@@ -54,7 +54,8 @@ class TrainerSnapshot {
   uint8_t flags() const {
     return static_cast<uint8_t>((trainer_.ended ? kTrainerEnded : 0) | (trainer_.given_up ? kGivenUp : 0) |
                                 (trainer_.was_given_up ? kWasGivenUp : 0) | (steps_.marked ? kMarked : 0) |
-                                (state_.knows_chunks ? kKnowsChunks : 0) | (state_.has_rows ? kHasRows : 0));
+                                (state_.knows_chunks ? kKnowsChunks : 0) | (state_.has_rows ? kHasRows : 0) |
+                                (parts_.clock.rest().at_end(trainer_.rank) ? kAtEnd : 0));
   }
 
   void set_flags(uint8_t flags) {
@@ -64,6 +65,7 @@ class TrainerSnapshot {
     steps_.marked = (flags & kMarked) != 0;
     state_.knows_chunks = (flags & kKnowsChunks) != 0;
     state_.has_rows = (flags & kHasRows) != 0;
+    parts_.clock.rest().set_at_end(trainer_.rank, (flags & kAtEnd) != 0);
   }
 
   void save_pushes(std::string& out) const {

@@ -23,6 +23,7 @@ void StepClock::restart(size_t num_trainers) {
   trainers_.resize(num_trainers);
   for (size_t rank = 0; rank < num_trainers; ++rank) trainers_[rank].rank = static_cast<int>(rank);
   clock_ = pass_ = 0;
+  rest_.begin_pass(num_trainers);
 }
 
 void StepClock::resume_from(const RunState& run) {
@@ -33,12 +34,15 @@ void StepClock::resume_from(const RunState& run) {
     trainers_[rank].batches = run.trainers[rank].batches;
     trainers_[rank].pass_batches = run.trainers[rank].pass_batches;
   }
+  rest_.begin_pass(trainers_.size());
+  if (run.rest.dealings() > 0) rest_ = run.rest;
 }
 
 RunState StepClock::run_state() const {
   RunState run{clock_, pass_, {}};
   for (const TrainerSteps& trainer : trainers_)
     run.trainers.push_back({trainer.batches, trainer.pass_batches});
+  run.rest = rest_;
   return run;
 }
 
@@ -76,6 +80,8 @@ PendingPush& StepClock::pending_push(int rank, const PushRequest& request) {
   if (told || !tells) return push;
   push.info = request.info;
   push.ended = request.ended;
+  push.asks = request.asks;
+  push.absent = request.absent;
   push.checkpoint = request.cut;
   push.num_slices = request.num_pieces;
   return push;
@@ -120,6 +126,7 @@ void StepClock::finish(TrainerSteps& trainer, const Done& done) {
   auto found = trainer.pushes.find(trainer.next_step);
   std::vector<ReplyPtr> replies = std::move(found->second.replies);
   if (!found->second.ended) ++trainer.batches, ++trainer.pass_batches;
+  rest_.set_at_end(trainer.rank, found->second.ended && !found->second.absent);
   take_chunks(found->second);
   trainer.pushes.erase(found);
   ++trainer.next_step;
@@ -132,6 +139,28 @@ void StepClock::finish(TrainerSteps& trainer, const Done& done) {
 void StepClock::end_pass() {
   ++pass_;
   for (TrainerSteps& trainer : trainers_) trainer.pass_batches = 0;
+  rest_.begin_pass(trainers_.size());
+}
+
+bool StepClock::closes(std::span<TrainerSteps* const> pushers) {
+  return !std::ranges::all_of(pushers, [](TrainerSteps* pusher) { return pusher->next_push()->asks; });
+}
+
+// A rank that was given up, and returns, waits for the next dealing.
+void StepClock::deal_rest() {
+  std::vector<uint64_t> pass_batches;
+  std::vector<int> takers;
+  for (const TrainerSteps& trainer : trainers_) {
+    pass_batches.push_back(trainer.pass_batches);
+    if (!is_given_up(trainer)) takers.push_back(trainer.rank);
+  }
+  rest_.deal(pass_batches, takers);
+}
+
+RankWork StepClock::work_of(int rank) const {
+  RankWork work = rest_.of(rank);
+  work.pass = pass_;
+  return work;
 }
 
 uint64_t StepClock::pending_chunk_bytes() const {

@@ -17,6 +17,7 @@
 #include "ps/server/held_memory.h"
 #include "ps/server/pending_push.h"
 #include "ps/server/pull_service.h"
+#include "ps/server/rest_of_pass.h"
 #include "ps/server/run_state.h"
 #include "ps/server/step_applier.h"
 #include "ps/server/trainer_roster.h"
@@ -86,6 +87,11 @@ class StepClock {
   std::span<const TrainerSteps> trainers() const { return trainers_; }
 
   bool pass_begun() const;  // some trainer's batch was applied in this pass
+
+  // The work of a rank in this pass; and that of all, for the shard snapshot.
+  RankWork work_of(int rank) const;
+  RestOfPass& rest() { return rest_; }
+  const RestOfPass& rest() const { return rest_; }
 
   // The pass after whose end nothing was applied yet.
   std::optional<uint64_t> pass_just_ended() const;
@@ -158,9 +164,15 @@ class StepClock {
   void finish(TrainerSteps& trainer, const Done& done);  // ends its next step
   void end_pass();
 
+  // No trainer of a step has data left: the pass ends, unless all of them ask for what lost trainers have left, which
+  // is then dealt.
+  static bool closes(std::span<TrainerSteps* const> pushers);
+  void deal_rest();
+
   const StepContext context_;
   uint64_t clock_ = 0, pass_ = 0;       // steps applied, in runs that are not asynchronous; passes ended
   std::vector<TrainerSteps> trainers_;  // by rank
+  RestOfPass rest_;
 };
 
 template <class TakesPart>

@@ -39,15 +39,18 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   }
   if (holds_steps() && !std::ranges::any_of(pushers, all_hold)) return false;
   if (wait_for_squares(pushes, pushers)) return false;
-  Done done{.pass_ended = pushes.empty()};
+  Done done{.pass_ended = pushes.empty() && closes(pushers)};
+  done.dealt = pushes.empty() && !done.pass_ended;
   if (!pushes.empty()) done.squares = pushes[0]->measured;
-  pushes.empty() ? context_.applier.end_pass(pass) : context_.applier.apply(pushes);
+  if (!pushes.empty()) context_.applier.apply(pushes);
+  if (done.pass_ended) context_.applier.end_pass(pass);
   done.learning_rate = context_.applier.rule().learning_rate();
   ++clock_;
   checkpoint |= done.pass_ended && checkpoint_at_end;
   done.cut_at = checkpoint ? 0 : plan_checkpoint();
   for (TrainerSteps* trainer : pushers) finish(*trainer, done);
   if (done.pass_ended) end_pass();
+  if (done.dealt) deal_rest();
   if (checkpoint) context_.checkpoints.begin(checkpoint_number(), done.pass_ended);
   return true;
 }

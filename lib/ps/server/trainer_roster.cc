@@ -40,8 +40,8 @@ bool TrainerRoster::is_left(Time now) const {
 }
 
 bool TrainerRoster::is_stalled(Time now) const {
-  const bool misses_some =
-      std::ranges::any_of(trainers_, [](const RosterEntry& trainer) { return trainer.generation == 0; });
+  const bool misses_some = std::ranges::any_of(
+      trainers_, [](const RosterEntry& trainer) { return trainer.generation == 0 && !trainer.given_up; });
   return misses_some && now >= add_time(begun_at_, loss_.timeout);
 }
 

@@ -81,8 +81,8 @@ class TrainerRoster {
   // whoever comes begins anew.
   bool is_left(Time now) const;
 
-  // Returns true when some rank has not come at all for as long: nothing was trained in this run, and
-  // trainers of another number may begin theirs.
+  // Returns true when some rank has not come at all for as long, and the others have not gone on without it: nothing was
+  // trained in this run, and trainers of another number may begin theirs.
   bool is_stalled(Time now) const;
 
   // The process ends before its run does: the others need not wait for it.

@@ -126,6 +126,8 @@ const ObjectSpec<RunStatus>& RunStatus::spec() {
     s.field("pass_batches", &RunStatus::pass_batches, "and in this pass").at_most(kMostSteps);
     s.field("pass_begun", &RunStatus::pass_begun, "some trainer's were, or this one has pushed");
     s.field("gathered", &RunStatus::gathered, "gatherings that are complete").at_most(kMostSteps);
+    s.field("dealings", &RunStatus::dealings, "how often the rest of the pass was dealt").at_most(kMostSteps);
+    s.field("deals", &RunStatus::deals, "what lost trainers leave is dealt, to those who ask");
     s.field("going", &RunStatus::going, "some trainer has been welcomed by all shards");
     s.field("recovers", &RunStatus::recovers, "the run began with what a checkpoint has, or anew");
     s.field("checkpoint", &RunStatus::checkpoint, "folder of that checkpoint, empty: there was none");

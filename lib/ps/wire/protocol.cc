@@ -12,8 +12,9 @@ namespace ps {
 namespace {
 
 // On the wire: never renumber.
-constexpr uint32_t kPassEnded = 1, kDropped = 2, kHeld = 4;                // flags of Done
+constexpr uint32_t kPassEnded = 1, kDropped = 2, kHeld = 4, kDealt = 8;    // flags of Done
 constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kChunk = 8;           // flags of a push
+constexpr uint8_t kAsks = 16, kAbsent = 32;                                // beside kEnded
 constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
 constexpr uint8_t kCoded = 6;  // beside the types of rows: a push in the bytes of the job's codec
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
@@ -194,7 +195,8 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
   put(out, static_cast<uint64_t>(header.info.samples));
   put(out, static_cast<uint64_t>(header.info.pass));
   put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
-                                (header.cut ? kCut : 0) | (header.chunk ? kChunk : 0)));
+                                (header.cut ? kCut : 0) | (header.chunk ? kChunk : 0) |
+                                (header.asks ? kAsks : 0) | (header.absent ? kAbsent : 0)));
   put(out, header.coded ? kCoded : static_cast<uint8_t>(header.type));
   put(out, header.piece);
   put(out, header.num_pieces);
@@ -250,7 +252,8 @@ std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<con
 std::string encode_done(const Done& done) {
   std::string out;
   put(out, done.learning_rate);
-  put(out, (done.pass_ended ? kPassEnded : 0) | (done.dropped ? kDropped : 0) | (done.held ? kHeld : 0));
+  put(out, (done.pass_ended ? kPassEnded : 0) | (done.dropped ? kDropped : 0) | (done.held ? kHeld : 0) |
+               (done.dealt ? kDealt : 0));
   put(out, done.cut_at);
   put(out, static_cast<uint32_t>(done.squares.size()));
   for (const ExactSquares& squares : done.squares) squares.save(out);
@@ -310,6 +313,40 @@ std::vector<int> decode_ranks(std::span<const char> body) {
   return ranks;
 }
 
+std::string encode_work(const RankWork& work) {
+  std::string out;
+  const DataStrand strand = work.strand.value_or(DataStrand());
+  for (uint64_t number : {work.pass, work.dealings, work.batches_before}) put(out, number);
+  put(out, static_cast<uint8_t>(work.some_left));
+  put(out, static_cast<uint8_t>(work.strand.has_value()));
+  put(out, strand.share);
+  put(out, strand.shares);
+  put(out, strand.first);
+  put(out, strand.stride);
+  return out;
+}
+
+RankWork decode_work(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  RankWork work;
+  DataStrand strand;
+  for (uint64_t* number : {&work.pass, &work.dealings, &work.batches_before}) *number = in.get<uint64_t>();
+  work.some_left = in.get<uint8_t>() != 0;
+  const bool has_strand = in.get<uint8_t>() != 0;
+  strand.share = in.get<uint32_t>();
+  strand.shares = in.get<uint32_t>();
+  strand.first = in.get<uint64_t>();
+  strand.stride = in.get<uint64_t>();
+  expect_end(in, "work");
+  constexpr uint64_t kMost = uint64_t{1} << 62;  // of what is counted here
+  if (strand.share >= strand.shares || strand.first > kMost || strand.stride == 0 || strand.stride > kMost) {
+    fail(Code::kData, "work: every ", strand.stride, "th batch from ", strand.first, " on, of share ",
+         strand.share, " of ", strand.shares);
+  }
+  if (has_strand) work.strand = strand;
+  return work;
+}
+
 PullRequest decode_pull(std::span<const char> body) {
   ByteReader in(text_of(body));
   PullRequest request;
@@ -343,13 +380,17 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.piece = in.get<uint32_t>();
   request.num_pieces = in.get<uint32_t>();
   request.pulled = in.get<uint64_t>();
-  if (samples > INT32_MAX || pass > INT32_MAX || flags > (kEnded | kShrink | kCut | kChunk) ||
+  const bool of_end = (flags & (kAsks | kAbsent)) != 0;
+  if (samples > INT32_MAX || pass > INT32_MAX ||
+      flags > (kEnded | kShrink | kCut | kChunk | kAsks | kAbsent) || (of_end && (flags & kEnded) == 0) ||
       (request.num_pieces > 0 && request.piece >= request.num_pieces)) {
     fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
          request.num_pieces, ", flags ", int{flags});
   }
   request.info = {static_cast<int64_t>(samples), static_cast<int64_t>(pass), (flags & kShrink) != 0};
   request.ended = (flags & kEnded) != 0;
+  request.asks = (flags & kAsks) != 0;
+  request.absent = (flags & kAbsent) != 0;
   request.cut = (flags & kCut) != 0;
   std::vector<RowSlice> parts;
   if (request.pulled == 0) parts = decode_parts(in, "push");
@@ -463,6 +504,7 @@ Done decode_done(std::span<const char> body) {
   done.pass_ended = (flags & kPassEnded) != 0;
   done.dropped = (flags & kDropped) != 0;
   done.held = (flags & kHeld) != 0;
+  done.dealt = (flags & kDealt) != 0;
   done.cut_at = in.get<uint64_t>();
   uint32_t num_squares = in.get<uint32_t>();
   if (!in.has(num_squares * kSquaresBytes)) cut_short("done");

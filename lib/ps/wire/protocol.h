@@ -20,6 +20,7 @@
 #include "math/exact_squares.h"
 #include "net/frame.h"
 #include "ps/wire/push_codecs.h"
+#include "store/data_strand.h"
 #include "store/parameter_store.h"
 #include "table/row_storage.h"
 
@@ -49,6 +50,7 @@ enum class Message : uint16_t {
   kOptimizers,
   kStoredRows,
   kReturnRows,
+  kWork,
 };
 
 // Larger requests are split by who makes them.
@@ -105,8 +107,10 @@ struct PullRequest : PullHeader {
 struct PushHeader {
   uint64_t step = 0;
   StepInfo info{};
-  bool ended = false;  // the trainer has no data left in this pass
-  bool cut = false;    // a checkpoint is to begin after this step
+  bool ended = false;   // the trainer has no data left in this pass
+  bool asks = false;    // and asks for some of what lost trainers have left, before the pass ends
+  bool absent = false;  // or: it was not there at this step, and says nothing of its data
+  bool cut = false;     // a checkpoint is to begin after this step
   RowType type = RowType::kF32;
   bool coded = false;  // gradients are in the bytes of the job's codec, and `type` says nothing
   uint32_t piece = 0,
@@ -136,11 +140,20 @@ struct PushRequest : PushHeader {
 struct Done {
   double learning_rate = 0;
   bool pass_ended = false;  // no trainer has data left
+  bool dealt = false;       // nor had any, and asked: what lost trainers have left was dealt
   bool dropped = false;     // the gradient was too old
   bool held = false;    // the push has come, and is applied when a trainer says that all shards hold theirs
   uint64_t cut_at = 0;  // a checkpoint is to begin when so many steps are applied; 0: not known yet
   std::vector<ExactSquares> squares =
       {};  // by parameter; none: the job does not clip, or nothing was applied
+};
+
+// The data of a pass that a rank trains.
+struct RankWork {
+  uint64_t pass = 0, dealings = 0;   // how often the rest of the pass was dealt
+  uint64_t batches_before = 0;       // of the rank in this pass, before those of the strand
+  bool some_left = false;            // some rank has a strand
+  std::optional<DataStrand> strand;  // nothing: it waits for the next dealing, or the end of the pass
 };
 
 // A trainer state chunk that a shard has.
@@ -197,6 +210,7 @@ std::string encode_chunk_answer(const StateChunkAnswer& answer);
 std::string encode_gathered(std::span<const std::string> all);
 std::string encode_row_report(RowReport report);
 std::string encode_ranks(std::span<const int> ranks);
+std::string encode_work(const RankWork& work);
 
 // How many columns a parameter has; 0 when there is none of this number.
 using Widths = std::span<const int64_t>;
@@ -225,6 +239,7 @@ StateChunkAnswer decode_chunk_answer(std::span<const char> body);  // points int
 std::vector<std::string> decode_gathered(std::span<const char> body);
 RowReport decode_row_report(std::span<const char> body);
 std::vector<int> decode_ranks(std::span<const char> body);
+RankWork decode_work(std::span<const char> body);
 
 }  // namespace ps
 

@@ -23,6 +23,8 @@ struct RunStatus {
   uint64_t pass_batches = 0;  // and in this pass
   bool pass_begun = false;    // some trainer's were, or this one has pushed
   uint64_t gathered = 0;      // gatherings that are complete
+  uint64_t dealings = 0;      // how often the rest of this pass was dealt among the trainers
+  bool deals = false;         // what lost trainers leave is dealt, to those who ask
   bool was_given_up = false;  // the others went on without this rank until now
   bool has_rows = false;      // the process before had rows that it trained itself (RemoteLender), now lost
 

@@ -65,6 +65,40 @@ TEST_F(Reader, SharesOfOneFileAreBatchesInTurn) {
   EXPECT_EQ(shares[2][7], 35);
 }
 
+// Every so many of the batches of a share, of one file as of files that are dealt out, in every order.
+TEST_F(Reader, TheStrandsOfAShareAreItsBatchesInTurn) {
+  const std::string path = put_file("data", numbered(250));
+  std::vector<std::string> several;
+  for (int i = 0; i < 4; ++i) several.push_back(put_file(cat("part", i), numbered(61 + i)));
+  for (const std::vector<std::string>& paths : {std::vector{path}, several}) {
+    for (const char* shuffle : {"none", "window", "full", "global"}) {
+      SCOPED_TRACE(cat(paths.size(), " files, shuffle ", shuffle));
+      DataOptions options = small_batches();
+      options.shuffle = shuffle;
+      options.shuffle_window = 40;
+      BatchReader whole(options, paths, {.share = 1, .num_shares = 3});
+      const std::vector<int> share = ids(whole, 5);
+      const size_t left_out = 2 * static_cast<size_t>(options.batch_size);
+      std::vector<std::vector<int>> strands;
+      for (int64_t first : {2, 3, 4, 5}) {
+        BatchReader reader(options, paths, {.share = 1, .num_shares = 3, .first = first, .stride = 4});
+        strands.push_back(ids(reader, 5));
+      }
+      std::vector<int> together;
+      for (size_t i = left_out; i < share.size(); ++i) {
+        const size_t batch = i / static_cast<size_t>(options.batch_size) - 2;
+        const size_t at = batch / 4 * static_cast<size_t>(options.batch_size) + i % 7;
+        ASSERT_LT(at, strands[batch % 4].size());
+        together.push_back(strands[batch % 4][at]);
+      }
+      EXPECT_EQ(together,
+                std::vector<int>(share.begin() + static_cast<std::ptrdiff_t>(left_out), share.end()));
+    }
+  }
+  BatchReader behind(small_batches(), {path}, {.share = 1, .num_shares = 3, .first = 1000, .stride = 2});
+  EXPECT_THAT(ids(behind, 0), testing::IsEmpty()) << "the share has fewer batches";
+}
+
 TEST_F(Reader, EnoughFilesAreDealtOut) {
   std::vector<std::string> paths;
   for (int i = 0; i < 5; ++i) paths.push_back(put_file(cat("data", i), cat("0 ", i, "\n")));

@@ -250,6 +250,32 @@ TEST(RunState, IsRestoredAndIsRefusedWhenTruncated) {
   }
 }
 
+TEST(RunState, HasWhoTrainsWhatOnceTheRestOfThePassWasDealt) {
+  RunState state{7, 1, {{4, 2}, {3, 1}}};
+  std::string former;
+  state.save(former);
+  state.rest.begin_pass(2);
+  std::string bytes;
+  state.save(bytes);
+  EXPECT_EQ(bytes, former) << "as it was before there were dealings";
+  state.rest.set_at_end(0, true);
+  state.rest.deal(std::vector<uint64_t>{2, 1}, std::vector{0});
+  bytes.clear();
+  state.save(bytes);
+  ByteReader in(bytes);
+  const RunState back = RunState::load(in);
+  EXPECT_EQ(in.remaining(), 0u);
+  EXPECT_EQ(back.trainers[1].pass_batches, 1u);
+  EXPECT_EQ(back.rest.dealings(), 1u);
+  EXPECT_EQ(back.rest.of(0).strand, (DataStrand{1, 2, 1, 1}));
+  EXPECT_EQ(back.dealt_to(2).rest.of(0).strand, back.rest.of(0).strand);
+  EXPECT_EQ(back.dealt_to(3).rest.of(0).strand, (DataStrand{0, 3, 0, 1}));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ByteReader cut(std::string_view(bytes).substr(0, size));
+    EXPECT_THROW(RunState::load(cut), Error) << size;
+  }
+}
+
 // Batch b of a pass is trainer b mod 3's, and later trainer b mod 2's: what was done is not done again.
 TEST(RunState, BatchesAreRedistributedToOtherTrainers) {
   const RunState three{5, 0, {{4, 4}, {3, 3}, {4, 4}}};  // batches 0 to 10

@@ -1,0 +1,65 @@
+#include "job/run_rest.h"
+
+#include <utility>
+
+namespace ps {
+
+namespace {
+
+// The data of a trainer that has to wait for others.
+class NoBatches final : public BatchSource {
+ public:
+  int64_t begin_pass(const SourcePass& pass, const Stop&) override { return pass.skip; }
+  const PreparedBatch* next(const Stop&) override { return nullptr; }
+  const PreparedBatch* peek(size_t) override { return nullptr; }
+  double fraction_read() const override { return 1; }
+  void end_pass() override {}
+};
+
+}  // namespace
+
+RunRest::RunRest(const Job& job, TaskData& data, const Network<float>& network, RunControl& run,
+                 BatchReader& own, MakeSource make_source, Log& log)
+    : job_(job),
+      data_(data),
+      network_(network),
+      run_(run),
+      reads_once_(reads_standard_input(job) || own.may_wait()),
+      make_source_(std::move(make_source)),
+      log_(log) {}
+
+BatchSource& RunRest::first(int pass, BatchSource& share) {
+  const RunPosition position = run_.position();
+  if (!position.dealt || pass != position.pass) return share;
+  if (position.strand && !reads_once_) return open(*position.strand);
+  source_ = std::make_unique<NoBatches>();
+  return *source_;
+}
+
+BatchSource* RunRest::next(int pass) {
+  for (;;) {
+    const std::optional<DataStrand> strand = run_.take_rest(pass);
+    if (!strand) return nullptr;
+    if (!reads_once_) {
+      log_.info("Taking over from trainer ", strand->share, " in pass ", pass, ": its batches ",
+                strand->first, ", ", strand->first + strand->stride, " and so on");
+      return &open(*strand);
+    }
+    log_.warning("what trainer ", strand->share, " has left of pass ", pass,
+                 " is left out: data that come from a pipe cannot be read again");
+  }
+}
+
+// A reader of its own gives the share in the order in which its trainer would have read it.
+BatchSource& RunRest::open(const DataStrand& strand) {
+  source_.reset();
+  const DataShare share{static_cast<int>(strand.share), static_cast<int>(strand.shares),
+                        static_cast<int64_t>(strand.first), static_cast<int64_t>(strand.stride)};
+  reader_ = data_.make_reader(job_.data.files, job_.data.shuffle, /*passes=*/1, share,
+                              job_.data.validation > 0 ? DataPart::kTraining : DataPart::kAll);
+  reader_->check_labels([this](float label) { network_.check_label(label); });
+  source_ = make_source_(*reader_);
+  return *source_;
+}
+
+}  // namespace ps

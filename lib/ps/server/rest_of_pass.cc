@@ -1,0 +1,101 @@
+#include "ps/server/rest_of_pass.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kLargestNumber = uint64_t{1} << 40;  // of a batch in a share, and of a stride
+
+// strand := share:u32 shares:u32 first:u64 stride:u64
+void save_strand(const DataStrand& strand, std::string& out) {
+  put(out, strand.share);
+  put(out, strand.shares);
+  put(out, strand.first);
+  put(out, strand.stride);
+}
+
+bool load_strand(ByteReader& in, DataStrand& strand) {
+  strand.share = in.get<uint32_t>();
+  strand.shares = in.get<uint32_t>();
+  strand.first = in.get<uint64_t>();
+  strand.stride = in.get<uint64_t>();
+  return in.ok() && strand.share < strand.shares && strand.stride > 0 && strand.stride <= kLargestNumber;
+}
+
+}  // namespace
+
+void RestOfPass::begin_pass(size_t num_trainers) {
+  const uint32_t shares = static_cast<uint32_t>(num_trainers);
+  parts_.assign(num_trainers, {});
+  for (uint32_t rank = 0; rank < shares; ++rank) parts_[rank].strand = DataStrand{rank, shares, 0, 1};
+  left_.clear();
+  dealings_ = 0;
+}
+
+void RestOfPass::deal(std::span<const uint64_t> pass_batches, std::span<const int> takers) {
+  ++dealings_;
+  for (size_t rank = 0; rank < parts_.size(); ++rank) {
+    Part& part = parts_[rank];
+    if (part.strand && !part.at_end) {
+      DataStrand rest = *part.strand;
+      rest.first += (pass_batches[rank] - part.done_before) * rest.stride;
+      left_.push_back(rest);
+    }
+    part.strand.reset();
+    part.done_before = pass_batches[rank];
+    part.at_end = false;
+  }
+  if (left_.empty() || takers.empty()) return;
+  const DataStrand strand = left_.front();
+  left_.pop_front();
+  divide(strand, takers);
+}
+
+// Strands become sparser each time that one who has a part of one is lost; at some point one trainer takes it all.
+void RestOfPass::divide(const DataStrand& strand, std::span<const int> takers) {
+  const bool too_sparse = strand.stride > kLargestNumber / takers.size();
+  const size_t parts = too_sparse ? 1 : takers.size();
+  for (size_t i = 0; i < parts; ++i) {
+    parts_[static_cast<size_t>(takers[i])].strand =
+        DataStrand{strand.share, strand.shares, strand.first + i * strand.stride, strand.stride * parts};
+  }
+}
+
+RankWork RestOfPass::of(int rank) const {
+  RankWork work;
+  work.dealings = dealings_;
+  for (const Part& part : parts_) work.some_left |= part.strand.has_value();
+  const Part& own = parts_[static_cast<size_t>(rank)];
+  work.batches_before = own.done_before;
+  work.strand = own.strand;
+  return work;
+}
+
+// rest := dealings:u64 (batches_before:u64 has:u8 strand[has])[trainers] waiting:u32 strand[waiting]
+void RestOfPass::save(std::string& out) const {
+  put(out, dealings_);
+  for (const Part& part : parts_) {
+    put(out, part.done_before);
+    put(out, static_cast<uint8_t>(part.strand.has_value()));
+    if (part.strand) save_strand(*part.strand, out);
+  }
+  put(out, static_cast<uint32_t>(left_.size()));
+  for (const DataStrand& strand : left_) save_strand(strand, out);
+}
+
+bool RestOfPass::load(ByteReader& in, size_t num_trainers) {
+  begin_pass(num_trainers);
+  dealings_ = in.get<uint64_t>();
+  for (Part& part : parts_) {
+    part.done_before = in.get<uint64_t>();
+    const bool has = in.get<uint8_t>() != 0;
+    part.strand.reset();
+    if (has && !load_strand(in, part.strand.emplace())) return false;
+  }
+  for (uint32_t waiting = in.get<uint32_t>(); waiting > 0 && in.ok(); --waiting) {
+    if (!load_strand(in, left_.emplace_back())) return false;
+  }
+  return in.ok();
+}
+
+}  // namespace ps

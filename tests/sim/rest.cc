@@ -1,0 +1,230 @@
+// The others train what lost trainers leave of a pass: every batch and every example is counted.
+#include <map>
+#include <tuple>
+
+#include "base/bytes.h"
+#include "recovering_cluster.h"
+
+namespace ps {
+namespace {
+
+// Examples of all steps that the shard has applied.
+int64_t applied_by(const Shard& shard) {
+  const std::string state = shard.optimizers(/*sparse=*/false);
+  return ByteReader(state).get<int64_t>();
+}
+
+int64_t samples_of(const SyntheticJob& job) {
+  int64_t samples = 0;
+  for (size_t share = 0; share < job.steps.size(); ++share) {
+    for (int count : job.steps[share]) samples += count * job.batch(static_cast<int>(share), 0).samples;
+  }
+  return samples;
+}
+
+// A cluster whose trainers count what they push, in the midst of which some of them die.
+class CountedRun {
+ public:
+  using Batch = std::tuple<uint32_t, int64_t, int64_t>;  // share, pass, number in the share
+
+  CountedRun(SyntheticJob job, const ShardClusterSize& size, uint64_t seed = 1)
+      : job_(counted(std::move(job))), cluster_(job_, size, seed) {
+    cluster_.network().set_default_link({.latency = 50ms, .jitter = 10ms});
+  }
+
+  ShardCluster& cluster() { return cluster_; }
+
+  // The trainer dies; another process takes its rank later, if that is before the end of the run.
+  void kill_at(Time moment, int rank, Duration later = 7200s) {
+    cluster_.network().at(moment, [this, rank, later] { cluster_.restart_trainer(rank, later); });
+  }
+
+  void train() {
+    cluster_.network().at(120s, [this] { cluster_.forget_trainers_to_come(); });
+    cluster_.train();
+  }
+
+  uint64_t num_batches() const {
+    uint64_t batches = 0;
+    for (const auto& share : job_.steps) {
+      for (int count : share) batches += static_cast<uint64_t>(count);
+    }
+    return batches;
+  }
+
+  // Examples of all shares, and those that a shard has applied.
+  int64_t num_samples() const { return samples_of(job_); }
+  int64_t applied_samples(size_t shard = 0) { return applied_by(*cluster_.shards()[shard]->shard()); }
+
+  // Batches that were pushed more than once: trainers may have died before a shard had them.
+  uint64_t pushed_again() const {
+    uint64_t again = 0;
+    for (const auto& [batch, times] : pushed_) again += times - 1;
+    return again;
+  }
+  uint64_t num_pushed() const { return pushed_.size(); }
+  uint64_t given_up() { return cluster_.shards()[0]->shard()->counters().trainers_given_up; }
+
+ private:
+  SyntheticJob counted(SyntheticJob job) {
+    job.small = true;
+    job.on_loss = {.timeout = 1s, .go_on = true};
+    job.on_push = [this](uint32_t share, int64_t pass, int64_t batch) { ++pushed_[{share, pass, batch}]; };
+    return job;
+  }
+
+  std::map<Batch, uint64_t> pushed_;
+  const SyntheticJob job_;
+  ShardCluster cluster_;
+};
+
+class RestOfPassTest : public testing::TestWithParam<Consistency> {
+ protected:
+  SyntheticJob job() const {
+    SyntheticJob job;
+    job.consistency = GetParam();
+    job.steps = {{14, 6}, {14, 6}, {9, 8}};
+    return job;
+  }
+
+  Time calm_end(const ShardClusterSize& size) const {
+    CountedRun calm(job(), size);
+    calm.train();
+    EXPECT_EQ(calm.given_up(), 0u);
+    EXPECT_EQ(calm.pushed_again(), 0u);
+    return calm.cluster().network().now();
+  }
+
+  uint64_t most_in_flight() const { return static_cast<uint64_t>(GetParam().staleness) + 1; }
+};
+
+// One shard has a push or has it not: then each example counts once, whatever was on its way.
+TEST_P(RestOfPassTest, EachExampleIsTrainedOnceWheneverATrainerIsLost) {
+  const ShardClusterSize one = {1, 1, 0};
+  const Time end = calm_end(one);
+  uint64_t lost = 0;
+  for (int moment = 0; moment < 20; ++moment) {
+    SCOPED_TRACE(cat("killed at ", moment, " of 20"));
+    CountedRun run(job(), one, static_cast<uint64_t>(moment + 1));
+    run.kill_at(end * moment / 20, 1);
+    run.train();
+    lost += run.given_up();
+    EXPECT_EQ(run.num_pushed(), run.num_batches());
+    EXPECT_LE(run.pushed_again(), run.given_up() * most_in_flight());
+    EXPECT_EQ(run.applied_samples(), run.num_samples());
+  }
+  EXPECT_GE(lost, 15u) << "nearly every run was to lose a trainer";
+}
+
+// Some shards may have the last pushes of a trainer, and others not.
+TEST_P(RestOfPassTest, OnSeveralShardsOnlyWhatWasInFlightCountsTwiceOrInPart) {
+  const ShardClusterSize size = {2, 1, 1};
+  const Time end = calm_end(size);
+  for (int moment = 0; moment < 20; moment += 2) {
+    SCOPED_TRACE(cat("killed at ", moment, " of 20"));
+    CountedRun run(job(), size, static_cast<uint64_t>(moment + 1));
+    run.kill_at(end * moment / 20, 1);
+    run.train();
+    EXPECT_EQ(run.num_pushed(), run.num_batches());
+    const int64_t most = static_cast<int64_t>(most_in_flight()) * 11;
+    for (size_t shard = 0; shard < run.cluster().shards().size(); ++shard) {
+      EXPECT_NEAR(static_cast<double>(run.applied_samples(shard)), static_cast<double>(run.num_samples()),
+                  static_cast<double>(most))
+          << shard;
+    }
+  }
+}
+
+// The second dies while it trains what the first has left, or what it has itself.
+TEST_P(RestOfPassTest, SeveralMayBeLostOneAfterTheOther) {
+  SyntheticJob four = job();
+  four.steps.push_back({11, 7});
+  uint64_t lost = 0;
+  for (int moment = 0; moment < 15; ++moment) {
+    SCOPED_TRACE(cat("the second is killed ", moment * 400, " ms later"));
+    CountedRun run(four, {1, 1, 0}, static_cast<uint64_t>(moment + 1));
+    run.kill_at(700ms, 3);
+    run.kill_at(700ms + moment * 400ms, 0);
+    run.train();
+    lost += run.given_up();
+    EXPECT_EQ(run.num_pushed(), run.num_batches());
+    EXPECT_EQ(run.applied_samples(), run.num_samples());
+  }
+  EXPECT_GE(lost, 25u);
+}
+
+// One shard has no two parts between which it can be.
+TEST_P(RestOfPassTest, ATrainerThatReturnsTakesPartAgain) {
+  uint64_t returned = 0;
+  for (int moment = 0; moment < 20; moment += 2) {
+    for (const Duration later : {Duration(200ms), Duration(1500ms), Duration(4s)}) {
+      SCOPED_TRACE(cat("killed at ", moment, " of 20, returns after ", to_seconds(later), " s"));
+      CountedRun run(job(), {1, 1, 0}, static_cast<uint64_t>(moment + 1));
+      run.kill_at(moment * 300ms, 1, later);
+      run.train();
+      returned += run.cluster().shards()[0]->shard()->counters().trainers_returned;
+      EXPECT_EQ(run.num_pushed(), run.num_batches());
+      EXPECT_EQ(run.applied_samples(), run.num_samples());
+    }
+  }
+  EXPECT_GE(returned, 15u);
+}
+
+// A rank that nobody had when the others began, and that they have gone on without.
+TEST_P(RestOfPassTest, ARankThatIsFreeMayBeTakenWhileTheRunGoesOn) {
+  uint64_t given_up = 0;
+  for (int moment = 0; moment < 20; moment += 2) {
+    SCOPED_TRACE(cat("comes after ", 1500 + moment * 400, " ms"));
+    CountedRun run(job(), {1, 1, 0}, static_cast<uint64_t>(moment + 1));
+    ShardCluster& cluster = run.cluster();
+    cluster.start_trainer(0);
+    cluster.start_trainer(2);
+    const Time comes = 1500ms + moment * 400ms;
+    cluster.network().at(comes, [&cluster] { cluster.start_trainer(1); });
+    cluster.network().run_for(comes + 1ms);
+    cluster.run();
+    given_up += run.given_up();
+    EXPECT_EQ(run.num_pushed(), run.num_batches());
+    EXPECT_EQ(run.pushed_again(), 0u);
+    EXPECT_EQ(run.applied_samples(), run.num_samples());
+  }
+  EXPECT_GE(given_up, 9u);
+}
+
+// Servers go back to a checkpoint, or take up their logs, in the midst of what is taken over.
+TEST_P(RestOfPassTest, ServersThatComeBackCountOn) {
+  Totals totals;
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    Random random(seed, 0);
+    RecoveryPlan plan(random);
+    plan.job = job();
+    plan.job.small = true;
+    plan.job.on_loss = {.timeout = 5s, .go_on = true};  // trainers come to servers again meanwhile
+    plan.steps = draw(random, 1, 3);
+    plan.durable = seed % 2 == 0;
+    const ScratchFolder folder;
+    RecoveringCluster cluster(plan, folder.path(), seed, totals);
+    cluster.network().set_default_link({.latency = 50ms, .jitter = 10ms});
+    const Time lost = 100ms * draw(random, 5, 30);
+    cluster.network().at(lost, [&] { cluster.lose_trainer(1); });
+    for (int crash = 0; crash < 3; ++crash) {
+      const size_t server = random.below(static_cast<uint64_t>(plan.servers));
+      cluster.network().at(lost + 100ms * draw(random, 5, 100), [&cluster, server] {
+        cluster.crash_server(server, 300ms, RecoveringCluster::Crash::kMachine);
+      });
+    }
+    cluster.start_trainers();
+    cluster.run();
+    EXPECT_EQ(applied_by(cluster.first_shard()), samples_of(plan.job));
+  }
+  EXPECT_GT(totals.server_crashes, 10u);
+  EXPECT_GT(totals.went_back, 2u) << "trainers seldom went back: the test proves nothing";
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, RestOfPassTest,
+                         testing::Values(Consistency{}, Consistency{.staleness = 2},
+                                         Consistency{.async = true}));
+
+}  // namespace
+}  // namespace ps
