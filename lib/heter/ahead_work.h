@@ -1,47 +1,33 @@
-// AheadWork: of a reader with several batches on their way.  Used by ComputeService.
-//
-// In synchronous mode the compute trainer has copies of all dense parameters, and of the rows that the batches on their way
-// use, and applies each step to them as the servers do, so that the next batch needs nothing from anybody (AheadStore,
-// divided between a reader and a compute trainer).  The reader sends those rows of a batch that no batch before it uses
-// which is on its way; a row leaves the copies when the reader says that all shards have applied the last batch that used
-// it.  In asynchronous mode a batch has all its rows, and its dense weights are asked for when it comes.
+// AheadWork: of an asynchronous reader with several batches on their way.  Used by ComputeService.  A batch has all its rows,
+// and its dense weights are asked for when it comes.
 #ifndef PS_HETER_AHEAD_WORK_H_
 #define PS_HETER_AHEAD_WORK_H_
 
 #include <deque>
-#include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
+#include "heter/held_results.h"
 #include "heter/reader_work.h"
-#include "ps/client/row_window.h"
-#include "store/local_store.h"
 
 namespace ps {
+
+// Batches and other messages of one reader that may wait; more are refused.
+inline constexpr size_t kMostWaitingBatches = 1024;
 
 class AheadWork final : public ReaderWork {
  public:
   using ReaderWork::ReaderWork;
 
-  // Throws kData when more than kMostWaiting batches wait, or for a message of the other mode; and as hold().
+  // Throws kData when more than kMostWaitingBatches wait, or for a message of the other mode; and as hold().
   void take(Frame frame, Responder& responder) override;
   bool ready() const override;
 
-  static constexpr size_t kMostWaiting = 1024;
-
  private:
   struct Waiting {
-    ComputeFrame type;
     Buffer body;
     Responder responder;
-    std::unique_ptr<DenseLink::DenseStep> step;  // asynchronous: that was begun; else null
-  };
-
-  // A batch that was computed, and whose dense gradients the servers do not all hold yet.
-  struct Unheld {
-    Responder responder;
-    Payload result;
+    std::unique_ptr<DenseLink::DenseStep> step;  // null: not begun
   };
 
   void work() override;
@@ -49,27 +35,14 @@ class AheadWork final : public ReaderWork {
   bool front_ready() const;
   bool pulls_to_begin() const;
   void begin_pulls();
-  void begin_copies(Waiting& front);
-  void train_copies(Waiting& front);
-  void check_pass(int64_t pass) const;
-  void take_rows(const AheadBatch& ahead);
-  void train_pulled(Waiting& front);
-  void push(DenseLink::DenseStep& step, uint64_t number, Responder responder, Payload result);
-  void held(uint64_t id);
+  void train(Waiting& front);
   std::unique_ptr<DenseLink::DenseStep> take_step();
 
-  std::deque<Waiting> waiting_;        // the first one is computed next
-  std::map<uint64_t, Unheld> unheld_;  // by number of the batch
-  uint64_t num_pushed_ = 0;
+  std::deque<Waiting> waiting_;  // the first one is computed next
+  HeldResults results_{num_batches_};
   std::vector<std::unique_ptr<DenseLink::DenseStep>> free_steps_;
   std::vector<ParameterView<float>> views_;
   std::vector<std::vector<float*>> rows_;  // by parameter, in the body
-
-  std::unique_ptr<LocalStore> copies_;        // null: no beginning has come
-  std::vector<RowWindow> windows_;            // by parameter; empty where it is not sparse
-  uint64_t num_left_ = 0, num_trained_ = 0;   // batches of the copies
-  std::optional<int64_t> pass_;               // of the last one
-  std::vector<ParameterView<float>> stored_;  // of the copies
 };
 
 }  // namespace ps

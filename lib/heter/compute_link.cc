@@ -116,7 +116,7 @@ void ComputeLink::note_success() {
 
 void ComputeLink::reconnect(const Error& error) {
   channel_.reset();
-  if (error.code() != kBeginAgain) go_to_next(error);
+  go_to_next(error);
   open();
 }
 

@@ -43,8 +43,8 @@ class ComputeLink final : public Computation {
   std::span<const float> log_losses() const override { return result_.log_losses; }
 
   // For who has several batches on their way (ReaderAhead).  request is answered in a wait of the store.  After an answer
-  // that is an error, reconnect goes on with another compute trainer, or with the same when that only wants all anew, and no
-  // request from before is answered any more; it throws as run.  note_success is told of every answer that is none.
+  // that is an error, reconnect goes on with another compute trainer, and no request from before is answered any more; it
+  // throws as run.  note_success is told of every answer that is none.
   void request(ComputeFrame type, const std::shared_ptr<const std::string>& body,
                std::function<void(Answer)> on_answer);
   void reconnect(const Error& error);

@@ -42,6 +42,10 @@ class ComputeService::ReaderSession final : public Session {
       case ComputeFrame::kBeginning:
       case ComputeFrame::kAhead:
         return hello_ && !hello_->ends ? kMostBatchBytes : 0;
+      case ComputeFrame::kNoData:
+        return hello_ && !hello_->ends ? kStepWithoutDataBytes : 0;
+      case ComputeFrame::kJoin:
+      case ComputeFrame::kStay:
       case ComputeFrame::kEnd:
         return 0;
     }
@@ -106,7 +110,7 @@ ComputeService::~ComputeService() = default;
 // A reader has one connection: what came over one before, and copies for it, are of no use to it any more.  A hello may be
 // read after the end that the same process has said over another connection.
 std::shared_ptr<ReaderWork> ComputeService::greet(const ReaderHello& hello, const std::string& peer) {
-  auto work = make_reader_work(setup_, hello, held_);
+  auto work = make_reader_work(setup_, hello, held_, copies_);
   for (const auto& other : works_) {
     if (other->rank() == hello.rank) other->close();
   }

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "heter/reader_work.h"
+#include "heter/shared_copies.h"
 #include "net/server.h"
 
 namespace ps {
@@ -52,6 +53,7 @@ class ComputeService {
   const ComputeServiceOptions options_;
   Log& log_;
   HeldBatches held_;
+  SharedCopies copies_{setup_};  // of synchronous readers with several batches on their way
   std::vector<std::shared_ptr<ReaderWork>> works_;  // of connections, in the order in which they came
   std::set<int> unfinished_;                        // readers that have come and have not ended the run
   std::map<int, uint64_t> ended_;                   // generations of those that have, by rank

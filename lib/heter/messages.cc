@@ -58,6 +58,14 @@ void put_prepared(uint64_t step, const PreparedBatch& prepared, std::string& out
   pad(out);
 }
 
+// left:u64 pass:i64 rows
+void put_rows(const AheadBatch& ahead, std::string& out) {
+  put(out, ahead.left);
+  put(out, ahead.pass);
+  out += encode_returned_rows(ahead.rows);
+  check_size(out.size());
+}
+
 // Returns the step.
 uint64_t get_prepared(ByteReader& in, size_t whole, const Network<float>& network,
                       Network<float>::Planners& planners, PreparedBatch& prepared) {
@@ -178,10 +186,17 @@ void decode_batch(std::span<char> body, const Network<float>& network, Network<f
 std::string encode_ahead(const AheadBatch& ahead, const PreparedBatch& prepared) {
   std::string out;
   put_prepared(ahead.step, prepared, out);
-  put(out, ahead.left);
-  put(out, ahead.pass);
-  out += encode_returned_rows(ahead.rows);
-  check_size(out.size());
+  put_rows(ahead, out);
+  return out;
+}
+
+std::string encode_ahead_again(const AheadBatch& ahead, std::span<const char> before) {
+  ByteReader in(text_of_body(before));
+  in.get<uint64_t>();
+  in.get_bytes(in.get<uint64_t>());
+  skip_padding(in, before.size());
+  std::string out(before.data(), before.size() - in.remaining());
+  put_rows(ahead, out);
   return out;
 }
 
@@ -197,6 +212,51 @@ AheadBatch decode_ahead(std::span<char> body, const Network<float>& network,
   ahead.rows = decode_returned_rows(in.get_bytes(in.remaining()), layout);
   check_rows_of(prepared, ahead.rows);
   return ahead;
+}
+
+std::string encode_no_data(const StepWithoutData& step) {
+  std::string out;
+  put(out, step.step);
+  put(out, step.pass);
+  return out;
+}
+
+StepWithoutData decode_no_data(std::span<const char> body) {
+  ByteReader in(text_of_body(body));
+  StepWithoutData step;
+  step.step = in.get<uint64_t>();
+  step.pass = in.get<int64_t>();
+  check_whole(in, "step without data");
+  if (in.remaining() > 0) fail(Code::kData, "step without data: it has ", in.remaining(), " bytes too many");
+  return step;
+}
+
+std::string encode_pass_ended(bool ended) {
+  return std::string(1, ended ? 1 : 0);
+}
+
+bool decode_pass_ended(std::span<const char> body) {
+  if (body.size() != 1) fail(Code::kData, "end of a pass: it has ", body.size(), " bytes, expected 1");
+  return body[0] != 0;
+}
+
+std::string encode_first(uint64_t first) {
+  std::string out;
+  put(out, first);
+  return out;
+}
+
+uint64_t decode_first(std::span<const char> body) {
+  const auto [first, rest] = split_first(body);
+  if (!rest.empty()) fail(Code::kData, "first step: it has ", rest.size(), " bytes too many");
+  return first;
+}
+
+std::pair<uint64_t, std::span<const char>> split_first(std::span<const char> body) {
+  ByteReader in(text_of_body(body));
+  const uint64_t first = in.get<uint64_t>();
+  check_whole(in, "first step");
+  return {first, body.subspan(sizeof first)};
 }
 
 Payload encode_result(double cost, Matrix<const float> predictions, std::span<const float> log_losses,

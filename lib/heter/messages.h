@@ -9,9 +9,13 @@
 //
 // In synchronous mode with several batches on their way, the compute trainer has copies of what they use:
 //
-//   beginning := that of ps/client/stored_beginning.h; answered by nothing
+//   join      := nothing; answered by nothing when all readers have joined, if it is the first reader's; all others'
+//                by first:u64 when the copies begin
+//   beginning := first:u64 that of ps/client/stored_beginning.h; answered by first:u64
+//   stay      := nothing; answered, by an error, when the copies are gone
 //   ahead     := step:u64 size:u64 prepared[size] pad left:u64 pass:i64 rows   (rows: return_rows of ps/wire/stored_rows.h)
 //                answered by result
+//   no_data   := step:u64 pass:i64; answered by ended:u8 when the step is done: 1, it has ended the pass
 //
 // pad is zeros up to a multiple of 64 bytes, so that rows are used where they lie.
 #ifndef PS_HETER_MESSAGES_H_
@@ -20,6 +24,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -38,7 +43,8 @@ inline constexpr int kComputeProtocol = 3;
 // after which the batch is not sent to the same compute trainer again.
 inline constexpr Code kServersUnavailable{11};
 
-// The compute trainer has no copies, since the connection was made anew: all is to be sent from the beginning on.
+// The compute trainer has no copies, or not any more, since a connection was made anew: all readers join again, and send all
+// from the beginning on.
 inline constexpr Code kBeginAgain{12};
 
 // Types of frames.  On the wire: never renumber.
@@ -48,6 +54,9 @@ enum class ComputeFrame : uint16_t {
   kEnd,  // the reader takes no further part in the run
   kBeginning,
   kAhead,
+  kJoin,
+  kStay,
+  kNoData,
 };
 
 inline constexpr uint64_t kMostReaderHelloBytes = 4 << 20;  // a job file with a large network
@@ -90,10 +99,9 @@ void decode_batch(std::span<char> body, const Network<float>& network, Network<f
 // One of several batches that are on their way.
 struct AheadBatch {
   uint64_t step = 0;
-  uint64_t left =
-      0;  // batches of this connection whose steps all shards had applied when its rows were asked for
+  uint64_t left = 0;  // steps that all shards were known to have applied when its rows were asked for
   int64_t pass = 0;
-  ReturnedRows rows;  // those that no batch before used and left unapplied, as shards store them
+  ReturnedRows rows;  // those that no batch of this reader used in a step from there on, as shards store them
 };
 
 // Throws as encode_batch.
@@ -103,6 +111,28 @@ std::string encode_ahead(const AheadBatch& ahead, const PreparedBatch& prepared)
 AheadBatch decode_ahead(std::span<char> body, const Network<float>& network,
                         Network<float>::Planners& planners, const ReturnedLayout& layout,
                         PreparedBatch& prepared);
+
+// The same batch, as it was encoded before, with other rows.
+std::string encode_ahead_again(const AheadBatch& ahead, std::span<const char> before);
+
+// A reader has no batch for this step: it has none left in the pass.
+struct StepWithoutData {
+  uint64_t step = 0;
+  int64_t pass = 0;
+};
+inline constexpr uint64_t kStepWithoutDataBytes = 16;
+
+std::string encode_no_data(const StepWithoutData& step);
+StepWithoutData decode_no_data(std::span<const char> body);  // throws kData
+
+// The answer.
+std::string encode_pass_ended(bool ended);
+bool decode_pass_ended(std::span<const char> body);  // throws kData
+
+// The first step of copies, and what follows it in a beginning.
+std::string encode_first(uint64_t first);
+uint64_t decode_first(std::span<const char> body);                                   // throws kData
+std::pair<uint64_t, std::span<const char>> split_first(std::span<const char> body);  // throws kData
 
 // `keep` has all gradients, and travels with the message.
 // log_losses [B], or empty.

@@ -26,37 +26,32 @@ ReaderAhead::ReaderAhead(RemoteStore& remote, ComputeLink& link, const std::vect
   pass_ = start.pass + (start.pass_ended ? 1 : 0);
 }
 
+bool ReaderAhead::all_applied() const {
+  return remote_.pushes().applied_steps() == remote_.pushes().next_step();
+}
+
 // ---- the rows of batches
 
 // The first batch of a pass comes when all those before are pushed.
 void ReaderAhead::expect_batch(const PreparedBatch& prepared) {
-  if (!begun_) begin();
-  const uint64_t step = batches_.empty() ? remote_.pushes().next_step() : batches_.back().step + 1;
+  const bool last_is_pushed = num_pushed_ == batches_.size();
+  const uint64_t step = last_is_pushed ? remote_.pushes().next_step() : batches_.back().step + 1;
   Batch& batch = batches_.emplace_back();
   batch.prepared = &prepared;
   batch.step = step;
-  ask_rows(batch);
-  remote_.poll();
-  send_ready();
-}
-
-// Has the compute trainer begin where the servers are, all that was pushed included.
-void ReaderAhead::begin() {
-  begun_ = true;
-  if (options_.asynchronous) return;
-  remote_.finish_pushes();
-  unapplied_.clear();
-  windows_.assign(specs_.size(), {});
-  num_left_ = 0;
-  const auto body =
-      std::make_shared<const std::string>(encode_beginning(read_beginning(remote_.model(), specs_, local_)));
-  if (body->size() > kMostBatchBytes) {
-    fail(Code::kUsage, "train.pull_ahead: the dense parameters with their state take ", body->size(),
-         " bytes, a compute trainer takes copies of up to ", kMostBatchBytes, ": leave it out");
+  batch.pass = pass_;
+  if (options_.asynchronous) {
+    ask_rows(batch);
+  } else {
+    batch.keys.resize(specs_.size());
+    for (size_t p = 0; p < specs_.size(); ++p) {
+      if (specs_[p].sparse) batch.keys[p] = prepared.plans[p].keys;
+    }
+    if (!joined_) join();
+    if (begun_) forget_applied(), ask_rows(batches_.back());
   }
-  link_.request(ComputeFrame::kBeginning, body, [this](Answer answer) {
-    if (answer.error && !error_) error_ = std::move(answer.error);
-  });
+  remote_.poll();
+  if (!error_) send_ready();
 }
 
 void ReaderAhead::ask_rows(Batch& batch) {
@@ -70,18 +65,17 @@ void ReaderAhead::ask_rows(Batch& batch) {
                        {PullMode::kTrain, batch.step, PullScope::kReaders, /*push_follows=*/false});
     return;
   }
-  forget_applied();
-  batch.left = num_left_;
+  batch.left = std::max(first_, std::min(batch.step, remote_.pushes().applied_steps()));
   std::vector<std::vector<uint64_t>> entering(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].sparse) windows_[p].add(batch.prepared->plans[p].keys, entering[p]);
+    if (specs_[p].sparse) windows_[p].add(batch.keys[p], entering[p]);
   }
   batch.rows = {};
   batch.rows.number = batch.step + 1;
   batch.asked = stored_.ask(std::move(entering));
 }
 
-// Rows of a batch that was asked for before the compute trainer was lost come too late.
+// Rows of a batch that was asked for before the copies were lost come too late.
 void ReaderAhead::take_rows(uint64_t number, size_t p, const RowBlock& rows) {
   const auto batch = std::ranges::find(batches_, number, &Batch::asked);
   if (batch == batches_.end() || rows.keys.empty()) return;
@@ -92,24 +86,94 @@ bool ReaderAhead::rows_arrived(const Batch& batch) const {
   return batch.pulls ? batch.pulls->arrived() : stored_.arrived(batch.asked);
 }
 
-// Drops the rows that only batches use whose steps all shards have applied.
+// Drops the batches whose steps all shards have applied, and the rows that only these use.
 void ReaderAhead::forget_applied() {
   std::vector<uint64_t> leaving;
-  for (; !unapplied_.empty() && unapplied_.front() < remote_.pushes().applied_steps();
-       unapplied_.pop_front()) {
-    ++num_left_;
+  for (; num_pushed_ > 0 && batches_.front().step < remote_.pushes().applied_steps(); --num_pushed_) {
     for (size_t p = 0; p < specs_.size(); ++p) {
       if (specs_[p].sparse) windows_[p].remove_first(leaving);
     }
     leaving.clear();
+    batches_.pop_front();
   }
+}
+
+// ---- joining the copies
+
+// The shards take all that was pushed before.
+void ReaderAhead::join() {
+  joined_ = true;
+  begun_ = false;
+  ++epoch_;
+  error_.reset();
+  answer_.reset();
+  remote_.pushes().hold_back();
+  ask_copies(ComputeFrame::kJoin, "");
+}
+
+void ReaderAhead::ask_copies(ComputeFrame type, std::string body) {
+  link_.request(type, std::make_shared<const std::string>(std::move(body)),
+                [this, epoch = epoch_](Answer answer) {
+                  if (answer.error) return note_error(epoch, answer.error);
+                  if (epoch == epoch_) answer_ = answer.take();
+                });
+}
+
+void ReaderAhead::note_error(uint64_t epoch, std::optional<Error>& error) {
+  if (epoch == epoch_ && !error_) error_ = std::move(error);
+}
+
+// The first reader is asked for the beginning when all have joined; then all are told its step.
+void ReaderAhead::go_on_joining() {
+  const Frame answer = std::move(*std::exchange(answer_, std::nullopt));
+  if (answer.body.size() == 0 && remote_.group().rank() == 0) return send_beginning();
+  begin_copies(decode_first(answer.body.bytes()));
+}
+
+// All readers hold back, so that no shard applies anything meanwhile.
+void ReaderAhead::send_beginning() {
+  const std::vector<uint64_t> applied = remote_.pushes().hold_back();
+  if (std::ranges::any_of(applied, [&](uint64_t steps) { return steps != applied[0]; })) {
+    fail(Code::kData, "the servers have applied different numbers of steps, though all readers hold back");
+  }
+  std::string body = encode_first(applied[0]);
+  body += encode_beginning(read_beginning(remote_.model(), specs_, local_));
+  if (body.size() > kMostBatchBytes) {
+    fail(Code::kUsage, "train.pull_ahead: the dense parameters with their state take ", body.size(),
+         " bytes, a compute trainer takes copies of up to ", kMostBatchBytes, ": leave it out");
+  }
+  ask_copies(ComputeFrame::kBeginning, std::move(body));
+}
+
+// All shards have applied the steps before `first`, and this reader has pushed them.
+void ReaderAhead::begin_copies(uint64_t first) {
+  link_.note_success();
+  for (; !batches_.empty() && batches_.front().step < first; batches_.pop_front()) {
+    if (num_pushed_ == 0)
+      fail(Code::kData, "copies begin after step ", batches_.front().step, ", which is not pushed");
+    --num_pushed_;
+  }
+  first_ = first;
+  begun_ = true;
+  link_.request(ComputeFrame::kStay, std::make_shared<const std::string>(),
+                [this, epoch = epoch_](Answer answer) { note_error(epoch, answer.error); });
+  windows_.assign(specs_.size(), {});
+  for (Batch& batch : batches_) {
+    batch.result.reset();
+    batch.sent = false;
+    ask_rows(batch);
+  }
+  in_flight_ = 0;
+  if (first_without_data_) next_without_data_ = std::max(*first_without_data_, first);
+  send_ready();
 }
 
 // ---- to the compute trainer and back
 
 std::string ReaderAhead::encode(Batch& batch) {
   if (!options_.asynchronous) {
-    return encode_ahead({batch.step, batch.left, pass_, std::move(batch.rows)}, *batch.prepared);
+    const AheadBatch ahead{batch.step, batch.left, batch.pass, std::move(batch.rows)};
+    return batch.body ? encode_ahead_again(ahead, *batch.body) : encode_ahead(ahead, *batch.prepared);
   }
   batch.pulls->finish_last(batch.prepared->plans, views_);
   std::string body = encode_batch(batch.step, *batch.prepared, specs_, views_);
@@ -117,69 +181,95 @@ std::string ReaderAhead::encode(Batch& batch) {
   return body;
 }
 
-// Servers take messages of so many steps beyond the last that is applied.
+// A step of which others have all may be applied as soon as this reader says that it goes on: by then the rows of its batch
+// have to be here.
 void ReaderAhead::send_ready() {
+  if (!options_.asynchronous && !begun_) return;
+  if (num_pushed_ == 0 || rows_arrived(batches_[num_pushed_ - 1])) remote_.pushes().go_on();
+  send_batches();
+  if (first_without_data_) send_without_data();
+}
+
+// Servers take messages of so many steps beyond the last that is applied.  Batches that are sent again are no more at a time
+// than others.
+void ReaderAhead::send_batches() {
   for (Batch& batch : batches_) {
-    if (batch.body) continue;
+    if (batch.sent) continue;
     if (!rows_arrived(batch) || batch.step > remote_.pushes().applied_steps() + lead_) return;
+    if (in_flight_ > options_.batches) return;
+    if (!batch.body) {
+      ++num_batches_;
+      if (&batch != &first_to_push()) ++num_ahead_;
+    }
     batch.body = std::make_shared<const std::string>(encode(batch));
-    ++num_batches_;
-    if (&batch != &batches_.front()) ++num_ahead_;
     send(batch);
   }
 }
 
 void ReaderAhead::send(Batch& batch) {
   const ComputeFrame type = options_.asynchronous ? ComputeFrame::kBatch : ComputeFrame::kAhead;
-  link_.request(type, batch.body, [this, step = batch.step](Answer answer) {
-    if (answer.error) {
-      if (!error_) error_ = std::move(answer.error);
-      return;
-    }
+  batch.sent = true;
+  if (!options_.asynchronous) ++in_flight_;
+  link_.request(type, batch.body, [this, epoch = epoch_, step = batch.step](Answer answer) {
+    if (answer.error) return note_error(epoch, answer.error);
+    if (epoch != epoch_) return;
+    if (!options_.asynchronous) --in_flight_;
     link_.note_success();
-    std::ranges::find(batches_, step, &Batch::step)->result = answer.take();
+    const auto found = std::ranges::find(batches_, step, &Batch::step);
+    if (found != batches_.end() && found->prepared != nullptr) found->result = answer.take();
   });
 }
 
-void ReaderAhead::wait_for_result() {
-  const double start = monotonic_seconds();
-  for (;;) {
-    remote_.wait_for([this] {
-      if (!error_) send_ready();
-      return error_ || batches_.front().result;
-    });
-    if (batches_.front().result) break;
-    recover(*error_);
+// Behind all batches.
+void ReaderAhead::send_without_data() {
+  if (!batches_.empty() && !batches_.back().sent) return;
+  while (in_flight_ <= options_.batches && next_without_data_ <= remote_.pushes().applied_steps() + lead_) {
+    const StepWithoutData step{next_without_data_++, pass_};
+    ++in_flight_;
+    link_.request(ComputeFrame::kNoData, std::make_shared<const std::string>(encode_no_data(step)),
+                  [this, epoch = epoch_, number = step.step](Answer answer) {
+                    if (answer.error) return note_error(epoch, answer.error);
+                    if (epoch != epoch_) return;
+                    --in_flight_;
+                    if (decode_pass_ended(answer.frame.body.bytes())) return;
+                    goes_on_until_ = std::max(goes_on_until_, number + 1);
+                  });
   }
-  waited_seconds_ += monotonic_seconds() - start;
 }
 
-// Copies are lost with their compute trainer, and so are the results that were not pushed: the next one is to bring rows up
-// to date by all batches from there on.  Asynchronous batches are themselves all that is needed.
-void ReaderAhead::recover(const Error& error) {
-  link_.reconnect(Error(error));
-  error_.reset();
-  if (options_.asynchronous) {
-    for (Batch& batch : batches_) {
-      if (batch.body && !batch.result) send(batch);
-    }
-    return;
+// Meanwhile it sends what can be sent, and joins again where that has to be.
+void ReaderAhead::wait_until(const std::function<bool()>& done) {
+  for (;;) {
+    remote_.wait_for([&] {
+      if (!error_ && !answer_) send_ready();
+      return done() || error_ || answer_;
+    });
+    if (done()) return;
+    error_ ? recover() : go_on_joining();
   }
-  begin();
+}
+
+// Copies are lost with their compute trainer, or when another reader's connection is another one: that asks for no other
+// connection of this one.  Asynchronous batches are themselves all that is needed.
+void ReaderAhead::recover() {
+  const Error error = *std::exchange(error_, std::nullopt);
+  if (error.code() != kBeginAgain) link_.reconnect(error);
+  if (!options_.asynchronous) return join();
   for (Batch& batch : batches_) {
-    batch.result.reset();
-    batch.body.reset();
-    ask_rows(batch);
+    if (batch.sent && !batch.result) send(batch);
   }
 }
 
 double ReaderAhead::run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) {
-  PS_CHECK(!batches_.empty() && batches_.front().prepared == &prepared);
-  wait_for_result();
-  Batch& batch = batches_.front();
-  result_ = decode_result(batch.result->body.bytes(), prepared, options_.prediction_cols, specs_, views);
-  if (!options_.asynchronous) unapplied_.push_back(batch.step);
-  batches_.pop_front();
+  PS_CHECK(num_pushed_ < batches_.size() && first_to_push().prepared == &prepared);
+  const double start = monotonic_seconds();
+  wait_until([this] { return first_to_push().result.has_value(); });
+  waited_seconds_ += monotonic_seconds() - start;
+  Batch& batch = first_to_push();
+  const Frame result = std::move(*std::exchange(batch.result, std::nullopt));
+  result_ = decode_result(result.body.bytes(), prepared, options_.prediction_cols, specs_, views);
+  batch.prepared = nullptr;
+  options_.asynchronous ? batches_.pop_front() : void(++num_pushed_);
   return result_.cost;
 }
 
@@ -193,7 +283,7 @@ Matrix<const float> ReaderAhead::predictions() const {
 void ReaderAhead::pull(std::span<const KeyPlan> plans, PullMode mode,
                        std::vector<ParameterView<float>>& views) {
   if (mode == PullMode::kTrain) return remote_.prepare_push(plans, PullScope::kReaders, views);
-  remote_.finish_pushes();
+  wait_until([this] { return all_applied(); });
   remote_.pull(plans, mode, views);
 }
 
@@ -205,8 +295,34 @@ void ReaderAhead::push(std::span<const KeyPlan> plans, std::span<const Parameter
 }
 
 void ReaderAhead::end_pass(int64_t pass) {
-  remote_.end_pass(pass);
+  options_.asynchronous ? remote_.end_pass(pass) : end_pass_of_copies(pass);
   pass_ = pass + 1;
+}
+
+bool ReaderAhead::may_push_without_data() const {
+  const uint64_t step = remote_.pushes().next_step();
+  return step <= goes_on_until_ && step <= remote_.pushes().applied_steps() + lead_;
+}
+
+bool ReaderAhead::pass_has_ended() const {
+  return all_applied() && remote_.pushes().pass_ended();
+}
+
+// The batches of other readers go on, and this one, as far as it knows that they do, pushes steps without data, of which it
+// tells the compute trainer before.
+void ReaderAhead::end_pass_of_copies(int64_t pass) {
+  if (!joined_) join();
+  const uint64_t first = remote_.pushes().next_step();
+  first_without_data_ = next_without_data_ = goes_on_until_ = first;
+  remote_.pushes().begin_pass_end(pass);
+  do {
+    wait_until([&] {
+      const bool begun = remote_.pushes().next_step() > first;
+      return may_push_without_data() || (begun && pass_has_ended());
+    });
+    while (may_push_without_data()) remote_.push_without_data(pass);
+  } while (!pass_has_ended());
+  first_without_data_.reset();
 }
 
 Json ReaderAhead::counters() const {

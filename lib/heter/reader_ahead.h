@@ -1,16 +1,19 @@
 // ReaderAhead: a reader with several batches on their way to a compute trainer: it pulls the rows of coming batches, sends
 // them ahead, and pushes gradients as they come back.  Used by ps-train --role reader, for train.pull_ahead.
 //
-// In synchronous mode, of a reader alone, the weights are those of a plain trainer, bit for bit: rows that a batch on its
-// way will write are not pulled, but are with the compute trainer, which brings them up to date (AheadWork).  All others
-// come early, as the shards store them: no push of them is on its way.  When the compute trainer is lost, the reader waits
-// until all that it has pushed is applied, and has another one begin there with the batches that are not pushed.
+// In synchronous mode the weights are those of plain trainers, bit for bit: rows that a batch of this reader on its way will
+// write are not pulled, but are with the compute trainer, which brings up to date what any reader writes (SharedCopies).  All
+// others come early, as the shards store them.  When the compute trainer is lost, or another reader's process is another one,
+// this reader joins again: it waits until the shards have taken all that it has pushed, and when all readers have done so, the
+// copies begin where the shards are.  It sends its batches from there on again, also those that it has pushed already, since
+// other readers may not have: their results are the same bits.
 // In asynchronous mode the rows of a batch are those that servers have when it is asked for.
 #ifndef PS_HETER_READER_AHEAD_H_
 #define PS_HETER_READER_AHEAD_H_
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -63,27 +66,45 @@ class ReaderAhead final : public StoreInFront, public Computation {
   Json counters() const;
 
  private:
-  // A batch on its way.
+  // A batch on its way; in synchronous mode, until all shards have applied its step.
   struct Batch {
-    const PreparedBatch* prepared;
+    const PreparedBatch* prepared;  // null: it is pushed
     uint64_t step;
+    int64_t pass;
+    std::vector<std::vector<uint64_t>> keys;  // synchronous, by parameter: of sparse ones
     uint64_t asked = 0, left = 0;        // synchronous: number of the request for its rows; AheadBatch::left
     ReturnedRows rows;                   // synchronous: those that have come
     std::unique_ptr<RemotePulls> pulls;  // asynchronous: its rows
-    std::shared_ptr<const std::string> body;  // when it is sent
+    std::shared_ptr<const std::string> body;  // as it was sent last
+    bool sent = false;                        // over the present connection, to the present copies
     std::optional<Frame> result;
   };
 
+  // Both modes have these.
+  Batch& first_to_push() { return batches_[num_pushed_]; }
+  bool all_applied() const;
   void ask_rows(Batch& batch);
-  void begin();
-  void take_rows(uint64_t number, size_t p, const RowBlock& rows);
   bool rows_arrived(const Batch& batch) const;
   std::string encode(Batch& batch);
   void send_ready();
   void send(Batch& batch);
-  void wait_for_result();
-  void recover(const Error& error);
+  void note_error(uint64_t epoch, std::optional<Error>& error);
+  void wait_until(const std::function<bool()>& done);
+  void recover();
+
+  // Synchronous mode has these.
+  void join();
+  void ask_copies(ComputeFrame type, std::string body);
+  void go_on_joining();
+  void send_beginning();
+  void begin_copies(uint64_t first);
+  void take_rows(uint64_t number, size_t p, const RowBlock& rows);
   void forget_applied();
+  void send_batches();
+  void send_without_data();
+  bool may_push_without_data() const;
+  bool pass_has_ended() const;
+  void end_pass_of_copies(int64_t pass);
 
   RemoteStore& remote_;
   ComputeLink& link_;
@@ -93,18 +114,25 @@ class ReaderAhead final : public StoreInFront, public Computation {
   const uint64_t lead_;  // steps that may be pushed before one is applied
 
   std::deque<Batch> batches_;   // in the order of steps
+  size_t num_pushed_ = 0;       // of these, the first so many
   BatchResult result_;          // of the batch in use
   int64_t pass_ = 0;            // of the batches
-  std::optional<Error> error_;  // the first of the present connection
-  bool begun_ = false;          // the compute trainer has been told of the beginning
+  std::optional<Error> error_;  // the first of the present epoch
+  size_t in_flight_ = 0;  // synchronous: messages of the epoch without an answer, of batches or without data
+  uint64_t epoch_ = 0;    // answers to what was asked in another one are of no use any more
 
-  // Synchronous.
+  // Synchronous mode has these.
+  bool joined_ = false;          // once, or again since then
+  std::optional<Frame> answer_;  // to a join, or a beginning, that is to be acted on
+  bool begun_ = false;           // the copies of the epoch have begun: batches can be sent
+  uint64_t first_ = 0;           // their first step
   StoredRowPulls stored_;
-  std::vector<RowWindow> windows_;  // by parameter; empty where it is not sparse
-  std::deque<uint64_t> unapplied_;  // steps of the batches in the windows that were pushed
-  uint64_t num_left_ = 0;           // batches that have left the windows
+  std::vector<RowWindow> windows_;              // by parameter, of batches_; empty where it is not sparse
+  std::optional<uint64_t> first_without_data_;  // of the pass that is to end; nothing: there is data
+  uint64_t next_without_data_ = 0;              // the next of which the compute trainer is told
+  uint64_t goes_on_until_ = 0;                  // the pass does not end before this step
 
-  // Asynchronous.
+  // Asynchronous mode has these.
   std::vector<std::unique_ptr<RemotePulls>> free_pulls_;
   std::vector<ParameterView<float>> views_;
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/wait_stopped.h"
 #include "heter/ahead_work.h"
+#include "heter/copies_work.h"
 #include "heter/one_batch_work.h"
 
 namespace ps {
@@ -96,9 +97,10 @@ Payload ReaderWork::compute(std::span<const ParameterView<float>> views, const G
 }
 
 std::shared_ptr<ReaderWork> make_reader_work(const ComputeSetup& setup, const ReaderHello& hello,
-                                             HeldBatches& held) {
-  if (setup.ahead) return std::make_shared<AheadWork>(setup, hello, held);
-  return std::make_shared<OneBatchWork>(setup, hello, held);
+                                             HeldBatches& held, SharedCopies& copies) {
+  if (!setup.ahead) return std::make_shared<OneBatchWork>(setup, hello, held);
+  if (setup.asynchronous) return std::make_shared<AheadWork>(setup, hello, held);
+  return std::make_shared<CopiesWork>(setup, hello, held, copies);
 }
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// ReaderWork: the batches of one reader at a compute trainer.  Used by ComputeService; OneBatchWork and AheadWork implement
-// it.
+// ReaderWork: the batches of one reader at a compute trainer.  Used by ComputeService; OneBatchWork, AheadWork and
+// CopiesWork implement it.
 #ifndef PS_HETER_READER_WORK_H_
 #define PS_HETER_READER_WORK_H_
 
@@ -63,6 +63,7 @@ class ReaderWork {
 
   int rank() const { return hello_.rank; }
   int trainers() const { return hello_.trainers; }
+  const std::vector<ParameterSpec>& parameters() const { return network_.parameters(); }
 
   // Throws kData for a message that must not come now.
   virtual void take(Frame frame, Responder& responder) = 0;
@@ -107,8 +108,11 @@ class ReaderWork {
   bool closed_ = false;
 };
 
+class SharedCopies;
+
+// `copies` are of all readers.
 std::shared_ptr<ReaderWork> make_reader_work(const ComputeSetup& setup, const ReaderHello& hello,
-                                             HeldBatches& held);
+                                             HeldBatches& held, SharedCopies& copies);
 
 }  // namespace ps
 

@@ -74,6 +74,21 @@ std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions&
                                        std::move(link));
 }
 
+// Copies of what several readers write are with one compute trainer, and are made by all of them.
+void check_readers_together(const Job& job, const RunOptions& options) {
+  const bool synchronous = !server_plan(job, options.cpu).consistency.async;
+  if (job.train.pull_ahead == 0 || job.cluster.trainers == 1 || !synchronous) return;
+  const std::string together = cat("train.pull_ahead: ", job.train.pull_ahead, ", but ", job.cluster.trainers,
+                                   " synchronous readers are ahead together: ");
+  if (const size_t count = compute_addresses(job).size(); count > 1) {
+    fail(Code::kUsage, together, "one compute trainer has the copies of what they use, and there are ", count,
+         "; name one, or leave out train.pull_ahead");
+  }
+  if (job.cluster.on_trainer_loss == "continue") {
+    fail(Code::kUsage, together, "none goes on without another; leave out cluster.on_trainer_loss continue");
+  }
+}
+
 }  // namespace
 
 std::vector<Address> compute_addresses(const Job& job) {
@@ -102,6 +117,7 @@ void check_role(const Job& job, const RunOptions& options) {
          " has no readers and compute trainers: ", flag, " needs parameter_server");
   }
   check_pull_ahead(job);
+  check_readers_together(job, options);
   const Json& codec = strategy["codec"];
   if (codec["push"] == "f32" && codec["pull"] == "f32") return;
   fail(Code::kUsage,
@@ -120,12 +136,13 @@ ReaderPart::ReaderPart(const Job& job, const RunOptions& options, const DataSche
                        RunningStrategy& running, const Network<float>& network, Device& device, Log& log)
     : running_(running), link_(make_compute_link(job, options, schema, running, network, log)) {
   if (job.train.pull_ahead == 0) return;
-  layouts_.emplace(network.parameters(), make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu),
-                   available_memory_bytes(), device);
+  const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu);
+  const bool asynchronous = server_plan(job, options.cpu).consistency.async;
+  layouts_.emplace(network.parameters(), optimizers, available_memory_bytes(), device);
   ahead_.emplace(*running->on_servers(), *link_, network.parameters(), *layouts_,
                  ReaderAheadOptions{.batches = static_cast<size_t>(job.train.pull_ahead),
                                     .prediction_cols = network.prediction_cols(),
-                                    .asynchronous = server_plan(job, options.cpu).consistency.async});
+                                    .asynchronous = asynchronous});
 }
 
 Computation& ReaderPart::computation() {

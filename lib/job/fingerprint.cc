@@ -117,11 +117,6 @@ void check_pull_ahead(const Job& job) {
          "train.strategy.codec rounds rows, and the trainer's copies would not be the servers' rows: leave "
          "out one of the two");
   }
-  if (job.cluster.trainers > 1 && !async) {
-    fail(Code::kUsage, ahead, job.cluster.trainers,
-         " trainers push rows of which this one keeps copies: train with one trainer, or leave out "
-         "train.pull_ahead");
-  }
 }
 
 ServerPlan server_plan(const Job& job, CpuLevel cpu) {

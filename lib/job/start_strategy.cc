@@ -99,11 +99,17 @@ void check_model_device(const Job& job) {
        ", but train.emulated_compute computes nothing: leave out one of the two");
 }
 
-// Nothing waits for an asynchronous trainer, but readers have batches on their way to compute trainers.
+// Readers leave the copies of what they all write to a compute trainer.  Nothing waits for an asynchronous trainer, but readers
+// have batches on their way.
 void check_pulls_ahead_alone(const Job& job, const RunOptions& options) {
   const Json strategy = complete_strategy(job.train.strategy);
   if (job.train.pull_ahead == 0 || options.task != "train" || options.role != "trainer") return;
-  if (strategy["consistency"] != "async") return;
+  if (strategy["consistency"] != "async") {
+    if (job.cluster.trainers == 1) return;
+    fail(Code::kUsage, "train.pull_ahead: ", job.train.pull_ahead, ", but ", job.cluster.trainers,
+         " trainers push rows of which this one keeps copies: train with one trainer, with --role reader, or "
+         "leave out train.pull_ahead");
+  }
   fail(Code::kUsage, "train.pull_ahead: ", job.train.pull_ahead,
        ", but train.strategy.consistency is 'async', with which no step of a plain trainer waits anyway: "
        "leave out one of the two, or train with --role reader");

@@ -102,6 +102,7 @@ void HybridStore::show_dense(std::span<const KeyPlan> plans, PullMode mode,
 // Servers have the beginning, a model that was loaded, or a checkpoint.
 void HybridStore::take_from_servers() {
   if (std::exchange(has_dense_, true)) return;
+  remote_.finish_pushes();
   std::vector<float> floats;
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (dense_of_[p] < 0) continue;

@@ -25,10 +25,12 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
     };
     s.field(
          "pull_ahead", &TrainOptions::pull_ahead,
-         "with servers, for one trainer or reader in synchronous mode: batches whose rows are pulled before "
-         "they are needed, so that no step waits for the network, with the same bits; for readers in "
-         "asynchronous mode: batches that are on their way to compute trainers; servers must be told the "
-         "same; 0: rows of the next batch alone, and every step waits for the one before")
+         "with servers, for one trainer, or readers of one compute trainer, in synchronous mode: batches "
+         "whose "
+         "rows are pulled before they are needed, so that no step waits for the network, with the same bits; "
+         "for readers in asynchronous mode: batches that are on their way to compute trainers; servers must "
+         "be "
+         "told the same; 0: rows of the next batch alone, and every step waits for the one before")
         .at_least(0)
         .at_most(kMostPullAhead);
     s.field("log_period", &TrainOptions::log_period,

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Readers with several batches on their way to compute trainers, as a user runs them: in synchronous mode the model is that of
-# a plain trainer, bit for bit, whoever is killed.
+# plain trainers, bit for bit, whoever is killed.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 source "$PS_SOURCE/share/launch/common.sh"
@@ -66,6 +66,43 @@ cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
 expect_text trainer.0.err 'Resuming in pass 0 after '
 end_servers
 
+echo "two readers are ahead together, all are killed one after the other, and the model is that of two plain trainers, bit for bit"
+serve
+train 2 plain_two --passes 1
+end_servers
+rm -rf killed metrics.*
+mkfifo pipe
+serve "${ahead[@]}"
+places=
+compute compute.a "${ahead[@]}"
+first=$started_compute first_port=$(<compute.a.port)
+start_one_of_two() {
+  run_reader "$1" --trainers 2 "${ahead[@]}"
+  readers[$1]=$started
+}
+start_one_of_two 1
+start_one_of_two 0
+open_pipe
+feed 2000
+wait_for_file metrics.0 "${readers[0]}"
+wait_for_batches 6
+kill -9 "$first"
+start compute.a2 ps-train job.json --role compute --servers "$addresses" --port "$first_port" "${ahead[@]}"
+first=$started
+wait_for_batches 14
+kill -9 "${readers[1]}"
+start_one_of_two 1
+feed 4000
+wait_for_batches 28
+kill -9 "${readers[0]}"
+exec 3>&-
+rm pipe
+start_one_of_two 0
+end_well "${readers[0]}" trainer.0 "${readers[1]}" trainer.1 "$first" compute.a2
+cmp plain_two/pass-00000/model.safetensors killed/pass-00000/model.safetensors
+expect_text trainer.0.err 'Resuming in pass 0 after '
+end_servers
+
 echo "a server is killed and comes again, all go back to its checkpoint, and the model is the same, bit for bit"
 checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=15)
 rm -rf killed metrics.*
@@ -109,7 +146,9 @@ refused() {
   expect_text err "$text"
 }
 reader=(--role reader --compute 127.0.0.1:2)
-refused "2 trainers push rows" --trainers 2 --rank 0 "${reader[@]}"
+refused "2 trainers push rows" --trainers 2 --rank 0
+refused "one compute trainer has the copies" --trainers 2 --rank 0 "${reader[@]}" --compute 127.0.0.1:3
+refused "none goes on without another" --trainers 2 --rank 0 "${reader[@]}" --set cluster.on_trainer_loss=continue
 refused "train.strategy.max_lag is 3" "${reader[@]}" --set 'train.strategy={"type": "parameter_server", "consistency": "async", "max_lag": 3}'
 refused "or train with --role reader" --set train.strategy.consistency=async
 serve

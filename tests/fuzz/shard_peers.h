@@ -208,7 +208,7 @@ class ShardPeers {
     const auto say = [&](Message type, const std::string& body) {
       peer.send(static_cast<uint16_t>(type), body);
     };
-    switch (script.choice(5)) {
+    switch (script.choice(6)) {
       case 0:
         return say(Message::kReturnRows, returned_message(script));
       case 1:
@@ -217,6 +217,8 @@ class ShardPeers {
         return say(Message::kOptimizers, encode_optimizers_request(script.yes()));
       case 3:
         return say(Message::kRowReport, script.bytes(4));
+      case 4:
+        return say(Message::kApplied, "");
       default:
         return say(Message::kDescribe, "");
     }

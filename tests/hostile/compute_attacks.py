@@ -44,17 +44,25 @@ class Recorded:
                     self.hello = json.loads(body)
                     welcome = json.dumps({"protocol": self.hello["protocol"], "cpu": self.hello["cpu"]}).encode()
                     peer.send_bytes(wire.frame(kind, welcome, request, wire.ANSWER))
+                    kind, _, request, body = peer.read()
+                    assert (kind, body) == (wire.JOIN, b""), kind
+                    peer.send_bytes(wire.frame(kind, b"", request, wire.ANSWER))
+                    kind, _, request, self.beginning = peer.read()
+                    assert kind == wire.BEGINNING, kind
+                    self.first = self.beginning[:8]
+                    peer.send_bytes(wire.frame(kind, self.first, request, wire.ANSWER))
                     frames = [peer.read() for _ in range(4)]
             finally:
                 process.kill()
                 process.wait()
-        assert [kind for kind, _, _, _ in frames] == [wire.BEGINNING] + 3 * [wire.AHEAD], frames
-        self.beginning, *self.batches = [body for _, _, _, body in frames]
+        assert [kind for kind, _, _, _ in frames] == [wire.STAY] + 3 * [wire.AHEAD], frames
+        self.batches = [body for _, _, _, body in frames[1:]]
 
     def begin(self, compute, **changes):
         """A peer with copies at the compute trainer."""
         peer = compute.peer(self.hello, **changes)
-        peer.ask(wire.BEGINNING, self.beginning)
+        expect(peer.ask(wire.JOIN, b"") == b"", "all have joined, and it is not told so")
+        expect(peer.ask(wire.BEGINNING, self.beginning) == self.first, "the copies begin at another step")
         return peer
 
 
@@ -117,9 +125,18 @@ def what_must_not_come_now(compute, _, recorded):
     with compute.peer(recorded.hello) as peer:
         expect(code_of(peer, wire.READER_HELLO, json.dumps(recorded.hello).encode()) == 3, "a second hello")
         expect(code_of(peer, wire.BATCH, first) == 3, "a batch of another mode")
-        expect(code_of(peer, wire.AHEAD, first) == BEGIN_AGAIN, "a batch before a beginning")
-        expect(code_of(peer, wire.BEGINNING, recorded.beginning[:-1]) == 3, "a beginning that is cut short")
-        expect(code_of(peer, wire.BEGINNING, recorded.beginning + b"\0") == 3, "a beginning with more behind it")
+        for kind, body in ((wire.AHEAD, first), (wire.STAY, b""), (wire.NO_DATA, bytes(16)), (wire.BEGINNING, recorded.beginning)):
+            expect(code_of(peer, kind, body) == BEGIN_AGAIN, f"{kind} before the reader has joined")
+        for damaged in (recorded.beginning[:-1], recorded.beginning + b"\0", recorded.beginning[:7], b""):
+            expect(code_of(peer, wire.JOIN, b"") == 0, "a reader that joins again")
+            expect(code_of(peer, wire.JOIN, b"") == 3, "a reader that joins twice")
+            expect(code_of(peer, wire.BEGINNING, damaged) == 3, "a damaged beginning")
+    with recorded.begin(compute) as peer:
+        expect(code_of(peer, wire.BEGINNING, recorded.beginning) == 3, "a second beginning")
+        expect(code_of(peer, wire.NO_DATA, bytes(8)) == 3, "a step without data that is cut short")
+        expect(peer.ask(wire.NO_DATA, recorded.first + bytes(8)) == b"\1", "the pass does not end")
+        expect(peer.ask(wire.NO_DATA, recorded.first + bytes(8)) == b"\1", "a step behind the end of the pass")
+        expect(code_of(peer, wire.NO_DATA, recorded.first + struct.pack("<q", 5)) == 3, "no data in another pass")
     for number in (-1, -(1 << 63), 1 << 40, (1 << 63) - 1):
         with recorded.begin(compute) as peer:
             expect(code_of(peer, wire.AHEAD, first) == 0, "an honest batch")
@@ -128,19 +145,20 @@ def what_must_not_come_now(compute, _, recorded):
         expect(code_of(peer, wire.AHEAD, of_pass(first, 5)) == 0, "a first batch of a later pass")
 
 
-def batches_that_wait(compute, server, recorded):
-    """While the servers say nothing, what waits is held within the limit, and the rest refused with code 6."""
-    with compute.peer(recorded.hello) as peer:
+def answers_that_wait(compute, server, recorded):
+    """While the servers say nothing, answers are held within the limit, and what comes beyond it is refused with code 6."""
+    with recorded.begin(compute) as peer:
         server.process.send_signal(signal.SIGSTOP)
+        codes = {}
         try:
-            asked = [peer.send(wire.BEGINNING, recorded.beginning)]
-            codes = {}
-            for _ in range(40):
-                asked.append(peer.send(wire.AHEAD, bytes(4 * MEBIBYTE)))
-            while not codes.get(OUT_OF_MEMORY):
-                _, flags, _, body = peer.read()
-                code = struct.unpack("<I", body[:4])[0] if flags & wire.ERROR else 0
-                codes[code] = codes.get(code, 0) + 1
+            (step,) = struct.unpack("<Q", recorded.first)
+            while not codes:
+                peer.send(wire.AHEAD, struct.pack("<Q", step) + recorded.batches[0][8:])
+                step += 1
+                while peer.has_something():
+                    _, flags, _, body = peer.read()
+                    code = struct.unpack("<I", body[:4])[0] if flags & wire.ERROR else 0
+                    codes[code] = codes.get(code, 0) + 1
         finally:
             server.process.send_signal(signal.SIGCONT)
         expect(codes.keys() == {OUT_OF_MEMORY}, codes)
@@ -163,8 +181,9 @@ def anything_in_any_order(compute, _, recorded):
         try:
             with compute.peer(recorded.hello) as peer:
                 for _ in range(12):
-                    kind = random_source.choice((wire.BEGINNING, *4 * (wire.AHEAD,), wire.BATCH, 95, 101))
-                    body = recorded.beginning if kind == wire.BEGINNING else random_source.choice(recorded.batches)
+                    kind = random_source.choice((*2 * (wire.JOIN,), *2 * (wire.BEGINNING,), *4 * (wire.AHEAD,), wire.NO_DATA, wire.BATCH, 95, 104))
+                    body = random_source.choice(recorded.batches)
+                    body = {wire.JOIN: b"", wire.BEGINNING: recorded.beginning, wire.NO_DATA: body[:16]}.get(kind, body)
                     damage = random_source.random()
                     if damage < 0.2:
                         body = body[: random_source.randrange(len(body) + 1)]
@@ -183,7 +202,7 @@ def anything_in_any_order(compute, _, recorded):
     expect(not codes.get(1), f"faults of the program: {codes}")
 
 
-ATTACKS = (frames_that_never_end, hellos_of_nobody, what_must_not_come_now, batches_that_wait, copies_for_one_reader,
+ATTACKS = (frames_that_never_end, hellos_of_nobody, what_must_not_come_now, answers_that_wait, copies_for_one_reader,
            anything_in_any_order)
 
 
@@ -228,7 +247,7 @@ def honest_reader_beside_others(folder, recorded):
                     if random_source.random() < 0.5:
                         peer.send(wire.READER_HELLO, json.dumps({**recorded.hello, "job": {}}).encode())
                     for _ in range(random_source.randrange(4)):
-                        kind = random_source.choice((wire.BEGINNING, wire.AHEAD, wire.BATCH, wire.END))
+                        kind = random_source.choice((wire.BEGINNING, wire.AHEAD, wire.BATCH, wire.END, wire.JOIN, wire.STAY, wire.NO_DATA))
                         peer.send(kind, random_source.randbytes(random_source.choice((0, 100, 10000))))
                         number += 1
                     time.sleep(0.001)

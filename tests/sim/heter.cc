@@ -1,7 +1,7 @@
 // Readers and compute trainers on a simulated network, a hundred seeds a run: the weights are those of plain trainers
 // with the same batches, bit for bit, whoever is killed when.
 //
-// So do a reader with several batches on its way; and asynchronous ones train each batch once.
+// So do readers with several batches on their way, one or several together; and asynchronous ones train each batch once.
 //
 // A seed chooses the servers and their ports, the readers and their batches, the compute trainers, and the crashes.
 //
@@ -69,6 +69,20 @@ struct AheadPlan : Plan {
   }
 };
 
+// Two or three readers in synchronous mode, of one compute trainer.
+struct TogetherPlan : AheadPlan {
+  explicit TogetherPlan(Random& random) : AheadPlan(random, /*asynchronous=*/false) {
+    const int64_t batches[] = {1, 2, 3, 8};
+    ahead = batches[draw(random, 0, 3)];
+    job.consistency = ahead_consistency(ahead);
+    draw_steps(random, job, 2, 0, 15);
+    job.steps.push_back(job.steps.front());
+    for (int& steps : job.steps.back()) steps = draw(random, 0, 15);
+    computes = 1;
+    crashes = draw(random, 1, 4);
+  }
+};
+
 class HeterCluster {
  public:
   // Without compute trainers the trainers are plain ones.
@@ -105,6 +119,18 @@ class HeterCluster {
       const int rank = draw(random_, 0, plan_.job.trainers() - 1), c = draw(random_, 0, plan_.computes - 1);
       const Time at = Time(static_cast<int64_t>(random_.below(static_cast<uint64_t>(calm_time.count()))));
       net().at(at, [this, rank, c] { net().cut(host_of_trainer(rank), host_of_compute(c)); });
+    }
+  }
+
+  // Connections of anybody with servers are cut.
+  void plan_cuts_of_servers(Time calm_time) {
+    for (int i = 0; i < plan_.crashes; ++i) {
+      const bool compute = draw(random_, 0, 1) == 0;
+      const int rank = draw(random_, 0, plan_.job.trainers() - 1), s = draw(random_, 0, plan_.servers - 1);
+      const Time at = Time(static_cast<int64_t>(random_.below(static_cast<uint64_t>(calm_time.count()))));
+      net().at(at, [this, compute, rank, s] {
+        net().cut(compute ? host_of_compute(0) : host_of_trainer(rank), net().host(cat("server", s)));
+      });
     }
   }
 
@@ -335,6 +361,29 @@ TEST(Heter, SeveralBatchesOfAReaderAreOnTheirWayAndTheWeightsAreThoseOfAPlainTra
   EXPECT_GT(ahead, 300);
 }
 
+TEST(Heter, SeveralReadersAreAheadTogetherAndTheWeightsAreThoseOfPlainTrainers) {
+  int crashes = 0;
+  int64_t ahead = 0;
+  const bool many = many_seeds_pass([&](uint64_t seed) {
+    Random random(seed, 0);
+    const TogetherPlan plan(random);
+    const std::vector<float> expected = HeterCluster(plan.waiting(), /*plain=*/true, seed).train();
+    HeterCluster calm(plan, /*plain=*/false, seed);
+    expect_same_bits(expected, calm.train());
+    ahead += calm.num_ahead();
+    HeterCluster crashed(plan, /*plain=*/false, seed);
+    crashed.plan_crashes(calm.now());
+    crashed.plan_cuts(calm.now());
+    crashed.plan_cuts_of_servers(calm.now());
+    expect_same_bits(expected, crashed.train());
+    crashes += crashed.num_crashes();
+  });
+  std::printf("%s\n", cat("batches ahead ", ahead, ", crashes ", crashes).c_str());
+  if (!many) return;
+  EXPECT_GT(crashes, 80);
+  EXPECT_GT(ahead, 800);
+}
+
 TEST(Heter, AsynchronousReadersHaveSeveralBatchesOnTheirWayAndEachIsTrainedOnce) {
   int crashes = 0;
   int64_t ahead = 0;
@@ -380,6 +429,34 @@ TEST(Heter, StepsOfAReaderAheadDoNotWaitForRoundTrips) {
     EXPECT_GT(slow, 16.0) << "two round trips a step";
     EXPECT_LT(fast, slow / 4);
   }
+}
+
+// The round trips of 20 ms that a step waits for, less those of beginning and end: nobody computes.
+TEST(Heter, StepsOfSeveralReadersAheadDoNotWaitForRoundTrips) {
+  constexpr uint64_t kAnySeed = 1;
+  constexpr int kFew = 40, kMany = 140;
+  Random random(kAnySeed, 0);
+  TogetherPlan plan(random);
+  plan.job.optimizer = {{"type", "adam"}, {"learning_rate", 0.05}};
+  const auto seconds = [&](int64_t batches, int steps) {
+    TogetherPlan own = plan;
+    own.ahead = batches;
+    own.job.consistency = ahead_consistency(batches);
+    own.job.steps = {{steps}, {steps}, {steps}};
+    HeterCluster cluster(own, /*plain=*/false, kAnySeed);
+    cluster.set_latency(10ms);
+    cluster.train();
+    return to_seconds(cluster.now());
+  };
+  const auto round_trips = [&](int64_t batches) {
+    return (seconds(batches, kMany) - seconds(batches, kFew)) / (kMany - kFew) / 0.02;
+  };
+  const double none = round_trips(0), two = round_trips(2), eight = round_trips(8);
+  std::printf("round trips that a step of 3 readers waits for: %.2f; 2 ahead %.2f, 8 ahead %.2f\n", none, two,
+              eight);
+  EXPECT_GT(none, 1.9);
+  EXPECT_LT(two, none / 2);
+  EXPECT_LT(eight, none / 6);
 }
 
 TEST(Heter, AReaderGoesOnFromAComputeTrainerThatDoesNotReachTheServers) {

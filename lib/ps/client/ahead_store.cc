@@ -112,6 +112,7 @@ size_t AheadStore::num_copies() const {
 // The servers have the beginning, a model that was loaded, a checkpoint, or the steps of a process before this one.
 void AheadStore::take_from_servers() {
   if (std::exchange(taken_, true)) return;
+  remote_.finish_pushes();
   begin_from(read_beginning(remote_.model(), specs_, local_), specs_, local_);
 }
 

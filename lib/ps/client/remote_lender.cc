@@ -146,6 +146,7 @@ void RemoteLender::end_pass(int64_t pass) {
 // The servers have the beginning, a model that was loaded, a checkpoint, or the steps of a process before this one.
 void RemoteLender::take_from_servers() {
   if (std::exchange(taken_, true)) return;
+  remote_.finish_pushes();
   const std::string bytes = remote_.model().read_optimizers(/*sparse=*/true);
   ByteReader in(bytes);
   local_.advance_schedule(in);

@@ -34,7 +34,6 @@ std::vector<uint64_t> RemoteModel::keys(int parameter) {
 }
 
 void RemoteModel::read(const RowExchange::AddParts& add_parts, const RowExchange::OnRows& on_rows) {
-  pushes_.finish();
   exchange_.ask(
       {.mode = PullMode::kRead, .step = pushes_.next_step(), .type = RowType::kF32, .last_number = nullptr},
       add_parts);
@@ -44,6 +43,7 @@ void RemoteModel::read(const RowExchange::AddParts& add_parts, const RowExchange
 void RemoteModel::read_rows(int parameter, std::span<const uint64_t> keys, float* weights) {
   const size_t p = static_cast<size_t>(parameter);
   const int64_t cols = specs_[p].cols;
+  pushes_.finish();
   read([&](BatchRouter& router) { router.add_keys(p, keys); },
        [&](size_t, const Piece& piece, const ArrivedRows& rows) {
          const float* floats = rows.floats();
@@ -56,6 +56,7 @@ void RemoteModel::read_rows(int parameter, std::span<const uint64_t> keys, float
 void RemoteModel::read_all(int parameter, float* weights) {
   const size_t p = static_cast<size_t>(parameter);
   const int64_t cols = specs_[p].cols;
+  pushes_.finish();
   read([p](BatchRouter& router) { router.add_all(p); },
        [&](size_t shard, const Piece& piece, const ArrivedRows& rows) {
          for_each_run(exchange_.router().deal(p, shard), piece.first, piece.rows,
@@ -149,7 +150,6 @@ void RemoteModel::load_stored(int parameter, int64_t state_arrays, std::span<con
 
 // The first shard has dense parameters, and optimizers are the same on all that do; so it is with sparse ones.
 std::string RemoteModel::read_optimizers(bool sparse) {
-  pushes_.finish();
   size_t shard = 0;
   while (sparse && links_.places()[shard].sparse != 0) ++shard;
   const Frame frame = links_.call(shard, Message::kOptimizers, Payload(encode_optimizers_request(sparse)));

@@ -29,7 +29,7 @@ class RemoteModel {
 
   // For a trainer that has parameters itself (HybridStore, AheadStore).  All floats of one as the servers store them: weights
   // [rows, cols], then state arrays of the same shape; and how far the schedule and the optimizers of all have come,
-  // as Shard::optimizers says it.
+  // as Shard::optimizers says it.  Unlike all others, reading waits for no push of this trainer.
   void read_stored(int parameter, int64_t state_arrays, std::vector<float>& floats);
   void load_stored(int parameter, int64_t state_arrays, std::span<const float> floats);
   std::string read_optimizers(bool sparse);

@@ -168,6 +168,7 @@ void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
 
 // Tells the shards that wait for it the squares of the whole gradient, or that all of them hold the step.
 void RemotePushes::apply_measured(uint64_t step) {
+  if (holds_back_) return held_back_.push_back(step);
   std::vector<double> whole;
   for (const ExactSquares& squares : unanswered_[step].squares) whole.push_back(squares.value());
   apply_measured(step, std::move(whole));
@@ -236,6 +237,26 @@ Done RemotePushes::take_done(uint64_t step, const Frame& frame) {
 void RemotePushes::settle(double seconds) {
   parts_.links.wait([this] { return unanswered_.empty(); }, seconds);
   unanswered_.clear();
+}
+
+// A shard answers in the order in which it is asked.
+std::vector<uint64_t> RemotePushes::hold_back() {
+  holds_back_ = true;
+  std::vector<uint64_t> applied(parts_.links.size());
+  size_t waiting = applied.size();
+  for (size_t s = 0; s < applied.size(); ++s) {
+    parts_.links.request(s, Message::kApplied, Payload(), [&applied, &waiting, s](const Frame& frame) {
+      applied[s] = decode_applied(frame.body.bytes());
+      --waiting;
+    });
+  }
+  parts_.links.wait([&waiting] { return waiting == 0; });
+  return applied;
+}
+
+void RemotePushes::go_on() {
+  holds_back_ = false;
+  for (uint64_t step : std::exchange(held_back_, {})) apply_measured(step);
 }
 
 void RemotePushes::wait_for_steps_before(uint64_t step) {

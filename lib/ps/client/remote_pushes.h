@@ -77,12 +77,21 @@ class RemotePushes {
   std::vector<double> wait_for_squares();
   void apply(std::vector<double> squares);
 
+  // For trainers that are ahead together.  From hold_back on this one tells no shard that all hold a step, before go_on.
+  // Waits until the shards have taken all that was sent; returns how many steps of the run each has applied.  When all
+  // trainers hold back, no shard applies anything, and all have applied as many.
+  std::vector<uint64_t> hold_back();
+  void go_on();
+
   // Waits until all steps below `step` are applied; of all that were sent.
   void wait_for_steps_before(uint64_t step);
   void finish() { wait_for_steps_before(step_); }
 
   // As finish, for some time at most: then the steps that are not applied are forgotten.
   void settle(double seconds);
+
+  // The latest step that shards have answered has ended a pass.
+  bool pass_ended() const { return last_done_.pass_ended; }
 
   // The rate of the latest step that shards have answered.
   double learning_rate() const { return last_done_.learning_rate; }
@@ -126,11 +135,13 @@ class RemotePushes {
   bool elsewhere_by_keys_ = false;             // batches differ in how many these are
   uint64_t step_ = 0;                          // the next to be pushed
   std::map<uint64_t, Unanswered> unanswered_;  // by step
-  Done last_done_;                             // of the latest step that shards have answered,
-  uint64_t done_step_ = 0;                     // and its number
-  uint64_t whole_step_ = 0;                    // the latest that all shards have answered:
-  bool pass_ended_ = false, dealt_ = false;    // all of them have ended the pass with it, or dealt its rest
-  int64_t ended_pass_ = -1;                    // which has ended while this trainer asked for its rest
+  bool holds_back_ = false;
+  std::vector<uint64_t> held_back_;          // steps of which shards are to be told that all hold them
+  Done last_done_;                           // of the latest step that shards have answered,
+  uint64_t done_step_ = 0;                   // and its number
+  uint64_t whole_step_ = 0;                  // the latest that all shards have answered:
+  bool pass_ended_ = false, dealt_ = false;  // all of them have ended the pass with it, or dealt its rest
+  int64_t ended_pass_ = -1;                  // which has ended while this trainer asked for its rest
   uint64_t cut_at_ = 0;  // steps after which the newest checkpoint begins that shards have told of
   int64_t cut_pass_ = -1;
   bool leaves_applying_ = false;

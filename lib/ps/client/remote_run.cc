@@ -34,8 +34,9 @@ void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states)
     const RunStatus& each = links_.welcome(s).run_status;
     begun |= each.pass == start.pass && each.pass_begun;
   }
-  pushes_.begin_at(start.step, run_status().cut_at);
-  if (consistency.ahead > 0 && !consistency.async) finish_held(start.step);
+  const uint64_t step = first_step(start, consistency);
+  pushes_.begin_at(step, run_status().cut_at);
+  if (consistency.ahead > 0 && !consistency.async) finish_held(step);
   position_ = position_in(start, begun);
   position_.resumed = run_status().gathered > 0;
   if (position_.resumed) group_.set_num_gathered(static_cast<uint64_t>(position_.pass) + 1);
@@ -64,12 +65,13 @@ void RemoteRun::check_rows() const {
 const RunStatus& RemoteRun::find_start(const Consistency& consistency, bool given_up) const {
   std::vector<const RunStatus*> all;
   for (size_t s = 0; s < links_.size(); ++s) all.push_back(&links_.welcome(s).run_status);
-  auto earlier = [](const RunStatus* a, const RunStatus* b) { return a->step < b->step; };
+  auto first = [&](const RunStatus* each) { return first_step(*each, consistency); };
+  auto earlier = [&](const RunStatus* a, const RunStatus* b) { return first(a) < first(b); };
   const auto [least, most] = std::ranges::minmax_element(all, earlier);
-  const bool late = given_up && !consistency.async;
-  if ((*most)->step - (*least)->step > consistency.lead() + (late ? 2 : 1)) {
+  const bool late = (given_up && !consistency.async) || is_together(consistency);
+  if (first(*most) - first(*least) > consistency.lead() + (late ? 2 : 1)) {
     throw StateLost(all[0]->run, all[0]->checkpointed,
-                    cat("the servers stand at step ", (*least)->step, " and step ", (*most)->step,
+                    cat("the servers stand at step ", first(*least), " and step ", first(*most),
                         " of this run: one was restarted; restart them all"));
   }
   const RunStatus& start = late ? **most : **least;
@@ -83,6 +85,17 @@ const RunStatus& RemoteRun::find_start(const Consistency& consistency, bool give
   return start;
 }
 
+// One of several trainers that are ahead together: what a shard has applied, all shards hold of all trainers, and nothing
+// else is sure to be applied before this process says so.
+bool RemoteRun::is_together(const Consistency& consistency) const {
+  return consistency.ahead > 0 && !consistency.async && group_.size() > 1;
+}
+
+// The first step of this trainer that the shard has not applied, or, where this process goes on behind it, does not hold.
+uint64_t RemoteRun::first_step(const RunStatus& status, const Consistency& consistency) const {
+  return is_together(consistency) ? status.step - status.held : status.step;
+}
+
 // All shards hold the steps before `start`; some may not have applied them.
 void RemoteRun::finish_held(uint64_t start) const {
   uint64_t least = start;
@@ -90,11 +103,11 @@ void RemoteRun::finish_held(uint64_t start) const {
     const RunStatus& each = links_.welcome(s).run_status;
     const uint64_t applied = each.step - each.held;
     least = std::min(least, applied);
-    if (applied <= start) continue;
-    throw StateLost(
-        each.run, run_status().checkpointed,
-        cat("a server has applied ", applied, " steps of this run, another has lost all from step ", start,
-            " on: one was restarted; restart them all"));
+    if (applied <= start && start <= each.step) continue;
+    throw StateLost(each.run, run_status().checkpointed,
+                    cat("a server has applied ", std::max(applied, start),
+                        " steps of this run, another has lost all from step ", std::min(each.step, start),
+                        " on: one was restarted; restart them all"));
   }
   pushes_.finish_held(least);
 }

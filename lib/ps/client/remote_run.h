@@ -48,6 +48,8 @@ class RemoteRun final : public RunControl {
   const RunStatus& run_status() const { return links_.welcome(0).run_status; }
   void check_rows() const;
   const RunStatus& find_start(const Consistency& consistency, bool given_up) const;
+  bool is_together(const Consistency& consistency) const;
+  uint64_t first_step(const RunStatus& status, const Consistency& consistency) const;
   void finish_held(uint64_t start) const;
   void fill_steps() const;
   RankWork ask_work() const;

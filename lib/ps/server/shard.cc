@@ -175,7 +175,8 @@ void Shard::check_trainers(Time now) {
   std::vector<int> missing = roster_.missing(now);
   std::erase_if(missing, [this](int rank) { return gatherings_.present().has_given_end(rank); });
   if (missing.empty()) return;
-  if (roster_.loss().go_on && roster_.anybody_connected()) return go_on_without(missing);
+  const bool goes_on = roster_.loss().go_on && clock_->goes_on_without_trainers();
+  if (goes_on && roster_.anybody_connected()) return go_on_without(missing);
   refuse_waiting(without(roster_, missing, clock_->clock()));
 }
 

@@ -213,6 +213,11 @@ void tell_stored_rows(ShardPeer& peer, const std::vector<RowSlice>& slices, Resp
   responder.answer(Payload(peer.host.shard().stored_rows(slices)));
 }
 
+// Behind all that this connection was answered before.
+void tell_applied(ShardPeer& peer, Nothing, Responder& responder) {
+  synced_reply_to(peer, responder)->answer(Payload(encode_applied(peer.host.shard().steps().clock())));
+}
+
 Frame whole_frame(ShardPeer&, Frame frame) {
   return frame;
 }
@@ -281,6 +286,7 @@ constexpr std::array kMessages = {
     ShardMessage{Message::kReturnRows, kMaxMessageBytes, Role::kTrainer,
                  handle<whole_frame, take_returned_rows>},
     ShardMessage{Message::kWork, 0, Role::kTrainer, handle<no_body, tell_work>},
+    ShardMessage{Message::kApplied, 0, Role::kTrainer, handle<no_body, tell_applied>},
 };
 
 }  // namespace

@@ -8,8 +8,17 @@
 namespace ps {
 
 PendingPush* TrainerSteps::next_push() {
-  auto found = pushes.find(next_step);
+  return complete_push(next_step);
+}
+
+PendingPush* TrainerSteps::complete_push(uint64_t step) {
+  const auto found = pushes.find(step);
   return found != pushes.end() && found->second.complete() ? &found->second : nullptr;
+}
+
+bool TrainerSteps::has_complete_push(uint64_t step) const {
+  const auto found = pushes.find(step);
+  return found != pushes.end() && found->second.complete();
 }
 
 uint64_t TrainerSteps::pushed_steps() const {
@@ -87,14 +96,20 @@ PendingPush& StepClock::pending_push(int rank, const PushRequest& request) {
   return push;
 }
 
+// A step without data is measured by nobody.
+bool StepClock::may_hold(const PendingPush& push) const {
+  return holds_steps() || (needs_word_of_all() && push.ended);
+}
+
 PendingPush& StepClock::waiting_push(int rank, const ApplyRequest& request) {
   TrainerSteps& sender = trainer(rank);
-  PendingPush* next = request.step == sender.next_step ? sender.next_push() : nullptr;
-  const bool measured = next != nullptr && !next->measured.empty();
-  const bool expected = measured ? request.squares.size() == context_.applier.num_parameters()
-                                 : next != nullptr && holds_steps() && request.squares.empty();
+  PendingPush* const push = sender.complete_push(request.step);
+  const bool is_next = request.step == sender.next_step;
+  const bool measured = push != nullptr && !push->measured.empty();
+  const bool expected = measured ? is_next && request.squares.size() == context_.applier.num_parameters()
+                                 : push != nullptr && request.squares.empty() && may_hold(*push);
   if (!expected) fail(Code::kData, "apply: step ", request.step, " is not waiting for it");
-  return *next;
+  return *push;
 }
 
 TrainerPlace StepClock::place_of(int rank) const {

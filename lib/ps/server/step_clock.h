@@ -42,7 +42,9 @@ struct TrainerSteps {
   bool marked = false;     // its barrier marker has come: its later pushes follow the next checkpoint
   uint64_t marker_at = 0;  // its steps before that checkpoint, as it was told last
 
-  PendingPush* next_push();       // when it is complete; else null
+  PendingPush* next_push();                   // when it is complete; else null
+  PendingPush* complete_push(uint64_t step);  // the same, of any step
+  bool has_complete_push(uint64_t step) const;
   uint64_t pushed_steps() const;  // so that the trainer that others wait for is behind
 };
 
@@ -129,6 +131,9 @@ class StepClock {
   // repeated.  `returns`: the rank was given up until now.
   virtual void take_over(int rank, bool returns);
 
+  // False: others wait for a trainer that was given up elsewhere.
+  virtual bool goes_on_without_trainers() const { return true; }
+
   // In asynchronous runs: begins the checkpoint when the last barrier marker has come, and then applies what
   // has waited for that.
   virtual void begin_aligned_checkpoint() {}
@@ -147,6 +152,11 @@ class StepClock {
  protected:
   // Pushes that are not measured wait for all shards to hold them.
   virtual bool holds_steps() const { return false; }
+
+  bool may_hold(const PendingPush& push) const;
+
+  // A step is applied when every trainer has said that all shards have it, also where it is measured.
+  virtual bool needs_word_of_all() const { return false; }
 
   // The trainers whose complete pushes make the next step, in the order of ranks, `takes_part(trainer)` saying
   // who could; none when a push is missing.  A trainer that was given up takes part as far as its pushes go.

@@ -7,7 +7,7 @@ namespace ps {
 
 namespace {
 
-bool all_hold(TrainerSteps* trainer) {
+bool all_hold_push_of(TrainerSteps* trainer) {
   return trainer->next_push()->all_hold;
 }
 
@@ -37,8 +37,13 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
     pass = std::max(pass, push->info.pass);
     if (!push->ended) pushes.push_back(push);
   }
-  if (holds_steps() && !std::ranges::any_of(pushers, all_hold)) return false;
+  const bool all_told = std::ranges::all_of(pushers, all_hold_push_of);
+  if (holds_steps() && !all_told) return false;
   if (wait_for_squares(pushes, pushers)) return false;
+  if (needs_word_of_all() && !all_told) {
+    if (pushes.empty()) answer_held(pushers);
+    return false;
+  }
   Done done{.pass_ended = pushes.empty() && closes(pushers)};
   done.dealt = pushes.empty() && !done.pass_ended;
   if (!pushes.empty()) done.squares = pushes[0]->measured;
@@ -62,8 +67,24 @@ bool SynchronousClock::wait_for_squares(std::span<PendingPush* const> pushes,
   if (pushes.empty() || !context_.applier.needs_squares()) return false;
   std::vector<ExactSquares> squares = pushes[0]->measured;
   if (squares.empty()) squares = context_.applier.squares(pushes);
-  for (TrainerSteps* trainer : pushers) answer_measured(*trainer->next_push(), squares);
+  for (TrainerSteps* trainer : pushers) {
+    PendingPush& push = *trainer->next_push();
+    push.measured = squares;
+    if (!push.all_hold) answer_measured(push, squares);
+  }
   return true;
+}
+
+void SynchronousClock::answer_held(PendingPush& push) const {
+  const Done done{.learning_rate = context_.applier.rule().learning_rate(), .held = true};
+  for (ReplyPtr& reply : std::exchange(push.replies, {})) reply->answer(Payload(encode_done(done)));
+}
+
+// A step without data is measured by nobody.
+void SynchronousClock::answer_held(std::span<TrainerSteps* const> pushers) const {
+  for (TrainerSteps* trainer : pushers) {
+    if (!all_hold_push_of(trainer)) answer_held(*trainer->next_push());
+  }
 }
 
 // Returns when the next checkpoint begins, which trainers are told with the answers to this step, and other
@@ -111,14 +132,20 @@ void AheadClock::advance(int rank) {
   SynchronousClock::advance(rank);
 }
 
-void AheadClock::answer_held(PendingPush& push) const {
-  const Done done{.learning_rate = context_.applier.rule().learning_rate(), .held = true};
-  for (ReplyPtr& reply : std::exchange(push.replies, {})) reply->answer(Payload(encode_done(done)));
+// The process that takes the rank up says again which steps all shards hold: until then none is applied here that others
+// may lack.
+void AheadClock::take_over(int rank, bool returns) {
+  SynchronousClock::take_over(rank, returns);
+  for (auto& [step, push] : trainer(rank).pushes) push.all_hold = false;
 }
 
 TrainerPlace AheadClock::place_of(int rank) const {
   const TrainerSteps& steps = trainer(rank);
   TrainerPlace place = StepClock::place_of(rank);
+  if (trainers_.size() > 1) {
+    for (; steps.has_complete_push(place.step); ++place.step) ++place.held;
+    return place;
+  }
   place.pass_begun = pass_begun();
   for (auto push = steps.pushes.find(place.step); push != steps.pushes.end() && push->second.complete();
        push = steps.pushes.find(place.step)) {

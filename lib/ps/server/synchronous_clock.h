@@ -24,7 +24,11 @@ class SynchronousClock : public StepClock {
   uint64_t checkpoint_number() const override { return clock_; }
   uint64_t next_checkpoint(int) const override { return context_.checkpoints.plan().next_step; }
 
+ protected:
+  void answer_held(PendingPush& push) const;
+
  private:
+  void answer_held(std::span<TrainerSteps* const> pushers) const;
   std::vector<TrainerSteps*> next_pushers();
   void apply_complete_steps();
   bool apply_next_step(std::span<TrainerSteps* const> pushers);
@@ -46,27 +50,33 @@ class StaleClock final : public SynchronousClock {
   const uint64_t staleness_;
 };
 
-// For a trainer alone that keeps copies of the rows in use (AheadStore), and pushes up to `ahead` steps more before it
-// hears that one is applied.  A shard answers that it holds a push, and applies the step when the trainer says that
-// all shards hold theirs: whatever process dies, the shards can all come to the same step, whose weights are those with
-// which the next process begins.
+// For a trainer alone that keeps copies of the rows in use (AheadStore), or readers whose compute trainer does
+// (SharedCopies), and who push up to `ahead` steps more before they hear that one is applied.  A shard answers that it
+// holds a push, and applies the step when every trainer has said that all shards hold its own: whatever process dies,
+// the shards can all come to the same step, whose weights are those with which the next process begins.
 class AheadClock final : public SynchronousClock {
  public:
   AheadClock(const StepContext& context, uint64_t ahead) : SynchronousClock(context), ahead_(ahead) {}
 
   uint64_t lead() const override { return ahead_; }
   void advance(int rank) override;
+  void take_over(int rank, bool returns) override;
 
-  // As it will be when the steps that are held are applied.
+  // Steps of several trainers are made of copies that all have, and need all.
+  bool goes_on_without_trainers() const override { return false; }
+
+  // A trainer alone is told its place as it will be when the steps that are held are applied.  One of several is told as
+  // many steps, and batches and passes as they are: it goes on behind those that are applied.
   TrainerPlace place_of(int rank) const override;
 
  protected:
   // A job that clips by norm has its steps measured, which is no less.
   bool holds_steps() const override { return !context_.applier.clips(); }
 
- private:
-  void answer_held(PendingPush& push) const;
+  // The others of several trainers could else have a step applied of which a new process of one knows nothing.
+  bool needs_word_of_all() const override { return trainers_.size() > 1; }
 
+ private:
   const uint64_t ahead_;
 };
 

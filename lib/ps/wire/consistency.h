@@ -10,9 +10,11 @@ struct Consistency {
   bool async = false;     // every push is a step of its own
   int64_t staleness = 0;  // else: steps by which the weights that a step uses may be behind; 0: synchronous
   int64_t max_lag = 0;    // async: gradients for weights older than so many steps are dropped; 0: none is
-  int64_t ahead = 0;  // synchronous, of a trainer alone that keeps copies of the rows in use (AheadStore), or
-                      // async, of readers with several batches on their way: steps that a trainer may push
-                      // before it hears that the one before is applied
+  int64_t ahead =
+      0;  // synchronous, of a trainer alone that keeps copies of the rows in use (AheadStore), or of
+          // readers whose compute trainer does (SharedCopies), or async, of readers with several
+          // batches on their way: steps that a trainer may push before it hears that the one
+          // before is applied
 
   // Steps that a trainer may have pushed and that are not applied yet, beside the last.
   uint64_t lead() const { return static_cast<uint64_t>((async ? 0 : staleness) + ahead); }

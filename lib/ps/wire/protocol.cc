@@ -347,6 +347,20 @@ RankWork decode_work(std::span<const char> body) {
   return work;
 }
 
+std::string encode_applied(uint64_t steps) {
+  std::string out;
+  put(out, steps);
+  return out;
+}
+
+uint64_t decode_applied(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  const uint64_t steps = in.get<uint64_t>();
+  if (!in.ok()) cut_short("applied");
+  expect_end(in, "applied");
+  return steps;
+}
+
 PullRequest decode_pull(std::span<const char> body) {
   ByteReader in(text_of(body));
   PullRequest request;

@@ -26,7 +26,7 @@
 
 namespace ps {
 
-inline constexpr int kProtocolVersion = 3;
+inline constexpr int kProtocolVersion = 4;
 
 // On the wire: never renumber.
 enum class Message : uint16_t {
@@ -51,6 +51,7 @@ enum class Message : uint16_t {
   kStoredRows,
   kReturnRows,
   kWork,
+  kApplied,
 };
 
 // Larger requests are split by who makes them.
@@ -211,6 +212,7 @@ std::string encode_gathered(std::span<const std::string> all);
 std::string encode_row_report(RowReport report);
 std::string encode_ranks(std::span<const int> ranks);
 std::string encode_work(const RankWork& work);
+std::string encode_applied(uint64_t steps);
 
 // How many columns a parameter has; 0 when there is none of this number.
 using Widths = std::span<const int64_t>;
@@ -240,6 +242,7 @@ std::vector<std::string> decode_gathered(std::span<const char> body);
 RowReport decode_row_report(std::span<const char> body);
 std::vector<int> decode_ranks(std::span<const char> body);
 RankWork decode_work(std::span<const char> body);
+uint64_t decode_applied(std::span<const char> body);
 
 }  // namespace ps
 

@@ -193,6 +193,35 @@ TEST(HeterMessages, EveryCutOfABatchAheadIsRefused) {
   EXPECT_FALSE(pair.accepts_ahead(batch + '\0'));
 }
 
+TEST(HeterMessages, ABatchAheadThatIsSentAgainHasOtherRowsAndNothingElse) {
+  Pair pair(kFeedModel);
+  AheadBatch ahead = pair.ahead();
+  const std::string first = encode_ahead(ahead, pair.sent);
+  EXPECT_EQ(encode_ahead_again(ahead, first), first);
+  ahead.left = 5;
+  ahead.rows.slices.clear();
+  EXPECT_EQ(encode_ahead_again(ahead, first), encode_ahead(ahead, pair.sent));
+}
+
+TEST(HeterMessages, AStepWithoutDataAndTheFirstStepAreWhatTheyWereAndNothingElse) {
+  const std::string step = encode_no_data({.step = 7, .pass = -2}), first = encode_first(9);
+  EXPECT_EQ(step.size(), kStepWithoutDataBytes);
+  const StepWithoutData got = decode_no_data(step);
+  EXPECT_EQ(std::pair(got.step, got.pass), std::pair(uint64_t{7}, int64_t{-2}));
+  EXPECT_EQ(decode_first(first), 9u);
+  EXPECT_EQ(split_first(step).first, 7u);
+  EXPECT_EQ(split_first(step).second.size(), 8u);
+  EXPECT_TRUE(decode_pass_ended(encode_pass_ended(true)));
+  EXPECT_FALSE(decode_pass_ended(encode_pass_ended(false)));
+  for (const std::string& bytes : {step.substr(1), step + 'x', std::string()}) {
+    EXPECT_THROW(decode_no_data(bytes), Error);
+    EXPECT_THROW(decode_pass_ended(bytes), Error);
+  }
+  for (const std::string& bytes : {first.substr(1), first + 'x', std::string()}) {
+    EXPECT_THROW(decode_first(bytes), Error);
+  }
+}
+
 TEST(HeterMessages, EveryCutIsRefused) {
   Pair pair(kFeedModel);
   const std::string batch = pair.batch(), result = pair.result();

@@ -204,11 +204,12 @@ TEST(AheadClock, StepsAreAppliedInTheirOrderAndOnce) {
   RunParts run({.ahead = 3}, 1);
   run.push(0, 0, 1);
   run.push(0, 1, 1);
-  EXPECT_THROW(run.hold(0, 1), Error) << "step 0 is not applied";
+  EXPECT_TRUE(run.hold(0, 1)->waits()) << "step 0 is not applied";
   EXPECT_THROW(run.hold(0, 2), Error) << "it has not come";
+  EXPECT_EQ(run.weight(), 0);
   run.hold(0, 0);
   EXPECT_THROW(run.hold(0, 0), Error) << "a shard answers it again before it comes here";
-  EXPECT_EQ(run.weight(), -1);
+  EXPECT_EQ(run.weight(), -2);
 }
 
 TEST(AheadClock, APushThatIsRepeatedIsAnsweredAgain) {
@@ -256,6 +257,60 @@ TEST(AheadClock, AStepThatIsMeasuredIsNotHeldToo) {
   EXPECT_THROW(run.hold(0, 0), Error) << "it needs the norm";
   EXPECT_TRUE(run.apply(0, 0, 1)->answer);
   EXPECT_EQ(run.weight(), -1);
+}
+
+TEST(AheadClock, AStepOfSeveralIsAppliedWhenEveryTrainerSaysThatAllShardsHoldItsOwn) {
+  RunParts run({.ahead = 3}, 2);
+  for (uint64_t step = 0; step < 2; ++step) {
+    EXPECT_TRUE(run.push(0, step, 1)->done().held);
+    run.hold(0, step);
+  }
+  EXPECT_TRUE(run.push(1, 0, 2)->done().held);
+  EXPECT_EQ(run.weight(), 0) << "nobody has said it of the push of trainer 1";
+  EXPECT_FALSE(run.hold(1, 0)->done().held);
+  EXPECT_EQ(run.weight(), -3);
+  EXPECT_EQ(run.clock->clock(), 1u);
+}
+
+TEST(AheadClock, TheProcessThatTakesARankOfSeveralUpSaysAgainWhatAllShardsHold) {
+  RunParts run({.ahead = 3}, 2);
+  for (uint64_t step = 0; step < 2; ++step) {
+    run.push(1, step, 1);
+    run.hold(1, step);
+  }
+  run.clock->take_over(1, /*returns=*/false);
+  run.push(0, 0, 1);
+  run.hold(0, 0);
+  EXPECT_EQ(run.weight(), 0);
+  const TrainerPlace place = run.clock->place_of(1);
+  EXPECT_EQ(std::tuple(place.step, place.held, place.batches), std::tuple(2u, 2u, 0u));
+  run.hold(1, 0);
+  EXPECT_EQ(run.weight(), -2);
+  EXPECT_EQ(run.clock->place_of(1).held, 1u);
+}
+
+TEST(AheadClock, AMeasuredStepOfSeveralNeedsTheWordOfAll) {
+  RunParts run({.ahead = 2}, 2, {{"clip_norm", 100}});
+  OutcomePtr first = run.push(0, 0, 1);
+  EXPECT_TRUE(first->waits());
+  run.push(1, 0, 2);
+  EXPECT_FALSE(first->done().squares.empty());
+  OutcomePtr word = run.apply(0, 0, 9);
+  EXPECT_TRUE(word->waits());
+  EXPECT_FALSE(run.push(1, 0, 2)->done().squares.empty()) << "a push that is repeated is answered again";
+  EXPECT_TRUE(word->waits());
+  EXPECT_EQ(run.weight(), 0);
+  EXPECT_TRUE(run.apply(1, 0, 9)->answer && word->answer);
+  EXPECT_EQ(run.weight(), -3);
+  EXPECT_TRUE(run.end(0, 1)->waits());
+  EXPECT_TRUE(run.end(1, 1)->done().held) << "nothing is measured";
+  run.hold(0, 1);
+  EXPECT_TRUE(run.hold(1, 1)->done().pass_ended);
+}
+
+TEST(AheadClock, NobodyIsLeftBehindByOthersThatAreAhead) {
+  EXPECT_FALSE(RunParts({.ahead = 2}, 2).clock->goes_on_without_trainers());
+  EXPECT_TRUE(RunParts({}, 2).clock->goes_on_without_trainers());
 }
 
 // ---- asynchronous

@@ -1,0 +1,47 @@
+// HeldResults: batches of a reader that were computed, and are answered when the servers hold their dense gradients: should
+// this process end then, the step lacks nothing.  Used by AheadWork and CopiesWork.
+#ifndef PS_HETER_HELD_RESULTS_H_
+#define PS_HETER_HELD_RESULTS_H_
+
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "net/server.h"
+#include "ps/client/dense_link.h"
+
+namespace ps {
+
+// One owner thread.  Outlives the links that it pushes over, or at least what they still call.
+class HeldResults {
+ public:
+  // `num_answered` counts the batches.
+  explicit HeldResults(int64_t& num_answered) : num_answered_(num_answered) {}
+  HeldResults(const HeldResults&) = delete;
+  HeldResults& operator=(const HeldResults&) = delete;
+
+  // Pushes the gradients of step `number`, and answers when they are held.
+  void push(DenseLink& link, DenseLink::DenseStep& step, uint64_t number,
+            std::span<const ParameterView<float>> views, Responder responder, Payload result);
+
+  bool empty() const { return unheld_.empty(); }
+
+  // Answers all that is not answered.
+  void fail_all(const Error& error);
+
+ private:
+  struct Unheld {
+    Responder responder;
+    Payload result;
+  };
+
+  void held(uint64_t id);
+
+  std::map<uint64_t, Unheld> unheld_;  // by number of the push
+  uint64_t num_pushed_ = 0;
+  int64_t& num_answered_;
+};
+
+}  // namespace ps
+
+#endif  // PS_HETER_HELD_RESULTS_H_
