@@ -7,7 +7,7 @@
 // together lie in the same block, so the rows of frequent keys, which occur first, share blocks that stay in
 // memory.  A block is read as a whole, and verified against its checksum, which stays in memory.
 //
-// Of a block on disk its record stays in memory: kBlockBytes here, and 12 bytes at its owner.  Records never move: the
+// The record of a block on disk stays in memory: kBlockBytes here, and 12 bytes at its owner.  Records never move: the
 // copies of a vector that grows would stay with the allocator, and take as much as the records.
 #ifndef PS_TABLE_ROW_SPILL_H_
 #define PS_TABLE_ROW_SPILL_H_

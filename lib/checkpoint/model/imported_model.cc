@@ -70,7 +70,7 @@ struct ImportedModel::Source {
   std::shared_ptr<const Keys> keys;  // null: the row numbers
 };
 
-// Reads rows some at a time, in the order of their keys.  Of a transposed tensor all floats are held at once.
+// Reads rows some at a time, in the order of their keys.  A transposed tensor is held as a whole.
 class ImportedModel::Rows final : public RowCursor {
  public:
   Rows(SafetensorsReader& file, const ModelTable& table, const Source& source)
