@@ -15,11 +15,15 @@ void check_labels_from(const LabelCheck& check, const Batch& batch, bool sets, i
   for (size_t k = slot.offsets[first]; k < slot.keys.size(); ++k) check(static_cast<float>(slot.keys[k]));
 }
 
-void LineParser::parse_or_reject(const char* p, const char* end, const Block& block, uint64_t line,
-                                 bool checks, Parsed& out) const {
+void LineParser::parse_with(LineScratch*, const char* p, const char* end, Batch& batch) const {
+  parse_line(p, end, batch);
+}
+
+void LineParser::parse_or_reject(LineScratch* scratch, const char* p, const char* end, const Block& block,
+                                 uint64_t line, bool checks, Parsed& out) const {
   int64_t size = out.batch.size();
   try {
-    parse_line(p, end, out.batch);
+    parse_with(scratch, p, end, out.batch);
     if (out.batch.size() == size) return;
     if (part_.by_column() && !keeps_last(out.batch)) return out.batch.truncate(schema_, size);
     if (checks) check_labels_from(label_check_, out.batch, sets_, size);
@@ -67,13 +71,14 @@ bool LineParser::labels_fit(const Batch& batch) const {
 void LineParser::parse_lines(const Block& block, bool checks, Parsed& out) const {
   out.batch.clear(schema_);
   out.bad.clear();
+  const std::unique_ptr<LineScratch> scratch = make_scratch();
   std::string_view text = block.text();
   const char *p = text.data(), *stop = p + text.size();
   for (uint64_t line = block.place; p < stop && out.bad.size() <= max_bad_lines_; ++line) {
     const char* newline = static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(stop - p)));
     const char* end = newline > p && newline[-1] == '\r' ? newline - 1 : newline;
     const bool kept = end > p && part_.keeps_line({p, static_cast<size_t>(end - p)});
-    if (kept) parse_or_reject(p, end, block, line, checks, out);
+    if (kept) parse_or_reject(scratch.get(), p, end, block, line, checks, out);
     p = newline + 1;
   }
   if (negatives_.on()) NegativeFilter::end(out.batch);

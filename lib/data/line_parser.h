@@ -3,6 +3,7 @@
 #define PS_DATA_LINE_PARSER_H_
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,11 @@ inline void end_label_set(Batch& batch) {
     slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
 }
 
+// What a format remembers from line to line of a block.
+struct LineScratch {
+  virtual ~LineScratch() = default;
+};
+
 class LineParser : public Parser {
  public:
   explicit LineParser(const ParserSetup& setup)
@@ -51,6 +57,10 @@ class LineParser : public Parser {
   // of a number.  Throws kData with the reason alone.
   virtual void parse_line(const char* p, const char* end, Batch& batch) const = 0;
 
+  // The same with memory that lasts for a block, for formats that need some: theirs is made by make_scratch.
+  virtual void parse_with(LineScratch* scratch, const char* p, const char* end, Batch& batch) const;
+  virtual std::unique_ptr<LineScratch> make_scratch() const { return nullptr; }
+
   // False when the example that was appended last is not of the part that is read, by the value of its slot.  Formats
   // that know it better leave it to this, or replace it.
   virtual bool keeps_last(const Batch& batch) const;
@@ -65,8 +75,8 @@ class LineParser : public Parser {
  private:
   // Parses all lines; checks the label of each if `checks` is true.
   void parse_lines(const Block& block, bool checks, Parsed& out) const;
-  void parse_or_reject(const char* p, const char* end, const Block& block, uint64_t line, bool checks,
-                       Parsed& out) const;
+  void parse_or_reject(LineScratch* scratch, const char* p, const char* end, const Block& block,
+                       uint64_t line, bool checks, Parsed& out) const;
   bool labels_fit(const Batch& batch) const;
 
   const uint64_t max_bad_lines_;

@@ -1,7 +1,9 @@
 // Parsers over blocks of text in memory: what one batch after the other costs once its bytes are there.
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "base/thread_pool.h"
@@ -35,13 +37,13 @@ std::vector<Block> cut(const std::string& text) {
 
 class Parse final : public Workload {
  public:
-  Parse(const BenchSettings& settings, const SyntheticKind& kind)
-      : data_(make_synthetic(kind, settings.scale, kParsedExamples)),
-        keeps_ids_(kind.format != "criteo"),
+  Parse(const BenchSettings& settings, SyntheticData data, bool keeps_ids)
+      : data_(std::move(data)),
+        keeps_ids_(keeps_ids),
         blocks_(cut(data_.bytes)),
         pool_(settings.threads),
         shares_(settings.threads) {
-    const FormatEntry& entry = find_format(kind.format);
+    const FormatEntry& entry = find_format(data_.options.format);
     std::string_view head = blocks_.front().text();
     schema_ = entry.schema(data_.options, head);
     parser_ = entry.make({data_.options, schema_, head, nullptr});
@@ -106,15 +108,31 @@ class Parse final : public Workload {
   std::vector<Share> shares_;  // one a thread
 };
 
-Benchmark parse(const std::string& name, const std::string& help, const SyntheticKind& kind,
-                const std::vector<std::string>& peers = {}) {
+Benchmark parse_as(const std::string& name, const std::string& help,
+                   std::function<std::unique_ptr<Workload>(const BenchSettings&)> make,
+                   const std::vector<std::string>& peers = {}) {
   return {.name = cat("parse/", name),
           .help = help,
           .unit = "B",
-          .make = [kind](const BenchSettings& settings) { return std::make_unique<Parse>(settings, kind); },
+          .make = std::move(make),
           .threaded = true,
           .limit = "limits/read",
           .peers = peers};
+}
+
+Benchmark parse(const std::string& name, const std::string& help, const SyntheticKind& kind,
+                const std::vector<std::string>& peers = {}) {
+  auto make = [kind](const BenchSettings& settings) {
+    SyntheticData data = make_synthetic(kind, settings.scale, kParsedExamples);
+    return std::make_unique<Parse>(settings, std::move(data), kind.format != "criteo");
+  };
+  return parse_as(name, help, make, peers);
+}
+
+Benchmark parse_table(const std::string& format, const std::string& help) {
+  return parse_as(format, help, [format](const BenchSettings& settings) {
+    return std::make_unique<Parse>(settings, make_table(format, settings.scale, kParsedExamples), false);
+  });
 }
 
 }  // namespace
@@ -128,6 +146,8 @@ std::vector<Benchmark> parser_benchmarks() {
             {"sparse-float", "paddle_sparse_float", forty_ids(), true}),
       parse("multislot", "multislot, 20 slots of an id", {"ctr", "multislot"}),
       parse("criteo", "criteo, 13 integers and 26 categories", {"criteo", "criteo"}),
+      parse_table("csv", "csv, the same 13 integers and 26 categories"),
+      parse_table("jsonl", "lines of JSON with the same, by name"),
   };
 }
 

@@ -2,6 +2,9 @@
 #ifndef PS_BENCH_PARSE_TEXT_H_
 #define PS_BENCH_PARSE_TEXT_H_
 
+#include <cstdint>
+#include <string>
+
 #include "bench/synthetic.h"
 
 namespace ps {
@@ -11,6 +14,10 @@ inline const SyntheticKind kLibsvmValues = {"sparse-float", "libsvm", forty_ids(
 
 // Examples at full size: some 80 MB of text, which no cache holds.
 inline constexpr uint64_t kParsedExamples = 200000;
+
+// scale * full_samples rows of the generator criteo as csv or jsonl, without a header.  The ids that the digest counts are
+// not those that parsers make.
+SyntheticData make_table(const std::string& format, double scale, uint64_t full_samples);  // tables.cc
 
 }  // namespace ps
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "config/json.h"
 #include "config/json_message.h"
 #include "data/csv/fields.h"
+#include "data/csv/json_scan.h"
 
 namespace ps {
 
@@ -137,10 +139,21 @@ class JsonFields::Handler {
   int64_t depth_ = 0;
 };
 
-void JsonFields::parse(const char* p, const char* end) {
+void JsonFields::clear() {
   fields_.clear();
   words_.clear();
   text_.clear();
+}
+
+// The scan leaves what is rare, and every fault, to the other parser, which begins anew.
+void JsonFields::parse(const char* p, const char* end) {
+  constexpr unsigned char kLargestControl = 0x1f;
+  clear();
+  if (p != end && static_cast<unsigned char>(*end) <= kLargestControl) {
+    if (std::memchr(p, '\\', static_cast<size_t>(end - p)) != nullptr) text_.reserve(text_bytes(p, end));
+    if (JsonScan(fields_, words_, text_).run(p, end)) return;
+    clear();
+  }
   text_.reserve(text_bytes(p, end));
   Handler(*this, p, end).run();
 }

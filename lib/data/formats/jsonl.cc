@@ -5,6 +5,7 @@
 // Each field is a slot as a column of csv is, with data.csv: ps-data(5) says how.  A field that is null or not there has
 // no value.
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -28,10 +29,10 @@ class JsonLinesParser : public LineParser {
   explicit JsonLinesParser(const ParserSetup& setup)
       : LineParser(setup),
         encoder_(setup.options),
-        uses_(field_uses(setup.options, used_names(setup.options))),
-        part_by_(setup.options.validation_by) {
+        uses_(field_uses(setup.options, used_names(setup.options))) {
     const std::vector<std::string> names = used_names(setup.options);
     for (size_t i = 0; i < names.size(); ++i) places_.emplace(names[i], i);
+    if (part().by_column()) part_place_ = place_of(setup.options.validation_by);
   }
 
   bool has_parts_by(const std::string&) const override { return true; }
@@ -54,19 +55,65 @@ class JsonLinesParser : public LineParser {
     return names;
   }
 
-  void parse_line(const char* p, const char* end, Batch& batch) const override {
-    if (is_blank({p, static_cast<size_t>(end - p)})) return;
+  // Lines of a file have the same fields in the same order, mostly: a name is first compared with that of the field which
+  // stood at its place last.
+  struct Scratch final : LineScratch {
+    struct Known {
+      std::string name;
+      size_t place;
+    };
+
     JsonFields fields;
-    fields.parse(p, end);
-    std::vector<const JsonField*> found(uses_.size());
-    for (const JsonField& field : fields.fields()) {
-      const auto place = places_.find(field.name);
-      if (place == places_.end()) continue;
-      if (found[place->second] != nullptr)
+    std::vector<Known> order;
+    std::vector<const JsonField*> found;  // by place in uses_; null: it is not there
+  };
+
+  static constexpr size_t kNoPlace = SIZE_MAX;
+
+  std::unique_ptr<LineScratch> make_scratch() const override { return std::make_unique<Scratch>(); }
+
+  void parse_line(const char* p, const char* end, Batch& batch) const override {
+    parse_with(make_scratch().get(), p, end, batch);
+  }
+
+  void parse_with(LineScratch* scratch, const char* p, const char* end, Batch& batch) const override {
+    if (is_blank({p, static_cast<size_t>(end - p)})) return;
+    Scratch& memory = static_cast<Scratch&>(*scratch);
+    memory.fields.parse(p, end);
+    find_fields(memory);
+    put_all(memory.fields, memory.found, batch);
+  }
+
+  size_t place_of(std::string_view name) const {
+    const auto place = places_.find(name);
+    return place == places_.end() ? kNoPlace : static_cast<size_t>(place->second);
+  }
+
+  // The place of the field that is the index-th of its line.
+  size_t place_of(std::string_view name, size_t index, Scratch& memory) const {
+    constexpr size_t kMostKnown = 10000;  // as many as columns
+    if (index < memory.order.size() && memory.order[index].name == name) return memory.order[index].place;
+    const size_t place = place_of(name);
+    if (index < memory.order.size()) memory.order[index] = {std::string(name), place};
+    if (index == memory.order.size() && index < kMostKnown)
+      memory.order.push_back({std::string(name), place});
+    return place;
+  }
+
+  void find_fields(Scratch& memory) const {
+    memory.found.assign(uses_.size(), nullptr);
+    size_t index = 0;
+    for (const JsonField& field : memory.fields.fields()) {
+      const size_t place = place_of(field.name, index++, memory);
+      if (place == kNoPlace) continue;
+      if (memory.found[place] != nullptr)
         fail(Code::kData, "column ", field.column, ": a second field ", quote(field.name));
-      found[place->second] = &field;
+      memory.found[place] = &field;
     }
-    if (part().by_column() && !keeps(fields, found[places_.find(part_by_)->second])) return;
+  }
+
+  void put_all(const JsonFields& fields, const std::vector<const JsonField*>& found, Batch& batch) const {
+    if (part().by_column() && !keeps(fields, found[part_place_])) return;
     float label = 0;
     for (size_t i = 0; i < uses_.size(); ++i) {
       if (uses_[i].kind == FieldKind::kIgnored) continue;
@@ -91,7 +138,7 @@ class JsonLinesParser : public LineParser {
   bool keeps_last(const Batch&) const override { return true; }  // parse_line has looked
 
   static bool is_blank(std::string_view line) {
-    return line.find_first_not_of(" \t") == std::string_view::npos;
+    return line[0] != '{' && line.find_first_not_of(" \t") == std::string_view::npos;
   }
 
   void put_missing(const FieldUse& use, float& label, Batch& batch) const {
@@ -126,7 +173,7 @@ class JsonLinesParser : public LineParser {
 
   const RecordEncoder encoder_;
   const std::vector<FieldUse> uses_;  // in the order in which they are put into a batch
-  const std::string part_by_;         // the field that decides about parts; empty: none
+  size_t part_place_ = 0;             // in uses_, of the field that decides about parts
   WordNumbers places_;                // in uses_, by name
 };
 

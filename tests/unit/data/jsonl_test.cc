@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/hash.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "data/csv/json_fields.h"
 #include "data/csv/learn.h"
@@ -16,11 +17,13 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // The fields of a line: "name:word", "name:[words]", "name:null" or "name:nested", with the column of each value; or the
-// error.
-static std::vector<std::string> fields_of(const std::string& line) {
+// error.  The byte behind the line is `behind`: a control character lets the fast scan try, a letter leaves the line to the
+// parser of all JSON.
+static std::vector<std::string> fields_of(const std::string& line, char behind = '\n') {
+  const std::string padded = line + behind + std::string(16, '"');
   JsonFields fields;
   try {
-    fields.parse(line.data(), line.data() + line.size());
+    fields.parse(padded.data(), padded.data() + line.size());
   } catch (const Error& error) {
     return {error.message()};
   }
@@ -67,6 +70,45 @@ TEST(JsonFields, FaultsHaveTheirColumn) {
   EXPECT_THAT(fields_of(""), ElementsAre(HasSubstr("column 1: ")));
   EXPECT_THAT(fields_of(std::string("{\"a\":1}\0{}", 10)), ElementsAre(HasSubstr("a byte of value 0")));
   EXPECT_THAT(fields_of(std::string("{\"a\":1}\0", 8)), ElementsAre(HasSubstr("a byte of value 0")));
+}
+
+// A line of pieces, most of them in places where JSON may have them, then with some bytes changed.
+static std::string drawn_line(Random& random) {
+  static const std::vector<std::string_view> kPieces = split(
+      "1|-0|-0.0|1e5|12345678901234567890|1e999|0.001|-17.25e-3|01|\"x y\"|\"\"|true|false|null|nul|[]|{}"
+      "|\"\\u00e9\"|\"\\ud83d\\ude00\"|\"\\ud83d\"|\"\\n\\/\"|\"\\x\"|[1,\"a\",null]|[[1],2,{\"k\":[]}]|[ 1 "
+      ", true ]"
+      "|{\"a\":{\"b\":[1,2]},\"c\":null}|\"caf\xc3\xa9 "
+      "\xf0\x9f\x98\x80\"|\"\xc3\"|\"\xed\xa0\x80\"|\"tab\there\""
+      "|\"long enough for more than one word of eight bytes\"",
+      '|');
+  auto below = [&](uint64_t bound) { return static_cast<size_t>(random.below(bound)); };
+  std::string line = "{";
+  for (size_t i = below(6); i > 0; --i) {
+    line += cat("\"", below(3) == 0 ? "n\\u00e4me" : "field", i,
+                below(9) == 0 ? "\" : " : "\":", kPieces[below(kPieces.size())],
+                i > 1 ? below(9) == 0 ? "\t, " : "," : "");
+  }
+  line += "}";
+  constexpr char kBytes[] = "{}[]\",:\\-.e019 \t\r\0\x80\xff\x7ftn";
+  for (size_t changes = below(3); changes > 0; --changes)
+    line[below(line.size())] = kBytes[below(sizeof kBytes - 1)];
+  return line;
+}
+
+// Two ways to read a line give the same fields, or the same fault.
+TEST(JsonFields, AreTheSameHoweverTheyAreRead) {
+  Random random(17, 0);
+  int good = 0, bad = 0;
+  for (int i = 0; i < 30000; ++i) {
+    const std::string line = drawn_line(random);
+    const std::vector<std::string> found = fields_of(line), expected = fields_of(line, 'x');
+    ASSERT_EQ(found, expected) << line;
+    const bool is_fault = found.size() == 1 && found[0].starts_with("column ");
+    ++(is_fault ? bad : good);
+  }
+  EXPECT_GT(good, 5000);
+  EXPECT_GT(bad, 5000);
 }
 
 class Jsonl : public DataTest {

@@ -1,0 +1,324 @@
+#include "data/csv/json_scan.h"
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "data/csv/fields.h"
+#include "data/scan.h"
+
+namespace ps {
+
+namespace {
+
+constexpr uint64_t kLows = 0x0101010101010101u, kHighs = 0x8080808080808080u;
+
+// Marks the high bit of each of 8 bytes of a string that is not plain: a quote, a backslash, a control character, or no
+// ASCII.  A borrow may mark bytes above the lowest marked one, which alone is to be looked at.
+uint64_t marks_of(uint64_t bytes) {
+  const uint64_t quotes = bytes ^ (kLows * '"'), slashes = bytes ^ (kLows * '\\');
+  const uint64_t controls = (bytes - kLows * 0x20) & ~bytes;
+  return (controls | ((quotes - kLows) & ~quotes) | ((slashes - kLows) & ~slashes) | bytes) & kHighs;
+}
+
+// The first byte from p on that is not plain.
+const char* skip_plain(const char* p) {
+  for (;; p += 8) {
+    uint64_t bytes;
+    std::memcpy(&bytes, p, 8);
+    if (const uint64_t marks = marks_of(bytes); marks != 0) return p + std::countr_zero(marks) / 8;
+  }
+}
+
+bool byte_within(char c, int low, int high) {
+  const int byte = static_cast<unsigned char>(c);
+  return byte >= low && byte <= high;
+}
+
+// The bytes of the character at p, beyond ASCII, as RFC 3629 has them; 0: it is none.
+int utf8_bytes(const char* p) {
+  const int first = static_cast<unsigned char>(*p);
+  if (first < 0xc2 || first > 0xf4) return 0;
+  const int low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const int high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (!byte_within(p[1], low, high)) return 0;
+  if (first < 0xe0) return 2;
+  if (!byte_within(p[2], 0x80, 0xbf)) return 0;
+  if (first < 0xf0) return 3;
+  return byte_within(p[3], 0x80, 0xbf) ? 4 : 0;
+}
+
+// The same, but characters beyond ASCII are passed over; null: there is a bad one.
+const char* skip_text(const char* p) {
+  for (p = skip_plain(p); static_cast<signed char>(*p) < 0; p = skip_plain(p)) {
+    const int bytes = utf8_bytes(p);
+    if (bytes == 0) return nullptr;
+    p += bytes;
+  }
+  return p;
+}
+
+const char* skip_digits(const char* p) {
+  for (;; p += 8) {
+    uint64_t bytes;
+    std::memcpy(&bytes, p, 8);
+    if (const int count = scan_internal::count_digits(bytes ^ scan_internal::kZeros); count < 8)
+      return p + count;
+  }
+}
+
+void append_utf8(uint32_t code, std::string& out) {
+  auto tail = [&](int shift) { out += static_cast<char>(0x80 | (code >> shift & 0x3f)); };
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xc0 | code >> 6);
+    tail(0);
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xe0 | code >> 12);
+    tail(6), tail(0);
+  } else {
+    out += static_cast<char>(0xf0 | code >> 18);
+    tail(12), tail(6), tail(0);
+  }
+}
+
+// The four hexadecimal digits at p; -1: they are none.
+int32_t four_digits(const char* p) {
+  int32_t value = 0;
+  for (int i = 0; i < 4; ++i) {
+    const char c = p[i], letter = static_cast<char>(c | 0x20);
+    const bool is_letter = letter >= 'a' && letter <= 'f';
+    if (!is_digit(c) && !is_letter) return -1;
+    value = value * 16 + (is_letter ? letter - 'a' + 10 : c - '0');
+  }
+  return value;
+}
+
+}  // namespace
+
+void JsonScan::skip_blanks() {
+  while (*p_ == ' ' || *p_ == '\t') ++p_;
+}
+
+bool JsonScan::run(const char* p, const char* end) {
+  begin_ = p_ = p;
+  end_ = end;
+  skip_blanks();
+  if (*p_++ != '{') return false;
+  skip_blanks();
+  if (*p_ == '}') {
+    ++p_;
+  } else if (!take_fields()) {
+    return false;
+  }
+  skip_blanks();
+  return p_ == end_;
+}
+
+// From the first name on, up to behind the closing brace.
+bool JsonScan::take_fields() {
+  for (;;) {
+    std::string_view name;
+    if (!take_string(name)) return false;
+    skip_blanks();
+    if (*p_++ != ':') return false;
+    skip_blanks();
+    const size_t column = static_cast<size_t>(p_ - begin_) + 1;
+    fields_.push_back({name, JsonField::Kind::kNull, column, words_.size(), 0});
+    if (!take_value()) return false;
+    skip_blanks();
+    const char next = *p_++;
+    if (next == '}') return true;
+    if (next != ',') return false;
+    skip_blanks();
+  }
+}
+
+bool JsonScan::take_value() {
+  JsonField& field = fields_.back();
+  if (*p_ == '[') return take_list();
+  if (*p_ == 'n') return take_null();
+  if (*p_ != '{') return take_word(field);
+  field.kind = JsonField::Kind::kNested;
+  return pass_over(0);
+}
+
+bool JsonScan::take_word(JsonField& field) {
+  std::string_view word;
+  const char c = *p_;
+  const bool good = c == '"'   ? take_string(word)
+                    : c == 't' ? take_literal("true", word)
+                    : c == 'f' ? take_literal("false", word)
+                               : take_number(word);
+  if (!good) return false;
+  if (field.kind == JsonField::Kind::kNested) return true;
+  if (field.kind == JsonField::Kind::kNull) field.kind = JsonField::Kind::kWord;
+  words_.push_back(word);
+  ++field.num_words;
+  return true;
+}
+
+bool JsonScan::take_list() {
+  fields_.back().kind = JsonField::Kind::kList;
+  ++p_;
+  skip_blanks();
+  if (*p_ != ']') return take_list_items();
+  ++p_;
+  return true;
+}
+
+bool JsonScan::take_list_items() {
+  JsonField& field = fields_.back();
+  for (;;) {
+    const bool nested = *p_ == '[' || *p_ == '{';
+    if (nested) field.kind = JsonField::Kind::kNested;
+    if (!(nested ? pass_over(0) : *p_ == 'n' ? take_null() : take_word(field))) return false;
+    skip_blanks();
+    const char next = *p_++;
+    if (next == ']') return true;
+    if (next != ',') return false;
+    skip_blanks();
+  }
+}
+
+// A string from its opening quote on.
+bool JsonScan::take_string(std::string_view& out) {
+  if (*p_ != '"') return false;
+  const char* begin = ++p_;
+  p_ = skip_text(p_);
+  if (p_ == nullptr) return false;
+  if (*p_ == '\\') return take_escaped(begin, out);
+  out = {begin, static_cast<size_t>(p_ - begin)};
+  return *p_++ == '"';
+}
+
+// The same from its first escape on, into a text of its own.
+bool JsonScan::take_escaped(const char* begin, std::string_view& out) {
+  const size_t start = text_.size();
+  for (;;) {
+    text_.append(begin, p_);
+    if (*p_ == '"') break;
+    if (*p_ != '\\' || !take_escape()) return false;
+    begin = p_;
+    p_ = skip_text(p_);
+    if (p_ == nullptr) return false;
+  }
+  ++p_;
+  out = {text_.data() + start, text_.size() - start};
+  text_.append(kScanPadding, '\0');
+  return true;
+}
+
+bool JsonScan::take_escape() {
+  constexpr std::string_view kNames = "\"\\/bfnrt", kBytes = "\"\\/\b\f\n\r\t";
+  const char name = p_[1];
+  p_ += 2;
+  if (name == 'u') return take_code_point();
+  const size_t place = kNames.find(name);
+  if (place == std::string_view::npos) return false;
+  text_ += kBytes[place];
+  return true;
+}
+
+// The digits of an escape, with those of another where both are halves of a pair.
+bool JsonScan::take_code_point() {
+  int32_t code = four_digits(p_);
+  if (code < 0 || (code >= 0xdc00 && code <= 0xdfff)) return false;
+  p_ += 4;
+  if (code >= 0xd800 && code <= 0xdbff) {
+    if (p_[0] != '\\' || p_[1] != 'u') return false;
+    const int32_t low = four_digits(p_ + 2);
+    if (low < 0xdc00 || low > 0xdfff) return false;
+    code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    p_ += 6;
+  }
+  append_utf8(static_cast<uint32_t>(code), text_);
+  return true;
+}
+
+// Numbers so long, or with exponents so large, that they could overflow are left out; so is -0, which is 0.
+bool JsonScan::take_number(std::string_view& out) {
+  constexpr std::ptrdiff_t kMostBytes = 200, kMostExponent = 2;
+  const char* begin = p_;
+  const char* p = begin + (*begin == '-');
+  const char* digits = p;
+  p = *p == '0' ? p + 1 : skip_digits(p);
+  if (p == digits) return false;
+  const bool whole = *p != '.' && (*p | 0x20) != 'e';
+  if (*p == '.') {
+    digits = ++p;
+    p = skip_digits(p);
+    if (p == digits) return false;
+  }
+  if ((*p | 0x20) == 'e') {
+    ++p;
+    p += *p == '+' || *p == '-';
+    digits = p;
+    p = skip_digits(p);
+    if (p == digits || p - digits > kMostExponent) return false;
+  }
+  out = {begin, static_cast<size_t>(p - begin)};
+  p_ = p;
+  return p - begin <= kMostBytes && !(whole && out == "-0");
+}
+
+bool JsonScan::take_literal(std::string_view word, std::string_view& out) {
+  if (static_cast<size_t>(end_ - p_) < word.size() || std::memcmp(p_, word.data(), word.size()) != 0)
+    return false;
+  out = {p_, word.size()};
+  p_ += word.size();
+  return true;
+}
+
+bool JsonScan::take_null() {
+  std::string_view ignored;
+  return take_literal("null", ignored);
+}
+
+// A value whose words count for nothing.
+bool JsonScan::pass_over(int level) {
+  std::string_view ignored;
+  switch (*p_) {
+    case '"':
+      return take_string(ignored);
+    case 't':
+      return take_literal("true", ignored);
+    case 'f':
+      return take_literal("false", ignored);
+    case 'n':
+      return take_null();
+    case '[':
+      return level < kMostLevels && pass_over_items(level, /*named=*/false);
+    case '{':
+      return level < kMostLevels && pass_over_items(level, /*named=*/true);
+    default:
+      return take_number(ignored);
+  }
+}
+
+// From the opening bracket on, up to behind the closing one.
+bool JsonScan::pass_over_items(int level, bool named) {
+  const char close = named ? '}' : ']';
+  ++p_;
+  skip_blanks();
+  if (*p_ == close) {
+    ++p_;
+    return true;
+  }
+  for (;;) {
+    std::string_view name;
+    if (named && !take_string(name)) return false;
+    if (named) skip_blanks();
+    if (named && *p_++ != ':') return false;
+    if (named) skip_blanks();
+    if (!pass_over(level + 1)) return false;
+    skip_blanks();
+    const char next = *p_++;
+    if (next == close) return true;
+    if (next != ',') return false;
+    skip_blanks();
+  }
+}
+
+}  // namespace ps

@@ -1,0 +1,53 @@
+// JsonScan: reads one object of JSON fast, as far as it is as most are.  Used by JsonFields.
+#ifndef PS_DATA_CSV_JSON_SCAN_H_
+#define PS_DATA_CSV_JSON_SCAN_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/csv/json_fields.h"
+
+namespace ps {
+
+// Words and names lie in the line itself, unless they have escapes.  All else, and all that is not good, is left to a
+// parser that knows every rule and names every fault.  One owner thread.
+class JsonScan {
+ public:
+  // Appends to all three.  `text` must not move while names and words lie in it: it has room for the line.
+  JsonScan(std::vector<JsonField>& fields, std::vector<std::string_view>& words, std::string& text)
+      : fields_(fields), words_(words), text_(text) {}
+
+  // Reads the line [p, end).  The byte at `end` is a control character, and 8 bytes more may be read.  Returns false, with
+  // any fields and words, for a line that it leaves to the other parser.
+  bool run(const char* p, const char* end);
+
+ private:
+  static constexpr int kMostLevels = 32;  // of values in values
+
+  bool take_fields();
+  bool take_value();
+  bool take_list();
+  bool take_list_items();
+  bool take_word(JsonField& field);
+  bool take_string(std::string_view& out);
+  bool take_escaped(const char* begin, std::string_view& out);
+  bool take_escape();
+  bool take_code_point();
+  bool take_number(std::string_view& out);
+  bool take_literal(std::string_view word, std::string_view& out);
+  bool take_null();
+  bool pass_over(int level);
+  bool pass_over_items(int level, bool named);
+  void skip_blanks();
+
+  std::vector<JsonField>& fields_;
+  std::vector<std::string_view>& words_;
+  std::string& text_;
+  const char *begin_ = nullptr, *p_ = nullptr;
+  const char* end_ = nullptr;
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_CSV_JSON_SCAN_H_
