@@ -151,7 +151,7 @@ TEST_F(StoredRows, MoreThanOneAnswerHoldsIsRefusedBeforeItIsMade) {
   specs_[0].cols = 1 << 20;
   tables_ = std::make_unique<ShardTables>(specs_, kMomentum, ShardPlace());
   EXPECT_EQ(refusal(slice({1, 2, 3, 4, 5, 6, 7, 8, 9})), Code::kData);
-  EXPECT_THAT(message_, HasSubstr("more than 64.0 MiB"));
+  EXPECT_THAT(message_, HasSubstr("more than 16.0 MiB"));
 }
 
 // Requests are key slices with nothing behind them.
