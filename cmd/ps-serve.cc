@@ -24,16 +24,19 @@ ps::Program program() {
               {.name = "host",
                .argument = "HOST",
                .help = "address to listen on",
-               .details = "'' is all of this machine, 0.0.0.0 all of IPv4; an IPv6 number may have "
-                          "brackets.  One that others reach needs --token-file, --tls-ca, or --insecure.",
+               .details =
+                   "localhost is 127.0.0.1, and ::1 where the machine has it; '' is all of this machine, "
+                   "0.0.0.0 all of IPv4; an IPv6 number may have brackets.  One that others reach needs "
+                   "--token-file, --tls-ca, or --insecure.",
                .group = "Network",
-               .default_text = "127.0.0.1",
+               .default_text = "localhost",
                .brief = true},
               {.name = "advertise",
                .argument = "HOST",
                .help = "name or address by which trainers reach this server",
-               .details = "Registered with cluster.discovery.  By default --host, or the name of this "
-                          "machine where that is all of it.",
+               .details =
+                   "Registered with cluster.discovery.  By default --host, 127.0.0.1 for localhost, or "
+                   "the name of this machine where that is all of it.",
                .group = "Network"},
               {.name = "port",
                .argument = "P",

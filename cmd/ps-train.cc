@@ -197,9 +197,11 @@ ps::Program program() {
               {.name = "host",
                .argument = "HOST",
                .help = "address at which a compute trainer listens",
-               .details = "One that others reach needs --token-file, --tls-ca, or --insecure.",
+               .details =
+                   "localhost is 127.0.0.1, and ::1 where the machine has it.  One that others reach needs "
+                   "--token-file, --tls-ca, or --insecure.",
                .group = "Cluster",
-               .default_text = "127.0.0.1"},
+               .default_text = "localhost"},
               {.name = "port",
                .argument = "P",
                .help = "port of a compute trainer, 0: any that is free",

@@ -50,7 +50,7 @@ class ReaderPart {
 
 // The place at which a compute trainer listens, and the memory that it has for readers.
 struct ComputePlace {
-  std::string host = "127.0.0.1";
+  std::string host = "localhost";
   uint16_t port = 0;                              // 0: any that is free
   std::string port_file;                          // where the port is written; empty: nowhere
   std::optional<uint64_t> max_memory_bytes = {};  // of batches and answers; absent: half of what is available

@@ -215,12 +215,18 @@ CheckpointSettings checkpoint_settings(const Job& job, const ServeOptions& optio
   return settings;
 }
 
+// Certificates are for numbers rather than for localhost.
+std::string advertised_host(const ServeOptions& options) {
+  if (!options.advertise.empty()) return options.advertise;
+  return options.host == "localhost" ? "127.0.0.1" : options.host;
+}
+
 ServerLeaseOptions lease_options(const Job& job, const ServeOptions& options, uint16_t port) {
   return {.discovery = job.cluster.discovery,
           .tls = options.security.etcd,
           .num_servers = job.cluster.num_servers,
           .directory = job.checkpoint.directory,
-          .host = options.advertise.empty() ? options.host : options.advertise,
+          .host = advertised_host(options),
           .port = port,
           .lease_seconds = job.cluster.request_timeout,
           .etcd_timeout_seconds = job.cluster.server_timeout,

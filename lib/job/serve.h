@@ -16,7 +16,7 @@
 namespace ps {
 
 struct ServeOptions {
-  std::string host = "127.0.0.1";            // to listen on; empty: all addresses
+  std::string host = "localhost";            // to listen on, Address of net/transport.h
   SecurityOptions security;                  // who is let in
   std::string advertise;                     // name or number by which others reach this server; empty: host
   uint16_t port = 7164;                      // the first of consecutive ports; 0: any that are free

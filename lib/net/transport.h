@@ -28,7 +28,8 @@ inline std::string_view text_of(ConstBytes bytes) {
 }
 
 struct Address {
-  std::string host;   // a name or a number, IPv6 without brackets; empty to listen on all
+  // A name or a number, IPv6 without brackets; to listen: empty is all, localhost both 127.0.0.1 and ::1.
+  std::string host;
   uint16_t port = 0;  // 0 to listen on any port that is free
 
   bool operator==(const Address&) const = default;

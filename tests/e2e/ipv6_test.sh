@@ -37,11 +37,13 @@ refused 2 "'[::g]:2379': no IPv6 address in the brackets" ps-train job.json --da
 
 if ! grep -qs '^0\{31\}1 ' /proc/net/if_inet6; then skip "this machine has no ::1"; fi
 
-# serve HOST [flags...]: a server; $port is its port, $pages that of its pages, $server its process.
+# serve HOST [flags...]: a server, at `default` if that is the host; $port is its port, $pages that of its pages, $server its process.
 serve() {
+  local host=(--host "$1")
+  if [[ $1 == default ]]; then host=(); fi
   rm -f port ready
   mkfifo ready
-  ps-serve job.json --host "$1" --port 0 --port-file port --status-port 0 "${@:2}" >ready 2>serve.err &
+  ps-serve job.json "${host[@]}" --port 0 --port-file port --status-port 0 "${@:2}" >ready 2>serve.err &
   server=$!
   processes+=("$server")
   local line
@@ -61,13 +63,48 @@ serve 127.0.0.1
 train --servers "127.0.0.1:$port" --save-dir ipv4
 end
 
+# page_at HOST: the page that says if the server is ready, of HOST.
+page_at() {
+  (exec 3<>"/dev/tcp/$1/$pages" && printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3 && cat <&3) >page || fail "no page at $1"
+  expect_text page 'HTTP/1.1 200 OK'
+}
+
+echo "unless told otherwise a server, its pages and a compute trainer are at both addresses of this machine alone"
+serve default --local-sockets
+train --servers "[::1]:$port" --save-dir default6
+same_as_ipv4 default6
+page_at 127.0.0.1
+page_at ::1
+ps-train job.json --job test --test-data train.txt --servers "127.0.0.1:$port" >out 2>err || fail "$(cat err)"
+refused 4 "cannot listen on '127.0.0.1:$port'" ps-serve job.json --port "$port"
+end
+serve default
+ps-train job.json --servers "127.0.0.1:$port" --role compute --port 0 --port-file compute.port >compute.out 2>compute.err &
+compute=$!
+processes+=("$compute")
+wait_for_file compute.port "$compute"
+train --servers "127.0.0.1:$port" --role reader --compute "[::1]:$(<compute.port)" --save-dir heter-default
+same_as_ipv4 heter-default
+wait "$compute" || fail "the compute trainer ended with $?: $(cat compute.err)"
+rm compute.port
+end
+if unshare -rn sh -c 'ip link set lo up && ip address del ::1/128 dev lo' 2>/dev/null; then
+  unshare -rn sh -c 'ip link set lo up && ip address del ::1/128 dev lo && exec ps-serve job.json --port 0 --port-file port4' \
+    >ready4 2>serve.err &
+  server=$!
+  processes+=("$server")
+  wait_for_file ready4 "$server" || fail "without ::1 the server did not start: $(cat serve.err)"
+  end
+else
+  echo "left out: a network without ::1 cannot be made here"
+fi
+
 echo "a server and its pages at ::1, with and without brackets"
 for host in ::1 '[::1]'; do
   serve "$host" --local-sockets
   train --servers "[::1]:$port" --save-dir "ipv6$host"
   same_as_ipv4 "ipv6$host"
-  (exec 3<>"/dev/tcp/::1/$pages" && printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3 && cat <&3) >page || fail "no page at ::1"
-  expect_text page 'HTTP/1.1 200 OK'
+  page_at ::1
   if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then fail "a server at ::1 listens elsewhere"; fi
   end
 done

@@ -46,8 +46,13 @@ cat train.token read.token <(echo "status $status_secret") >tokens
 
 echo "a server listens on this machine alone, and others need a reason to be let in"
 start
-[[ $(ss -Htln "sport = :$port" | awk '{print $4}') == "127.0.0.1:$port" ]] || fail "it listens elsewhere"
-[[ $(ss -Htln "sport = :$status_port" | awk '{print $4}') == "127.0.0.1:$status_port" ]] || fail "its pages are elsewhere"
+# listens_at PORT: the addresses that have it, in a line.
+listens_at() { ss -Htln "sport = :$1" | awk '{print $4}' | LC_ALL=C sort | paste -sd ' '; }
+for each in "$port" "$status_port"; do
+  loopback=127.0.0.1:$each
+  if grep -qs '^0\{31\}1 ' /proc/net/if_inet6; then loopback+=" [::1]:$each"; fi
+  [[ $(listens_at "$each") == "$loopback" ]] || fail "it listens at $(listens_at "$each"), not at $loopback"
+done
 train "127.0.0.1:$port" --save-dir plain >out 2>err || fail "$(cat err)"
 end
 for host in 0.0.0.0 ::; do
@@ -72,7 +77,7 @@ if grep -q "$secret" err; then fail "the secret is in the message"; fi
 echo "without a right token nobody is let in, at once and with status 7"
 start --host 0.0.0.0 --token-file tokens
 expect_text serve.err 'those with a token are let in, but what they send is not encrypted'
-[[ $(ss -Htln "sport = :$status_port" | awk '{print $4}') == "0.0.0.0:$status_port" ]] || fail "its pages are elsewhere"
+[[ $(listens_at "$status_port") == "0.0.0.0:$status_port" ]] || fail "its pages are elsewhere"
 begin=$EPOCHSECONDS
 expect_status 7 train "127.0.0.1:$port" --save-dir ''
 expect_text err 'this server lets in who shows a token: --token-file'

@@ -3,7 +3,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "net/tcp/asio.h"
 #include "net/tcp/local_socket.h"
@@ -55,20 +59,30 @@ std::string peer_of(const tcp::socket& socket) {
   return unknown ? "a peer that has gone" : to_text(to_address(endpoint));
 }
 
-// An empty host listens on all addresses, of both families where the system has both.
-tcp::endpoint listening_endpoint(asio::io_context& context, const Address& address) {
+// An empty host listens on all addresses, of both families where the system has both; localhost on those of this machine
+// alone, of which there may be one.
+std::vector<tcp::endpoint> listening_endpoints(asio::io_context& context, const Address& address) {
   if (address.host.empty()) {
     tcp::socket probe(context);
     error_code no_ipv6;
     probe.open(tcp::v6(), no_ipv6);
-    return {no_ipv6 ? tcp::v4() : tcp::v6(), address.port};
+    return {{no_ipv6 ? tcp::v4() : tcp::v6(), address.port}};
+  }
+  if (address.host == "localhost") {
+    return {{asio::ip::address_v4::loopback(), address.port},
+            {asio::ip::address_v6::loopback(), address.port}};
   }
   error_code error;
   tcp::resolver resolver(context);
   auto results = resolver.resolve(address.host, std::to_string(address.port),
                                   tcp::resolver::passive | tcp::resolver::numeric_service, error);
   if (error) throw make_error("cannot resolve", address, error);
-  return results.begin()->endpoint();
+  return {results.begin()->endpoint()};
+}
+
+// The system has no address of this family here.
+bool is_missing(error_code error) {
+  return error == asio::error::address_family_not_supported || error.value() == EADDRNOTAVAIL;
 }
 
 // Takes connections from one acceptor, while the listener lives.
@@ -121,60 +135,96 @@ class Accepting {
   Timer retry_;
 };
 
+// One address, and the Unix socket beside it.
+class ListeningPlace {
+ public:
+  ListeningPlace(TcpLoop& loop, const OnTrouble& on_trouble, const Transport::OnAccept& on_accept)
+      : ports_(loop, on_trouble,
+               [&on_accept, &loop](tcp::socket socket) {
+                 std::string peer = peer_of(socket);
+                 on_accept(make_socket_stream(loop, std::move(socket), std::move(peer)));
+               }),
+        local_(loop, on_trouble, [&on_accept, &loop](LocalProtocol::socket socket) {
+          std::string peer = cat("process ", peer_process(socket.native_handle()), " of this machine");
+          on_accept(make_socket_stream(loop, std::move(socket), std::move(peer)));
+        }) {}
+
+  // Returns the port that was chosen.
+  uint16_t listen(const tcp::endpoint& endpoint, bool all, error_code& error) {
+    tcp::acceptor& acceptor = ports_.acceptor();
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error && all && endpoint.protocol() == tcp::v6()) {
+      acceptor.set_option(asio::ip::v6_only(false), error);
+    }
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+    if (error) return 0;
+    ports_.accept();
+    return acceptor.local_endpoint().port();
+  }
+
+  void listen_beside(const std::string& host, uint16_t port, error_code& error) {
+    const int descriptor = listen_locally(local_name(host, port));
+    if (descriptor < 0) return error.assign(errno, boost::system::system_category());
+    local_.acceptor().assign(LocalProtocol(), descriptor, error);
+    if (error) return void(close(descriptor));
+    local_.accept();
+  }
+
+ private:
+  Accepting<tcp> ports_;
+  Accepting<LocalProtocol> local_;  // open if it is wanted
+};
+
 class TcpListener final : public Listener {
  public:
   TcpListener(TcpLoop& loop, const Address& address, bool local, const OnTrouble& on_trouble,
               Transport::OnAccept on_accept)
-      : on_accept_(std::move(on_accept)),
-        ports_(loop, on_trouble,
-               [this, &loop](tcp::socket socket) {
-                 std::string peer = peer_of(socket);
-                 on_accept_(make_socket_stream(loop, std::move(socket), std::move(peer)));
-               }),
-        local_(loop, on_trouble, [this, &loop](LocalProtocol::socket socket) {
-          std::string peer = cat("process ", peer_process(socket.native_handle()), " of this machine");
-          on_accept_(make_socket_stream(loop, std::move(socket), std::move(peer)));
-        }) {
-    const tcp::endpoint endpoint = listening_endpoint(loop.context(), address);
-    listen_on(endpoint, address);
-    ports_.accept();
-    if (!local) return;
-    error_code error;
-    const std::string host = address.host.empty() ? "" : endpoint.address().to_string();
-    const int descriptor = listen_locally(local_name(host, address_.port));
-    if (descriptor < 0) {
-      error.assign(errno, boost::system::system_category());
-    } else {
-      local_.acceptor().assign(LocalProtocol(), descriptor, error);
-      if (error) close(descriptor);
-    }
-    if (error) throw make_error("cannot listen on the Unix socket beside", address_, error);
-    local_.accept();
+      : loop_(loop), on_trouble_(on_trouble), on_accept_(std::move(on_accept)) {
+    const std::vector<tcp::endpoint> endpoints = listening_endpoints(loop.context(), address);
+    int attempts = address.port == 0 ? kAttempts : 1;
+    while (!listen_on(endpoints, address, local, /*may_fail=*/attempts > 1)) --attempts;
   }
 
   const Address& address() const override { return address_; }
 
  private:
-  void listen_on(const tcp::endpoint& endpoint, const Address& address) {
-    tcp::acceptor& acceptor = ports_.acceptor();
-    try {
-      acceptor.open(endpoint.protocol());
-      acceptor.set_option(tcp::acceptor::reuse_address(true));
-      if (address.host.empty() && endpoint.protocol() == tcp::v6()) {
-        acceptor.set_option(asio::ip::v6_only(false));
-      }
-      acceptor.bind(endpoint);
-      acceptor.listen();
-    } catch (const boost::system::system_error& error) {
-      throw make_error("cannot listen on", address, error.code());
+  static constexpr int kAttempts = 100;  // of a port that is free at one address, and may not be at the other
+
+  // All of them at the same port, if there are several.  Returns false when that is taken at one, and another may do.
+  bool listen_on(std::span<const tcp::endpoint> endpoints, const Address& address, bool local,
+                 bool may_fail) {
+    places_.clear();
+    address_ = address;
+    error_code error;
+    for (tcp::endpoint endpoint : endpoints) {
+      endpoint.port(address_.port);
+      auto place = std::make_unique<ListeningPlace>(loop_, on_trouble_, on_accept_);
+      const uint16_t port = place->listen(endpoint, address.host.empty(), error);
+      if (error && endpoints.size() > 1 && is_missing(error)) continue;
+      if (error == asio::error::address_in_use && !places_.empty() && may_fail) return false;
+      if (error)
+        throw make_error("cannot listen on", endpoints.size() > 1 ? to_address(endpoint) : address, error);
+      address_.port = port;
+      if (local) listen_beside(*place, address.host.empty() ? "" : endpoint.address().to_string());
+      places_.push_back(std::move(place));
     }
-    address_ = {address.host, acceptor.local_endpoint().port()};
+    if (places_.empty()) throw make_error("cannot listen on", address, error);
+    return true;
   }
 
-  Transport::OnAccept on_accept_;
+  void listen_beside(ListeningPlace& place, const std::string& host) {
+    error_code error;
+    place.listen_beside(host, address_.port, error);
+    if (error) throw make_error("cannot listen on the Unix socket beside", address_, error);
+  }
+
+  TcpLoop& loop_;
+  const OnTrouble on_trouble_;
+  const Transport::OnAccept on_accept_;
   Address address_;
-  Accepting<tcp> ports_;
-  Accepting<LocalProtocol> local_;  // beside the port; open if it is wanted
+  std::vector<std::unique_ptr<ListeningPlace>> places_;
 };
 
 // Resolving and connecting are steps of one state, which the handlers hold until they have run.
