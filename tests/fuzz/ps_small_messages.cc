@@ -18,7 +18,7 @@ std::string_view text_of_body(Body body) {
 }
 
 // Whatever is decoded can be encoded again, and is then decoded without an error.
-constexpr std::array<void (*)(Body), 17> kDecoders = {
+constexpr std::array<void (*)(Body), 18> kDecoders = {
     [](Body body) { ps::decode_checkpoint_request(body); },
     [](Body body) { ps::encode_asked_checkpoint(ps::decode_asked_checkpoint(body)); },
     [](Body body) { ps::decode_shard_request(body); },
@@ -48,6 +48,7 @@ constexpr std::array<void (*)(Body), 17> kDecoders = {
     [](Body body) { ps::Welcome::spec().parse(ps::parse_json(text_of_body(body), "welcome"), "welcome"); },
     [](Body body) { ps::ServerPorts::spec().parse(ps::parse_json(text_of_body(body), "ports"), "ports"); },
     [](Body body) { ps::decode_error(body); },
+    [](Body body) { ps::decode_work(ps::encode_work(ps::decode_work(body))); },
 };
 
 }  // namespace
