@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "data/csv/columns.h"
 #include "data/csv/learn.h"
 #include "data/vocabulary.h"
 #include "model/network.h"
@@ -32,6 +33,11 @@ void add_bins(const CsvColumn& column, uint64_t first, Names& names) {
   }
 }
 
+void add_missing_id(const CsvColumn& column, uint64_t first, Names& names) {
+  if (!column.indicates_missing()) return;
+  names.emplace_back(first + static_cast<uint64_t>(column.num_ids()) - 1, column.name + "=<missing>");
+}
+
 // Names the words of the dictionary: `first` is the id of all others.
 void add_words(const CsvColumn& column, uint64_t first, Names& names) {
   names.emplace_back(first, column.name + "=<other>");
@@ -58,9 +64,13 @@ void add_column(const CsvColumn& column, uint64_t first, Names& names) {
   } else {
     add_words(column, first, names);
   }
-  if (column.indicates_missing()) {
-    names.emplace_back(first + static_cast<uint64_t>(column.num_ids()) - 1, missing);
-  }
+  add_missing_id(column, first, names);
+}
+
+// The same of the slot with the bins of a number.
+void add_bin_column(const CsvColumn& column, uint64_t first, Names& names) {
+  add_bins(column, first, names);
+  add_missing_id(column, first, names);
 }
 
 // The names of the rows that belong to these slots.
@@ -70,9 +80,13 @@ std::shared_ptr<const NameList> column_names(const CsvOptions& csv, const DataSc
   std::vector<NameList::Hashed> hashed;
   uint64_t first = 0;
   for (const CsvColumn& column : csv.columns) {
-    const bool belongs = std::any_of(slots.begin(), slots.end(),
-                                     [&](size_t slot) { return schema.slots[slot].name == column.name; });
+    const auto has_slot = [&](const std::string& name) {
+      return std::any_of(slots.begin(), slots.end(),
+                         [&](size_t slot) { return schema.slots[slot].name == name; });
+    };
+    const bool belongs = has_slot(column.name);
     if (belongs) add_column(column, first, names);
+    if (has_bins_beside(column) && has_slot(bin_slot(column))) add_bin_column(column, first, names);
     if (belongs && !column.is_number() && column.num_ids() == 0)
       hashed.push_back({column.name + "=", hash_bytes(column.name)});
     first += static_cast<uint64_t>(column.num_ids());

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/pattern.h"
 #include "base/text.h"
 
 namespace ps {
@@ -85,31 +86,6 @@ bool drop_layer(std::vector<LayerNode>& nodes) {
 }
 
 }  // namespace
-
-bool is_pattern(std::string_view text) {
-  return text.find_first_of("*?") != std::string_view::npos;
-}
-
-// Each * first stands for nothing, and for one character more whenever the rest does not match: only the last * that
-// was met need be tried again.
-bool matches_pattern(std::string_view pattern, std::string_view name) {
-  size_t p = 0, n = 0, star = std::string_view::npos, resume = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = n;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
-      ++p, ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 void expand_inputs(const DataSchema& schema, std::vector<LayerNode>& nodes) {
   for (LayerNode& node : nodes) expand_node(schema, node);

@@ -2,19 +2,12 @@
 #ifndef PS_MODEL_INPUT_PATTERNS_H_
 #define PS_MODEL_INPUT_PATTERNS_H_
 
-#include <string_view>
 #include <vector>
 
 #include "data/batch.h"
 #include "model/graph.h"
 
 namespace ps {
-
-// True if `text` has a * or a ?.
-bool is_pattern(std::string_view text);
-
-// True if the whole of `name` matches: * stands for any characters, ? for one.
-bool matches_pattern(std::string_view pattern, std::string_view name);
 
 // Replaces the patterns of each layer by the slots that they match, in the order of the data, each slot once.
 // After "sparse:" and "dense:" a pattern matches slots of that type alone, and may match none: then it is left out,

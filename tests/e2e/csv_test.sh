@@ -62,6 +62,13 @@ ps-train --recipe logistic --data train.csv --test-data test.csv --passes 5 --sa
 expect_text err 'Columns: label income of high, low; numbers age, gain; categories job, tags, note'
 expect_text err 'Looked at 8000 examples of csv'
 expect_text plain/pass-00004/job.json '"learnt": true'
+expect_text plain/pass-00004/job.json '"scale": "standard+bins"'
+
+echo "recipes see numbers in bins too, which a line through them cannot do"
+ps-train --model plain/pass-00004 --job predict --data test.csv >predictions 2>err
+ps-train --recipe logistic --data train.csv --set 'data.csv.columns=[]' --passes 5 --save-dir lines_alone --log-level warning
+ps-train --model lines_alone/pass-00004 --job predict --data test.csv >others 2>err
+at_least "$(accuracy predictions)" "$(accuracy others) + 0.03"
 
 echo "columns that are described are read so, the others as they are found"
 ps-train --recipe logistic --data train.csv --test-data test.csv --set data.csv.columns="$columns" --save-dir model 2>err

@@ -13,6 +13,69 @@ namespace {
 constexpr size_t kSampleSize = 65536;
 constexpr size_t kMostWords = size_t{1} << 20;  // further words of a column are not counted
 
+struct EqualNumbers {
+  double value, count;
+};
+
+std::vector<EqualNumbers> runs_of(std::vector<double> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  std::vector<EqualNumbers> runs;
+  for (const double number : numbers) {
+    if (runs.empty() || runs.back().value != number) runs.push_back({number, 0});
+    ++runs.back().count;
+  }
+  return runs;
+}
+
+// Goes through the numbers in ascending order, and ends a bin when it has its part of those that are not frequent, or
+// before and behind a frequent one, as LightGBM does.
+class BinEdges {
+ public:
+  BinEdges(std::vector<EqualNumbers> runs, int bins, double numbers, double least)
+      : runs_(std::move(runs)),
+        most_edges_(static_cast<size_t>(bins) - 1),
+        least_(least),
+        frequent_(std::max(least, numbers / bins)),
+        bins_left_(bins) {
+    for (const EqualNumbers& run : runs_) is_frequent(run) ? bins_left_ -= 1 : rare_left_ += run.count;
+  }
+
+  std::vector<double> find() {
+    for (const EqualNumbers& run : runs_) {
+      if (edges_.size() < most_edges_ && is_full_before(run)) end_bin(run.value);
+      in_bin_ += run.count;
+      is_frequent(run) ? has_frequent_ = true : rare_in_bin_ += run.count;
+    }
+    if (in_bin_ < least_ && !edges_.empty()) edges_.pop_back();
+    return std::move(edges_);
+  }
+
+ private:
+  bool is_frequent(const EqualNumbers& run) const { return run.count >= frequent_; }
+
+  bool is_full_before(const EqualNumbers& run) const {
+    if (in_bin_ == 0 || has_frequent_) return has_frequent_;
+    const double part = rare_left_ / std::max(1, bins_left_);
+    return in_bin_ >= std::max(least_, is_frequent(run) ? part / 2 : part);
+  }
+
+  void end_bin(double edge) {
+    edges_.push_back(edge);
+    rare_left_ -= rare_in_bin_;
+    if (!has_frequent_) --bins_left_;
+    in_bin_ = rare_in_bin_ = 0;
+    has_frequent_ = false;
+  }
+
+  const std::vector<EqualNumbers> runs_;
+  const size_t most_edges_;
+  const double least_, frequent_;  // numbers of a bin; of equal ones that have a bin of their own
+  int bins_left_;                  // for rare numbers
+  double rare_left_ = 0, in_bin_ = 0, rare_in_bin_ = 0;
+  bool has_frequent_ = false;  // in the bin
+  std::vector<double> edges_;
+};
+
 }  // namespace
 
 void Moments::add(double value) {
@@ -80,15 +143,12 @@ bool ColumnStatistics::is_skewed() const {
          (largest_ - moments_.mean() > kFar * deviation || moments_.mean() - smallest_ > kFar * deviation);
 }
 
-std::vector<double> ColumnStatistics::edges(int bins) const {
-  std::vector<double> sorted = sample_;
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<double> out;
-  for (int i = 1; i < bins && !sorted.empty(); ++i) {
-    const double edge = sorted[sorted.size() * static_cast<size_t>(i) / static_cast<size_t>(bins)];
-    if (edge > sorted.front() && (out.empty() || edge > out.back())) out.push_back(edge);
-  }
-  return out;
+std::vector<double> ColumnStatistics::edges(int bins, int64_t least) const {
+  if (sample_.empty()) return {};
+  const auto size = static_cast<double>(sample_.size());
+  return BinEdges(runs_of(sample_), bins, size,
+                  static_cast<double>(least) * size / static_cast<double>(numbers_))
+      .find();
 }
 
 std::vector<std::string> ColumnStatistics::frequent_words(size_t most) const {

@@ -47,8 +47,9 @@ class ColumnStatistics {
   // True when the largest is so far from the others that only the logarithm brings them together.
   bool is_skewed() const;
 
-  // Up to bins - 1 numbers, ascending, between which there are as many of the column's numbers each.
-  std::vector<double> edges(int bins) const;
+  // Up to bins - 1 numbers, ascending, between which there are as many of the column's numbers each, and `least` or more.
+  // A number that comes more often than a bin has numbers is alone in its bin.
+  std::vector<double> edges(int bins, int64_t least) const;
 
   // The most frequent words, at most so many, ties by their bytes.
   std::vector<std::string> frequent_words(size_t most) const;

@@ -15,6 +15,7 @@ namespace {
 FieldKind kind_of(const CsvColumn& column) {
   if (column.type == "ignore") return FieldKind::kIgnored;
   if (column.is_binned()) return FieldKind::kBins;
+  if (has_bins_beside(column)) return FieldKind::kNumberAndBin;
   if (column.is_number()) return FieldKind::kNumber;
   if (column.type == "text") return FieldKind::kWholeText;
   return column.type == "category" ? FieldKind::kWord : FieldKind::kWords;
@@ -31,6 +32,14 @@ std::optional<size_t> find_name(const std::vector<std::string>& names, const std
 size_t need_name(const std::vector<std::string>& names, const std::string& name) {
   if (const auto found = find_name(names, name)) return *found;
   fail(Code::kData, "there is no column ", quote(name), did_you_mean(name, names), " in the header");
+}
+
+bool has_bins_beside(const CsvColumn& column) {
+  return (column.type == "number" || column.type == "auto") && column.scale.ends_with(kBinsBeside);
+}
+
+std::string bin_slot(const CsvColumn& column) {
+  return column.name + ".bin";
 }
 
 DataSchema learnt_table_schema(const DataOptions& data) {
@@ -60,7 +69,9 @@ std::vector<FieldUse> field_uses(const DataOptions& data, const std::vector<std:
   size_t slots = 0;
   for (size_t c = 0; c < csv.columns.size(); ++c) {
     const FieldKind kind = kind_of(csv.columns[c]);
-    if (kind != FieldKind::kIgnored) uses[need_name(names, csv.columns[c].name)] = {kind, c, slots++};
+    if (kind == FieldKind::kIgnored) continue;
+    uses[need_name(names, csv.columns[c].name)] = {kind, c, slots};
+    slots += kind == FieldKind::kNumberAndBin ? 2 : 1;
   }
   const bool needs_label = data.labelled() && data.label_use != LabelUse::kIgnored;
   const std::optional<size_t> label = needs_label ? need_name(names, csv.label) : find_name(names, csv.label);

@@ -18,6 +18,7 @@ enum class FieldKind {
   kWeight,
   kGroup,
   kNumber,
+  kNumberAndBin,  // whose bin is in the slot after it
   kBins,
   kWord,
   kWords,
@@ -29,6 +30,13 @@ struct FieldUse {
   size_t column = 0;  // in CsvOptions::columns
   size_t slot = 0;    // of the batch
 };
+
+// True for a number that has a second slot, with its bin: the end of its scale says so.
+bool has_bins_beside(const CsvColumn& column);
+inline constexpr std::string_view kBinsBeside = "+bins";
+
+// The name of that slot.
+std::string bin_slot(const CsvColumn& column);
 
 // The names in a header.
 std::vector<std::string> header_names(std::string_view header, const CsvDialect& dialect);

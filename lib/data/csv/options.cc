@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "config/spec.h"
+#include "data/csv/columns.h"
 
 namespace ps {
 
@@ -41,6 +42,11 @@ void check_table(const CsvOptions& csv, std::string_view path) {
     if (!names.insert(column.name).second)
       fail(Code::kUsage, path, ".columns: two columns are named ", quote(column.name));
   }
+  for (const CsvColumn& column : csv.columns) {
+    if (has_bins_beside(column) && names.contains(bin_slot(column)))
+      fail(Code::kUsage, path, ".columns: column ", quote(bin_slot(column)), " is called as the bins of ",
+           quote(column.name));
+  }
 }
 
 }  // namespace
@@ -48,7 +54,11 @@ void check_table(const CsvOptions& csv, std::string_view path) {
 const ObjectSpec<CsvColumn>& CsvColumn::spec() {
   static const ObjectSpec<CsvColumn> spec = [] {
     ObjectSpec<CsvColumn> s;
-    s.field("name", &CsvColumn::name, "its name in the header, and that of its slot").must();
+    s.field("name", &CsvColumn::name,
+            "its name in the header, and that of its slot; with * (any characters) or ? (one) it stands for "
+            "all columns "
+            "that match and are not listed by their names")
+        .must();
     s.field("type", &CsvColumn::type,
             "number; category, a word; categories, several words; text; ignore.  auto: number if all that is "
             "there is one, text if the mean is five words or more")
@@ -56,9 +66,11 @@ const ObjectSpec<CsvColumn>& CsvColumn::spec() {
     s.field("scale", &CsvColumn::scale,
             "of numbers: as they are (none), to mean 0 and deviation 1 (standard), to 0 to 1 (min_max), the "
             "logarithm of 1 + |x| with the sign of x, then standard (log), ids of bins that have as many "
-            "examples each (bins).  auto: log where the largest is far from the others, else standard")
-        .one_of({"auto", "none", "standard", "min_max", "log", "bins"});
-    s.field("bins", &CsvColumn::bins, "scale bins: how many at most").at_least(2).at_most(10000);
+            "examples each (bins).  auto: log where the largest is far from the others, else standard.  With "
+            "+bins behind it: that, and a second slot NAME.bin with the bin, of 20 examples or more")
+        .one_of({"auto", "none", "standard", "min_max", "log", "bins", "auto+bins", "none+bins",
+                 "standard+bins", "min_max+bins", "log+bins"});
+    s.field("bins", &CsvColumn::bins, "scale bins, and +bins: how many at most").at_least(2).at_most(10000);
     s.field("separator", &CsvColumn::separator, "categories: the byte between words");
     s.field("dictionary", &CsvColumn::dictionary,
             "the most frequent words, at most so many, get ids of their own; 0: the id of a word is its hash")
@@ -114,7 +126,7 @@ const ObjectSpec<CsvOptions>& CsvOptions::spec() {
 }
 
 int64_t CsvColumn::num_ids() const {
-  if (is_binned()) return static_cast<int64_t>(edges.size()) + 2;
+  if (is_binned() || has_bins_beside(*this)) return static_cast<int64_t>(edges.size()) + 2;
   if ((type == "category" || type == "categories") && dictionary > 0)
     return static_cast<int64_t>(words.size()) + 2;
   return 0;
@@ -139,6 +151,7 @@ DataSchema CsvOptions::schema() const {
     if (column.type == "ignore") continue;
     if (column.is_number()) {
       schema.slots.push_back({column.name, true, column.indicates_missing() ? 2 : 1});
+      if (has_bins_beside(column)) schema.slots.push_back({bin_slot(column), false, hashes ? 0 : total});
     } else {
       schema.slots.push_back({column.name, false, hashes ? 0 : total});
     }

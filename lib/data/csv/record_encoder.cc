@@ -51,7 +51,7 @@ RecordEncoder::Column::Column(const CsvColumn& column, Key first)
     : options(column),
       offset(static_cast<float>(column.offset)),
       scale(static_cast<float>(1 / column.divisor)),
-      logarithm(column.scale == "log"),
+      logarithm(column.scale.starts_with("log")),
       indicates_missing(column.indicates_missing()),
       seed(hash_bytes(column.ids_of.empty() ? column.name : column.ids_of)),
       first_id(first),
@@ -131,6 +131,10 @@ void RecordEncoder::add(std::string_view field, const FieldUse& use, Batch& batc
       break;
     case FieldKind::kNumber:
       put_number(field, columns_[use.column], batch.slots[use.slot]);
+      break;
+    case FieldKind::kNumberAndBin:
+      put_number(field, columns_[use.column], batch.slots[use.slot]);
+      put_ids(field, FieldKind::kBins, columns_[use.column], batch.slots[use.slot + 1]);
       break;
     default:
       put_ids(field, use.kind, columns_[use.column], batch.slots[use.slot]);
@@ -260,6 +264,10 @@ void RecordEncoder::add_missing(const FieldUse& use, Batch& batch) const {
       fail(Code::kData, "the group, column ", quote(csv_.group), ", is missing");
     case FieldKind::kNumber:
       put_missing_number(columns_[use.column], batch.slots[use.slot]);
+      break;
+    case FieldKind::kNumberAndBin:
+      put_missing_number(columns_[use.column], batch.slots[use.slot]);
+      put_missing_id(columns_[use.column], batch.slots[use.slot + 1]);
       break;
     default:
       put_missing_id(columns_[use.column], batch.slots[use.slot]);

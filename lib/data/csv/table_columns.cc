@@ -5,7 +5,9 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/pattern.h"
 #include "base/text.h"
+#include "data/csv/columns.h"
 
 namespace ps {
 
@@ -13,6 +15,7 @@ namespace {
 
 constexpr size_t kMostClasses = 10000;
 constexpr size_t kMostColumns = 10000;
+constexpr int64_t kLeastOfBin = 20;  // examples: as a leaf of LightGBM's trees has by default
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -37,6 +40,25 @@ void check_names(const std::vector<std::string>& names) {
   if (seen.size() < 2) fail(Code::kData, "there is one column: separators are set by data.csv.separator");
 }
 
+// Fills in how a number is scaled.  Bins beside it are left out where there are not two.
+void fill_in_scale(CsvColumn& column, const ColumnStatistics& seen) {
+  const bool beside = has_bins_beside(column);
+  std::string scale = column.scale.substr(0, column.scale.size() - (beside ? kBinsBeside.size() : 0));
+  if (scale == "auto") scale = seen.is_skewed() ? "log" : "standard";
+  if (scale == "standard" || scale == "log") {
+    const Moments& moments = scale == "log" ? seen.logarithms() : seen.moments();
+    column.offset = moments.mean();
+    column.divisor = moments.deviation();
+  } else if (scale == "min_max") {
+    column.offset = seen.smallest();
+    column.divisor = seen.largest() - seen.smallest();
+  }
+  if (!(column.divisor > 0)) column.divisor = 1;  // all are equal
+  if (scale == "bins") column.edges = seen.edges(column.bins, 1);
+  if (beside) column.edges = seen.edges(column.bins, kLeastOfBin);
+  column.scale = beside && !column.edges.empty() ? cat(scale, kBinsBeside) : scale;
+}
+
 // Fills in a column's keys that are auto, and all that is learnt.
 void fill_in(CsvColumn& column, const ColumnStatistics& seen) {
   if (column.type == "auto") {
@@ -51,18 +73,7 @@ void fill_in(CsvColumn& column, const ColumnStatistics& seen) {
     column.words = seen.frequent_words(static_cast<size_t>(column.dictionary));
     return;
   }
-  if (column.scale == "auto") column.scale = seen.is_skewed() ? "log" : "standard";
-  const Moments& moments = column.scale == "log" ? seen.logarithms() : seen.moments();
-  if (column.scale == "standard" || column.scale == "log") {
-    column.offset = moments.mean();
-    column.divisor = moments.deviation();
-  } else if (column.scale == "min_max") {
-    column.offset = seen.smallest();
-    column.divisor = seen.largest() - seen.smallest();
-  } else if (column.scale == "bins") {
-    column.edges = seen.edges(column.bins);
-  }
-  if (!(column.divisor > 0)) column.divisor = 1;  // all are equal
+  fill_in_scale(column, seen);
 }
 
 }  // namespace
@@ -108,9 +119,13 @@ bool TableColumns::ignores(std::string_view name) const {
 }
 
 const CsvColumn* TableColumns::given(std::string_view name) const {
-  const auto found = std::find_if(csv_.columns.begin(), csv_.columns.end(),
-                                  [&](const CsvColumn& column) { return column.name == name; });
-  return found == csv_.columns.end() ? nullptr : &*found;
+  const CsvColumn* by_pattern = nullptr;
+  for (const CsvColumn& column : csv_.columns) {
+    if (column.name == name) return &column;
+    if (by_pattern == nullptr && is_column_pattern(column) && matches_pattern(column.name, name))
+      by_pattern = &column;
+  }
+  return by_pattern;
 }
 
 bool TableColumns::is_feature(std::string_view name) const {
@@ -121,9 +136,14 @@ bool TableColumns::may_be_label(const std::string& name) const {
   return csv_.label.empty() ? is_usual_label(name) : name == csv_.label;
 }
 
+// A header may have a name with a star, which then is no pattern.
+bool TableColumns::is_column_pattern(const CsvColumn& column) const {
+  return is_pattern(column.name) && !contains(names_, column.name);
+}
+
 void TableColumns::check_given() const {
   for (const CsvColumn& column : csv_.columns) {
-    if (!contains(names_, column.name))
+    if (!contains(names_, column.name) && !is_column_pattern(column))
       fail(Code::kUsage, "data.csv.columns: there is no column ", quote(column.name),
            did_you_mean(column.name, names_));
   }
@@ -138,6 +158,12 @@ void TableColumns::find_label() {
     fail(Code::kUsage, "data.csv.label: there is no column ", quote(csv_.label),
          did_you_mean(csv_.label, names_));
   }
+}
+
+// The slot of a number's bins must not be called as a column is.
+void TableColumns::leave_out_bins_of_taken_name(CsvColumn& column) const {
+  if (has_bins_beside(column) && contains(names_, bin_slot(column)))
+    column.scale.resize(column.scale.size() - kBinsBeside.size());
 }
 
 CsvOptions TableColumns::finish(int64_t records) {
@@ -156,6 +182,7 @@ CsvOptions TableColumns::finish(int64_t records) {
     const CsvColumn* column = given(name);
     columns.push_back(column == nullptr ? CsvColumn{} : *column);
     columns.back().name = name;
+    leave_out_bins_of_taken_name(columns.back());
     fill_in(columns.back(), statistics_.find(name)->second);
   }
   csv_.columns = std::move(columns);

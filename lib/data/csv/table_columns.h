@@ -42,9 +42,11 @@ class TableColumns {
 
  private:
   const CsvColumn* given(std::string_view name) const;
+  bool is_column_pattern(const CsvColumn& column) const;
   bool is_feature(std::string_view name) const;
   bool may_be_label(const std::string& name) const;
   void add(const std::string& name);
+  void leave_out_bins_of_taken_name(CsvColumn& column) const;
   void check_given() const;
   void find_label();
   void fill_in_classes();

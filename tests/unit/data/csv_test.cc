@@ -137,6 +137,23 @@ TEST_F(Csv, IdsOfDictionariesAndBinsCountOnFromColumnToColumn) {
   EXPECT_EQ(options.schema("csv").slots[1].dim, 8);
 }
 
+TEST_F(Csv, BinsBesideANumberAreASlotOfTheirOwn) {
+  CsvColumn age = column("age", "number"), job = column("job", "category");
+  age.scale = "standard+bins";
+  age.offset = 10;
+  age.divisor = 2;
+  age.edges = {10, 20};
+  job.dictionary = 5;
+  job.words = {"clerk"};
+  DataOptions options = table({age, job});
+  EXPECT_THAT(read(options, "job,age,y\nclerk,9,1\nclerk,10,0\nclerk,,1\n"),
+              ElementsAre("1 age:-0.5 age.bin:0 job:5", "0 age:0 age.bin:1 job:5", "1 age:0 age.bin: job:5"));
+  EXPECT_EQ(options.schema("csv").slots[1].dim, 7);
+  options.csv.columns[0].missing = "indicator";
+  EXPECT_THAT(read(options, "job,age,y\nclerk,30,1\nclerk,,0\n"),
+              ElementsAre("1 age:10,0 age.bin:2 job:5", "0 age:0,1 age.bin:3 job:5"));
+}
+
 TEST_F(Csv, LabelsAreWordsWeightsAndGroupsColumns) {
   DataOptions options = table({column("n", "number")});
   options.csv.classes = {"no", "yes"};
@@ -245,6 +262,35 @@ TEST_F(Csv, BinsHaveAsManyNumbersEachAndWordsCount) {
   EXPECT_THAT(find(csv, "n").edges, ElementsAre(25, 50, 75));
   EXPECT_THAT(find(csv, "w").words, ElementsAre("often", "also"));
   EXPECT_THAT(find(csv, "s").words, ElementsAre("x", "y"));
+}
+
+TEST_F(Csv, FrequentNumbersHaveBinsOfTheirOwnAndTheOthersShareTheRest) {
+  CsvOptions given;
+  given.columns = {column("n", "number")};
+  given.columns[0].scale = "bins";
+  given.columns[0].bins = 4;
+  std::string bytes = "n,y\n";
+  for (int i = 0; i < 100; ++i) bytes += cat(i < 90 ? 0 : i - 89, ",1\n");
+  EXPECT_THAT(find(learn(bytes, given), "n").edges, ElementsAre(1, 5, 8));
+}
+
+// 30 records make no two bins of 20 each.
+TEST_F(Csv, APatternStandsForTheOtherColumnsAndFewRecordsHaveNoBins) {
+  CsvOptions given;
+  given.columns = {column("*", "auto"), column("m", "number")};
+  given.columns[0].scale = "auto+bins";
+  const auto learnt = [&](int records, const std::string& third) {
+    std::string bytes = cat("n,m,", third, ",y\n");
+    for (int i = 0; i < records; ++i) bytes += cat(i, ",", i, ",w", i % 3, ",1\n");
+    return learn(bytes, given);
+  };
+  const CsvOptions many = learnt(100, "w");
+  EXPECT_EQ(find(many, "n").scale, "standard+bins");
+  EXPECT_THAT(find(many, "n").edges, ElementsAre(20, 40, 60, 80));
+  EXPECT_EQ(find(many, "m").scale, "none") << "a name counts more than a pattern";
+  EXPECT_EQ(find(many, "w").type, "category");
+  EXPECT_EQ(find(learnt(30, "w"), "n").scale, "standard");
+  EXPECT_EQ(find(learnt(100, "n.bin"), "n").scale, "standard") << "the name of its slot is taken";
 }
 
 TEST_F(Csv, HeadersWithoutSenseAreRefused) {

@@ -169,7 +169,7 @@ TEST_F(Jsonl, FieldsInAnyOrderBecomeTheSlotsOfTheirColumns) {
 TEST_F(Jsonl, SaysTheSameAsCsv) {
   CsvColumn bins = column("n", "number"), word = column("w", "category"), some = column("s", "categories"),
             text = column("t", "text");
-  bins.scale = "bins";
+  bins.scale = "none+bins";
   bins.edges = {1, 2.5};
   word.dictionary = 2;
   word.words = {"a", "b"};

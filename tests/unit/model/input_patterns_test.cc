@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "base/pattern.h"
 #include "config/json.h"
 #include "model/network.h"
 #include "model/options.h"
