@@ -98,6 +98,21 @@ check_peers_on_a_gpu_are_measured_or_skipped() {
     fail "neither skipped nor a device: $(cat "$scratch/peers")"
 }
 
+# The data that recipes.sh makes: dollars and years again, and an id as often as its count says.
+check_data_of_recipes() {
+  need python3
+  local made="python3 -B $PS_SOURCE/share/bench/recipe_data.py"
+  echo "6 0.0307 -1.1503 1.1347 2.8314 -0.2211 -0.0354 1 11 1 12 1 13 1 14 1 15 1 16 1 17 1 18 1 19 1 20 1 21 1 1" \
+    >"$scratch/adult"
+  $made adult "$scratch/adult" "$scratch/adult.csv" || fail "no table is made"
+  # The second number is of the logarithm, in four digits.
+  tail -n 1 "$scratch/adult.csv" | grep -qE '^39,775[0-9]{2},13,217[0-9],0,40,w11,w12,w13,w14,w15,w16,w17,w18,high$' ||
+    fail "not the census: $(cat "$scratch/adult.csv")"
+  echo "3 7:2 9:1" >"$scratch/counts"
+  $made lines "$scratch/counts" "$scratch/lines" || fail "no lines are made"
+  [[ $(cat "$scratch/lines") == "__label__3 7 7 9" ]] || fail "not these words: $(cat "$scratch/lines")"
+}
+
 # Whole programs of the same build, at a size that a test can wait for; their answers are checked.
 check_whole_programs() {
   need jq
@@ -152,6 +167,7 @@ check_the_table_names_the_machine
 check_nothing_is_left_behind
 check_the_emulated_gpu_is_measured
 check_peers_on_a_gpu_are_measured_or_skipped
+check_data_of_recipes
 check_whole_programs
 check_data_are_kept
 check_bars_are_reported
