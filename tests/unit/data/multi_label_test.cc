@@ -4,7 +4,7 @@
 #include "data/look.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::multi_label_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -172,4 +172,4 @@ TEST_F(MultiLabel, DamagedBytesAreRefusedOrTakenWhole) {
   EXPECT_GT(tried, 100);
 }
 
-}  // namespace ps
+}  // namespace ps::multi_label_test

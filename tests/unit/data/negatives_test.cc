@@ -6,7 +6,7 @@
 #include "data/records.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::negatives_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -162,4 +162,4 @@ TEST_F(Negatives, OfWordsThereAreNone) {
               HasSubstr("data.negative_rate: the labels of format 'text'"));
 }
 
-}  // namespace ps
+}  // namespace ps::negatives_test

@@ -7,7 +7,7 @@
 #include "data/csv/learn.h"
 #include "data_test.h"
 
-namespace ps {
+namespace ps::parts_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -226,4 +226,4 @@ TEST_F(Parts, BadLinesOfAPartAreThatPartsAlone) {
   EXPECT_THAT(error_of(options, bytes), HasSubstr("data:3: value 'bad' of column 'n'"));
 }
 
-}  // namespace ps
+}  // namespace ps::parts_test

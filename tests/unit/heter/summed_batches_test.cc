@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ps {
+namespace ps::summed_batches_test {
 namespace {
 
 using testing::ElementsAre;
@@ -51,4 +51,4 @@ TEST(SummedBatches, ARowThatSeveralSentIsTakenOnceAndOnlyIfItIsWanted) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::summed_batches_test

@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace ps {
+namespace ps::value_rounding_test {
 namespace {
 
 constexpr ValueType kNarrow[] = {ValueType::kF16, ValueType::kBf16};
@@ -114,4 +114,4 @@ TEST(ValueRounding, SmallMovesAddUpOnlyWhenTheyAreRoundedEvenly) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::value_rounding_test

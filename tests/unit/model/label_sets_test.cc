@@ -8,7 +8,7 @@
 #include "network_bench.h"
 #include "support/thrown_error.h"
 
-namespace ps {
+namespace ps::label_sets_test {
 namespace {
 
 using testing::HasSubstr;
@@ -72,4 +72,4 @@ TEST(LabelSets, HaveTheLogLossesOfLogits) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::label_sets_test

@@ -7,7 +7,7 @@
 #include "model/evaluator.h"
 #include "network_bench.h"
 
-namespace ps {
+namespace ps::log_losses_test {
 namespace {
 
 // An fc layer over a dense slot, whose weights are the unit matrix: its logits are the values of the examples.
@@ -127,4 +127,4 @@ TEST(LogLosses, OfACostWithoutLogitsAreNone) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::log_losses_test

@@ -6,7 +6,7 @@
 
 #include "net/network.h"
 
-namespace ps {
+namespace ps::loopback_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -89,4 +89,4 @@ INSTANTIATE_TEST_SUITE_P(Networks, LoopbackTest, testing::Bool(),
                          [](const auto& each) { return std::string(each.param ? "local" : "tcp"); });
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::loopback_test

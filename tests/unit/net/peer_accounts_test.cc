@@ -4,7 +4,7 @@
 
 #include "net_test.h"
 
-namespace ps {
+namespace ps::peer_accounts_test {
 namespace {
 
 constexpr uint64_t kMebi = 1 << 20;
@@ -131,4 +131,4 @@ TEST_P(PeersOfAServer, HaveOneBodyEachHoweverLong) {
 PS_ON_EVERY_NETWORK(PeersOfAServer);
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::peer_accounts_test

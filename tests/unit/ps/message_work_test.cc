@@ -11,7 +11,7 @@
 #include "ps/wire/stored_rows.h"
 #include "recording_reply.h"
 
-namespace ps {
+namespace ps::message_work_test {
 namespace {
 
 using testing::HasSubstr;
@@ -206,4 +206,4 @@ TEST_F(MessageWork, OfALongRowIsThatOfTheRow) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::message_work_test

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 
-namespace ps {
+namespace ps::rest_of_pass_test {
 namespace {
 
 using testing::ElementsAre;
@@ -133,4 +133,4 @@ TEST(RestOfPass, IsTheSameOnceSavedAndLoaded) {
 }
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::rest_of_pass_test
