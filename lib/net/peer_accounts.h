@@ -1,5 +1,5 @@
 // PeerAccounts: how much of a server's memory for bodies each peer takes for bodies of which not all has come, over all of its
-// connections.  Who announces bodies over many connections and does not send them leaves room for others.  Used by Server.
+// connections.  One that announces bodies over many connections and does not send them leaves room for others.  Used by Server.
 #ifndef PS_NET_PEER_ACCOUNTS_H_
 #define PS_NET_PEER_ACCOUNTS_H_
 

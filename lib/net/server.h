@@ -26,8 +26,8 @@ struct ServerOptions {
   // the new one is refused.
   size_t max_connections = 1024;
   // Bodies of requests, those being received included, have so many bytes until their buffers are released;
-  // reading pauses when they are used up.  A body of more than this is refused.  Of those that are being received, one
-  // peer has a quarter or a single body (net/peer_accounts.h).
+  // reading pauses when they are used up.  A body of more than this is refused.  One peer has a
+  // quarter for those that are being received, or a single body (net/peer_accounts.h).
   uint64_t max_memory_bytes = uint64_t{1} << 30;
   // While so many requests of a connection are not answered, it is not read.
   size_t max_unanswered = 1024;

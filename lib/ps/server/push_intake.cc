@@ -11,7 +11,7 @@ namespace ps {
 
 namespace {
 
-// Of a push: half a MiB or more each where there are several.  A shard may look through all of them for a message.
+// Slices of a push have half a MiB or more where there are several.  A shard may look through all of them for a message.
 constexpr uint32_t kMaxSlices = 1 << 16;
 
 // Gives the push the row slices that it has of a pull.

@@ -41,7 +41,7 @@ void ShardTables::check(std::span<const RowSlice> slices) const {
   }
 }
 
-// Of all slices of a message up to one.
+// The rows and bytes are those of all slices of a message up to one.
 void ShardTables::check_size(uint64_t rows, uint64_t bytes) {
   if (bytes <= kMostRowBytes || rows == 1) return;
   fail(Code::kData, "the rows of a message take more than ", human_bytes(kMostRowBytes));
