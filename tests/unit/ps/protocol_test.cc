@@ -299,12 +299,35 @@ TEST(Protocol, RowReportComesBack) {
 }
 
 TEST(Protocol, DoneAndWhatWasGatheredComeBack) {
-  Done done = decode_done(encode_done({0.25, false, true}));
+  Done done = decode_done(encode_done({.learning_rate = 0.25, .dealt = true, .dropped = true}));
   EXPECT_EQ(done.learning_rate, 0.25);
   EXPECT_FALSE(done.pass_ended);
+  EXPECT_TRUE(done.dealt);
   EXPECT_TRUE(done.dropped);
   EXPECT_THAT(decode_gathered(encode_gathered(std::vector<std::string>{"a", "", "bc"})),
               ElementsAre("a", "", "bc"));
+}
+
+TEST(Protocol, TheWorkOfARankComesBackAndIsRefusedWhenItMakesNoSense) {
+  RankWork work;
+  work.pass = 1, work.dealings = 2, work.batches_before = 3, work.some_left = true;
+  EXPECT_FALSE(decode_work(encode_work(work)).strand);
+  work.strand = DataStrand{1, 3, 4, 2};
+  const std::string good = encode_work(work);
+  const RankWork again = decode_work(good);
+  EXPECT_EQ(again.pass, 1u);
+  EXPECT_EQ(again.dealings, 2u);
+  EXPECT_EQ(again.batches_before, 3u);
+  EXPECT_TRUE(again.some_left);
+  EXPECT_EQ(again.strand, work.strand);
+  for (size_t size = 0; size < good.size(); ++size) {
+    EXPECT_THROW(decode_work(std::span(good).first(size)), Error) << size;
+  }
+  for (const DataStrand& bad :
+       {DataStrand{3, 3, 0, 1}, DataStrand{0, 1, 0, 0}, DataStrand{0, 1, ~uint64_t{0}, 1}}) {
+    work.strand = bad;
+    EXPECT_THROW(decode_work(encode_work(work)), Error);
+  }
 }
 
 TEST(Hello, AWelcomeWhoseNumbersNoRunReachesIsRefused) {

@@ -194,6 +194,7 @@ TEST_F(RemoteRunTest, ARankThatWasGivenUpFillsTheStepsThatSomeShardsWaitFor) {
   shards_.statuses[0].step = 5;
   shards_.statuses[1].step = 3;
   shards_.statuses[1].was_given_up = true;
+  shards_.handlers[Message::kPush] = [](size_t, std::string_view) { return encode_done(Done()); };
   resumed_at();
   EXPECT_EQ(next_step_, 5u) << "the first that is new to all";
   shards_.run([](ShardLinks& links) { links.wait([] { return false; }, 1); });
@@ -204,7 +205,7 @@ TEST_F(RemoteRunTest, ARankThatWasGivenUpFillsTheStepsThatSomeShardsWaitFor) {
     Buffer body = pool.take(asked.body.size());
     std::copy(asked.body.begin(), asked.body.end(), body.data());
     const PushRequest request = decode_push(std::move(body), {});
-    EXPECT_TRUE(request.ended);
+    EXPECT_TRUE(request.ended && request.asks && request.absent) << "it may have data left";
     filled.push_back(request.step);
   }
   EXPECT_THAT(filled, ElementsAre(3, 4));
@@ -215,6 +216,32 @@ TEST_F(RemoteRunTest, AnAsynchronousRankThatWasGivenUpWaitsForTheSamePassEverywh
   EXPECT_NO_THROW(resumed_at({.async = true}));
   shards_.statuses[1].pass = 1;
   EXPECT_EQ(error_of([this] { resumed_at({.async = true}); }).code(), Code::kUnavailable);
+  shards_.statuses[0].pass = 1;
+  EXPECT_NO_THROW(resumed_at({.async = true}));
+  shards_.statuses[1].dealings = 1;
+  EXPECT_EQ(error_of([this] { resumed_at({.async = true}); }).code(), Code::kUnavailable);
+}
+
+// The first shard has dealt: this process goes on from the step in which another one hears of that.
+TEST_F(RemoteRunTest, ARankThatIsTakenUpTrainsWhatTheFirstShardSays) {
+  RankWork work;
+  work.dealings = 2, work.batches_before = 4, work.strand = DataStrand{1, 3, 10, 2};
+  shards_.handlers[Message::kWork] = [&work](size_t, std::string_view) { return encode_work(work); };
+  for (RunStatus& status : shards_.statuses) {
+    status.deals = true, status.gathered = 1, status.step = 9, status.pass_batches = 6;
+    status.pass_begun = true, status.dealings = 2;
+  }
+  RunPosition position = resumed_at();
+  EXPECT_TRUE(position.dealt);
+  EXPECT_EQ(position.strand, work.strand);
+  EXPECT_EQ(position.before_strand, 4);
+  shards_.statuses[1].step = 8, shards_.statuses[1].dealings = 1;
+  position = resumed_at();
+  EXPECT_TRUE(position.dealt);
+  EXPECT_FALSE(position.strand) << "before it is dealt, there is an end to hear of";
+  work = {};
+  for (RunStatus& status : shards_.statuses) status.dealings = 0;
+  EXPECT_FALSE(resumed_at().dealt) << "it goes on in its share";
 }
 
 TEST_F(RemoteRunTest, WhoHearsBeforeItIsWelcomeThatTheRunIsLostComesAnew) {

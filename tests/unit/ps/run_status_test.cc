@@ -24,6 +24,8 @@ RunStatus full_status() {
           .pass_batches = 5,
           .pass_begun = true,
           .gathered = 6,
+          .dealings = 10,
+          .deals = true,
           .was_given_up = true,
           .has_rows = true,
           .going = true,
@@ -47,6 +49,8 @@ TEST(RunStatus, EveryMemberTravels) {
   EXPECT_EQ(again.pass_batches, 5u);
   EXPECT_TRUE(again.pass_begun);
   EXPECT_EQ(again.gathered, 6u);
+  EXPECT_EQ(again.dealings, 10u);
+  EXPECT_TRUE(again.deals);
   EXPECT_TRUE(again.was_given_up);
   EXPECT_TRUE(again.has_rows);
   EXPECT_TRUE(again.going);
@@ -59,7 +63,7 @@ TEST(RunStatus, EveryMemberTravels) {
   EXPECT_EQ(again.cut_at, 9u);
   const Json first = RunStatus::spec().to_json(RunStatus());
   for (const auto& [key, value] : json.items()) EXPECT_NE(value, first.at(key)) << key;
-  EXPECT_EQ(json.size(), 18u);
+  EXPECT_EQ(json.size(), 20u);
 }
 
 // Trainers count on from these: sums of them must not overflow.
