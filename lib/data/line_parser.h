@@ -31,7 +31,7 @@ inline void end_label_set(Batch& batch) {
     slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
 }
 
-// What a format remembers from line to line of a block.
+// Memory of a format from line to line of a block.
 struct LineScratch {
   virtual ~LineScratch() = default;
 };

@@ -38,15 +38,6 @@ MissingValues::MissingValues(const std::vector<std::string>& words) : words_(wor
   for (const std::string& word : words_) lengths_ |= bit(word.size());
 }
 
-uint64_t MissingValues::bit(size_t length) {
-  return uint64_t{1} << std::min<size_t>(length, 63);
-}
-
-bool MissingValues::contain(std::string_view field) const {
-  if ((lengths_ & bit(field.size())) == 0) return false;
-  return std::find(words_.begin(), words_.end(), field) != words_.end();
-}
-
 RecordEncoder::Column::Column(const CsvColumn& column, Key first)
     : options(column),
       offset(static_cast<float>(column.offset)),

@@ -3,6 +3,7 @@
 #ifndef PS_DATA_CSV_RECORD_ENCODER_H_
 #define PS_DATA_CSV_RECORD_ENCODER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -31,10 +32,14 @@ class MissingValues {
  public:
   explicit MissingValues(const std::vector<std::string>& words);
 
-  bool contain(std::string_view field) const;
+  bool contain(std::string_view field) const {
+    return (lengths_ & bit(field.size())) != 0 &&
+           std::find(words_.begin(), words_.end(), field) != words_.end();
+  }
 
  private:
-  static uint64_t bit(size_t length);
+  // The bit for words of this length.
+  static uint64_t bit(size_t length) { return uint64_t{1} << std::min<size_t>(length, 63); }
 
   const std::vector<std::string> words_;
   uint64_t lengths_ = 0;

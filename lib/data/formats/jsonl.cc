@@ -6,6 +6,7 @@
 // no value.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -60,8 +61,22 @@ class JsonLinesParser : public LineParser {
   struct Scratch final : LineScratch {
     struct Known {
       std::string name;
+      uint64_t head;  // its first 8 bytes, or 0 for those behind its end
       size_t place;
+
+      bool is(std::string_view other) const {
+        return name.size() == other.size() && head == head_of(other) &&
+               (other.size() <= 8 || name.compare(8, std::string::npos, other.substr(8)) == 0);
+      }
     };
+
+    // Behind a name lie 8 bytes that may be read.
+    static uint64_t head_of(std::string_view text) {
+      uint64_t bytes;
+      std::memcpy(&bytes, text.data(), 8);
+      if (text.size() < 8) bytes &= (uint64_t{1} << (8 * text.size())) - 1;
+      return bytes;
+    }
 
     JsonFields fields;
     std::vector<Known> order;
@@ -92,11 +107,12 @@ class JsonLinesParser : public LineParser {
   // The place of the field that is the index-th of its line.
   size_t place_of(std::string_view name, size_t index, Scratch& memory) const {
     constexpr size_t kMostKnown = 10000;  // as many as columns
-    if (index < memory.order.size() && memory.order[index].name == name) return memory.order[index].place;
+    std::vector<Scratch::Known>& order = memory.order;
+    if (index < order.size() && order[index].is(name)) return order[index].place;
     const size_t place = place_of(name);
-    if (index < memory.order.size()) memory.order[index] = {std::string(name), place};
-    if (index == memory.order.size() && index < kMostKnown)
-      memory.order.push_back({std::string(name), place});
+    if (index >= kMostKnown) return place;
+    if (index == order.size()) order.emplace_back();
+    order[index] = {std::string(name), Scratch::head_of(name), place};
     return place;
   }
 
