@@ -96,6 +96,7 @@ void fill_in_data(Json& data, const DataLook& look) {
     data["format"] = look.format;
   }
   const bool table = is_table_format(look.format);  // whose slots have ids of their own
+  if (!table) data.erase("csv");
   if (is_open(data, "dim")) data["dim"] = table ? 0 : dim(look);
   if (is_open(data, "batch_size")) data["batch_size"] = batch_size(look);
   if (is_open(data, "shuffle")) data["shuffle"] = shuffle(look);

@@ -20,7 +20,7 @@ DataOptions known_data_options(const Json& document);
 // Gives every open key of the document the value that the data tell:
 //   data.format          the format of the data, where slots are open
 //   data.slots           slot1, slot2, … and label for multislot; none for other formats
-//   data.csv             the columns of a table, and what was learnt of them
+//   data.csv             the columns of a table, and what was learnt of them; left out for other formats
 //   data.dim             one more than the largest id
 //   data.batch_size      the power of 2 next to a 200th of the examples, from 32 to 1024
 //   data.shuffle         full for files of up to 256 MiB, else window
