@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -18,9 +19,19 @@ uint64_t num_elements(const DgcTarget& target) {
   return elements;
 }
 
+Selection selection_of(const DgcOptions& options) {
+  return options.selection == "exact" ? Selection::kExact : Selection::kSampled;
+}
+
 }  // namespace
 
-DeepGradientCompression::DeepGradientCompression(const DgcOptions& options, const DgcTarget& target)
+bool dgc_runs_there(const DgcOptions& options) {
+  const SparseEncoding encoding = find_sparse_encoding(options.encoding);
+  return !options.clip_norm && (!rounds_values(encoding) || encoding == SparseEncoding::kVarintF16);
+}
+
+DeepGradientCompression::DeepGradientCompression(const DgcOptions& options, const DgcTarget& target,
+                                                 DgcDevice* device)
     : options_(options),
       kernels_(vector_kernels(target.cpu)),
       encoding_(find_sparse_encoding(options.encoding)),
@@ -28,15 +39,23 @@ DeepGradientCompression::DeepGradientCompression(const DgcOptions& options, cons
       seed_(hash_key(target.seed) ^ hash_key(~target.key)),
       elements_(num_elements(target)),
       compressed_(dgc_compresses(options, target.shape)),
-      velocity_(elements_),
-      residual_(compressed_ ? elements_ : 0),
-      selector_(options.selection == "exact" ? Selection::kExact : Selection::kSampled, target.cpu) {
-  PS_CHECK(num_trainers_ > 0);
+      velocity_(device == nullptr ? elements_ : 0),
+      residual_(compressed_ && device == nullptr ? elements_ : 0),
+      there_(device == nullptr ? nullptr : device->make(elements_, selection_of(options))),
+      selector_(selection_of(options), target.cpu) {
+  PS_CHECK(num_trainers_ > 0 && (device == nullptr || (compressed_ && dgc_runs_there(options))));
+  if (there_) there_->set_state({}, {});
+}
+
+DgcThere* DeepGradientCompression::there(std::span<const float> weights) {
+  if (there_ && !std::exchange(weights_there_, true)) there_->set_weights(weights);
+  return there_.get();
 }
 
 void DeepGradientCompression::begin(int64_t steps, std::span<const float> velocity) {
   PS_CHECK(steps_ == 0 && velocity.size() == elements_);
   steps_ = steps;
+  if (there_) return there_->set_state(velocity, {});
   std::ranges::copy(velocity, velocity_.begin());
 }
 
@@ -54,24 +73,52 @@ float DeepGradientCompression::clipped_scale(const DgcGradient& gradient) const 
 void DeepGradientCompression::step_sparse(const DgcGradient& gradient, std::span<const float> weights,
                                           std::string& bytes) {
   PS_CHECK(gradient.values.size() == elements_ && weights.size() == elements_);
+  there_ ? step_there(gradient, weights) : step_here(gradient, weights);
+  encode_sparse(encoding_, part_, bytes);
+  ++steps_;
+}
+
+// part_ <- the moves of the step.
+void DeepGradientCompression::step_there(const DgcGradient& gradient, std::span<const float> weights) {
+  DgcThere& arrays = *there(weights);
+  if (gradient.values.data() != arrays.gradient()) arrays.set_gradient(gradient.values);
+  const DgcThere::Step step{.scale = gradient.scale,
+                            .rate = gradient.rate,
+                            .momentum = static_cast<float>(options_.momentum),
+                            .l2 = static_cast<float>(options_.l2),
+                            .nesterov = options_.nesterov,
+                            .half = encoding_ == SparseEncoding::kVarintF16,
+                            .factor_masking = options_.factor_masking,
+                            .count = selected(),
+                            .draw = draw()};
+  if (arrays.step(step, part_) < kInfiniteSize) return;
+  std::vector<float> velocity(elements_), residual(elements_);
+  arrays.get_state(velocity, residual);
+  refuse(residual);
+}
+
+void DeepGradientCompression::refuse(std::span<const float> moves) {
+  const auto odd = std::find_if_not(moves.begin(), moves.end(), [](float v) { return std::isfinite(v); });
+  fail(Code::kData, "value ", odd - moves.begin(), " of a gradient makes a move that is ", *odd);
+}
+
+uint64_t DeepGradientCompression::draw() const {
+  return seed_ + hash_key(static_cast<uint64_t>(steps_));
+}
+
+void DeepGradientCompression::step_here(const DgcGradient& gradient, std::span<const float> weights) {
   const uint64_t count = selected();
   PS_CHECK(count < elements_);
-  selector_.begin(elements_, count, seed_ + hash_key(static_cast<uint64_t>(steps_)));
+  selector_.begin(elements_, count, draw());
   uint32_t largest = 0;
   accumulate(gradient, weights, largest);
-  if (largest >= kInfiniteSize) {
-    const auto odd =
-        std::find_if_not(residual_.begin(), residual_.end(), [](float v) { return std::isfinite(v); });
-    fail(Code::kData, "value ", odd - residual_.begin(), " of a gradient makes a move that is ", *odd);
-  }
+  if (largest >= kInfiniteSize) refuse(residual_);
   selector_.finish(residual_, part_);
   round_values(encoding_, part_.value);
   for (size_t i = 0; i < part_.size(); ++i) {
     residual_[part_.index[i]] -= part_.value[i];
     if (options_.factor_masking) velocity_[part_.index[i]] = 0;
   }
-  encode_sparse(encoding_, part_, bytes);
-  ++steps_;
 }
 
 // Makes a single pass over gradient, u and v, and collects the candidates of the selection.
@@ -126,22 +173,27 @@ uint32_t DeepGradientCompression::least_from_sample(const DgcGradient& gradient,
 void DeepGradientCompression::apply(const SparsePart& moves, std::span<float> weights) const {
   PS_CHECK(weights.size() == elements_);
   const float share = 1.0f / static_cast<float>(num_trainers_);
+  if (weights_there_) there_->apply(moves, share);
   for (size_t i = 0; i < moves.size(); ++i) weights[moves.index[i]] += share * moves.value[i];
 }
 
 // state := steps:i64 u:f32[elements] v:f32[elements]      v where the parameter is compressed
 void DeepGradientCompression::save(std::string& out) const {
   put(out, steps_);
-  put_array<float>(out, velocity_);
-  put_array<float>(out, residual_);
+  std::vector<float> velocity(there_ ? elements_ : 0), residual(velocity.size());
+  if (there_) there_->get_state(velocity, residual);
+  put_array<float>(out, there_ ? velocity : velocity_);
+  put_array<float>(out, there_ ? residual : residual_);
 }
 
 void DeepGradientCompression::load(ByteReader& in) {
   PS_CHECK(steps_ == 0);
   steps_ = in.get<int64_t>();
-  in.get_array<float>(velocity_);
-  in.get_array<float>(residual_);
+  std::vector<float> velocity(there_ ? elements_ : 0), residual(velocity.size());
+  in.get_array<float>(there_ ? velocity : velocity_);
+  in.get_array<float>(there_ ? residual : residual_);
   if (!in.ok() || steps_ < 0) fail(Code::kCorrupt, "state of Deep Gradient Compression is cut short");
+  if (there_) there_->set_state(velocity, residual);
 }
 
 }  // namespace ps

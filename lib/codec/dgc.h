@@ -24,12 +24,14 @@
 #define PS_CODEC_DGC_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
 #include "codec/dgc_options.h"
+#include "codec/dgc_there.h"
 #include "codec/selection.h"
 #include "codec/sparse_part.h"
 
@@ -51,12 +53,19 @@ struct DgcGradient {
   float rate = 0;                 // learning rate of the step
 };
 
+// Returns true if a step can run on a device: without local clipping, and with values that are sent as they are or as f16.
+bool dgc_runs_there(const DgcOptions& options);
+
 // The state of one trainer for one parameter.  One owner thread.  Steps are numbered from 0.  Steps whose
 // gradients are exchanged whole are the optimizer's; begin() follows them, and each step after it is a call of
 // step_sparse.
 class DeepGradientCompression {
  public:
-  DeepGradientCompression(const DgcOptions& options, const DgcTarget& target);
+  // u and v lie in the memory of a device if `device` is not null, which dgc_runs_there must allow.  Throws kExhausted.
+  DeepGradientCompression(const DgcOptions& options, const DgcTarget& target, DgcDevice* device = nullptr);
+
+  // The arrays on the device, with these weights if they are not there yet, which apply moves too.  Null: there are none.
+  DgcThere* there(std::span<const float> weights);
 
   uint64_t elements() const { return elements_; }
   int64_t steps() const { return steps_; }
@@ -68,7 +77,7 @@ class DeepGradientCompression {
   // To be called on a new object.
   void begin(int64_t steps, std::span<const float> velocity);
 
-  // Begins the next step with this trainer's own gradient.  Appends the selected moves to `bytes`, in the
+  // Begins the next step with this trainer's own gradient, which may be that of there().  Appends the selected moves to `bytes`, in the
   // encoding of the options.  Throws kData when a move is not finite; the object must then not be used any
   // more.
   void step_sparse(const DgcGradient& gradient, std::span<const float> weights, std::string& bytes);
@@ -85,10 +94,15 @@ class DeepGradientCompression {
   void save(std::string& out) const;
   void load(ByteReader& in);
 
+  // On the processor.
   std::span<const float> velocity() const { return velocity_; }
   std::span<const float> residual() const { return residual_; }
 
  private:
+  void step_there(const DgcGradient& gradient, std::span<const float> weights);
+  void step_here(const DgcGradient& gradient, std::span<const float> weights);
+  [[noreturn]] static void refuse(std::span<const float> moves);
+  uint64_t draw() const;
   float clipped_scale(const DgcGradient& gradient) const;
   void accumulate(const DgcGradient& gradient, std::span<const float> weights, uint32_t& largest);
   uint32_t least_from_sample(const DgcGradient& gradient, std::span<const float> weights, float scale);
@@ -99,7 +113,10 @@ class DeepGradientCompression {
   const int num_trainers_;
   const uint64_t seed_, elements_;
   const bool compressed_;
-  std::vector<float> velocity_, residual_;  // u, v; v is empty when nothing is compressed
+  std::vector<float> velocity_,
+      residual_;  // u, v, unless they are there; v is empty when nothing is compressed
+  const std::unique_ptr<DgcThere> there_;  // null: on the processor
+  bool weights_there_ = false;             // these have been sent
   int64_t steps_ = 0;
 
   // Used during a step.

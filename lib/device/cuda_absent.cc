@@ -1,5 +1,6 @@
 // A build without CUDA has no GPUs.
 #include "base/error.h"
+#include "codec/dgc_there.h"
 #include "device/model_devices.h"
 #include "device/row_device.h"
 #include "model/model_device.h"
@@ -17,6 +18,10 @@ std::unique_ptr<RowDevice> make_cuda_device(int number) {
 
 std::shared_ptr<ModelDevice> make_cuda_model_device(int number) {
   refuse(number);
+}
+
+std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice>) {
+  return nullptr;
 }
 
 }  // namespace ps

@@ -1,5 +1,6 @@
 // GPUs, of a build with CUDA.  cuda_absent.cc takes the place of this source in others.
 #include "base/error.h"
+#include "device/cuda/dgc_on_device.h"
 #include "device/cuda/table_rows.h"
 #include "device/model_devices.h"
 #include "model/cuda/gpu_kernels.h"
@@ -20,6 +21,10 @@ std::unique_ptr<RowDevice> make_cuda_device(int number) {
 
 std::shared_ptr<ModelDevice> make_cuda_model_device(int number) {
   return make_gpu_kernels(open_gpu(number));
+}
+
+std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice> model) {
+  return make_dgc_on_device(std::move(model));
 }
 
 }  // namespace ps

@@ -1,3 +1,4 @@
+#include "device/cuda/dgc_on_device.h"
 #include "device/cuda/table_rows.h"
 #include "device/model_devices.h"
 #include "device/row_device.h"
@@ -20,6 +21,10 @@ std::unique_ptr<RowDevice> make_emulated_device() {
 
 std::shared_ptr<ModelDevice> make_emulated_model_device() {
   return make_gpu_kernels(make_device());
+}
+
+std::shared_ptr<DgcDevice> make_emulated_dgc_device(std::shared_ptr<ModelDevice> model) {
+  return make_dgc_on_device(std::move(model));
 }
 
 }  // namespace ps

@@ -1,6 +1,7 @@
 #include "device/model_devices.h"
 
 #include "base/error.h"
+#include "codec/dgc_there.h"
 #include "device/row_device.h"
 #include "model/model_device.h"
 
@@ -13,6 +14,11 @@ std::shared_ptr<ModelDevice> open_model_device(std::string_view type) {
     return make_cuda_model_device(*number);
   }
   return make_emulated_model_device();
+}
+
+std::shared_ptr<DgcDevice> dgc_device_of(std::shared_ptr<ModelDevice> model) {
+  if (auto emulated = make_emulated_dgc_device(model)) return emulated;
+  return make_cuda_dgc_device(std::move(model));
 }
 
 std::unique_ptr<Device> device_of(Device& host, std::shared_ptr<ModelDevice> kernels) {

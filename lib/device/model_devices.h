@@ -9,6 +9,7 @@
 
 namespace ps {
 
+class DgcDevice;
 class ModelDevice;
 
 // Opens the device `emulated`, `emulated:N` or `cuda:N`, the first of several.  Throws kUsage where there is none.
@@ -17,9 +18,16 @@ std::shared_ptr<ModelDevice> open_model_device(std::string_view type);
 // The same as networks take it; `host` outlives it.
 std::unique_ptr<Device> device_of(Device& host, std::shared_ptr<ModelDevice> kernels);
 
+// The same device, for Deep Gradient Compression of parameters in its memory.
+std::shared_ptr<DgcDevice> dgc_device_of(std::shared_ptr<ModelDevice> model);
+
 // The kinds of devices: of this build's emulator, and GPU number `number`.
 std::shared_ptr<ModelDevice> make_emulated_model_device();
 std::shared_ptr<ModelDevice> make_cuda_model_device(int number);
+
+// The same for their compression; null for a model on another kind.
+std::shared_ptr<DgcDevice> make_emulated_dgc_device(std::shared_ptr<ModelDevice> model);
+std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice> model);
 
 }  // namespace ps
 

@@ -45,6 +45,7 @@ class AllReduceStore final : public ParameterStore {
   void pull(std::span<const KeyPlan> plans, PullMode mode,
             std::vector<ParameterView<float>>& views) override {
     local_.pull(plans, mode, views);
+    if (compression_ != nullptr && mode == PullMode::kTrain) compression_->show_there(views);
   }
   bool may_wait() const override { return true; }
   void begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,

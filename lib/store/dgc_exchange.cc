@@ -42,18 +42,46 @@ bool DgcExchange::compresses_at(size_t parameter, int64_t step) const {
   return dgc_selected(options_.dgc, step, values_in(spec)) < values_in(spec);
 }
 
-std::unique_ptr<DeepGradientCompression> DgcExchange::make(size_t parameter) const {
+DgcOptions DgcExchange::options_of(size_t parameter) const {
   const ParameterSpec& spec = specs_[parameter];
   DgcOptions own = options_.dgc;
   own.momentum = spec.tuning.momentum.value_or(own.momentum);
   own.l2 = spec.tuning.l2.value_or(own.l2);
   if (spec.tuning.clip_norm) own.clip_norm = spec.tuning.clip_norm;
+  return own;
+}
+
+bool DgcExchange::runs_there(size_t parameter) const {
+  return options_.device != nullptr && options_.on_device[parameter] &&
+         specs_[parameter].kind == ParameterKind::kMatrix && dgc_runs_there(options_of(parameter));
+}
+
+std::unique_ptr<DeepGradientCompression> DgcExchange::make(size_t parameter) const {
+  const ParameterSpec& spec = specs_[parameter];
   const DgcTarget target{.shape = {spec.rows, spec.cols},
                          .num_trainers = communicator_.size(),
                          .seed = spec.initializer.seed,
                          .key = parameter,
                          .cpu = local_.cpu()};
-  return std::make_unique<DeepGradientCompression>(own, target);
+  DgcDevice* const device = runs_there(parameter) ? options_.device.get() : nullptr;
+  return std::make_unique<DeepGradientCompression>(options_of(parameter), target, device);
+}
+
+void DgcExchange::show_there(std::span<ParameterView<float>> views) {
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (!runs_there(p) || !compresses(p)) continue;
+    if (!states_[p]) begin(p);
+    DgcThere& arrays = *states_[p]->there(local_.whole(static_cast<int>(p)));
+    views[p].value = arrays.weights();
+    views[p].gradient = arrays.gradient();
+    views[p].there = true;
+  }
+}
+
+Json DgcExchange::describe() const {
+  size_t there = 0;
+  for (size_t p = 0; p < states_.size(); ++p) there += states_[p] && runs_there(p);
+  return {{"compressed_there", there}};
 }
 
 // The table's rows are weights and then the momentum, the only state of its optimizer.

@@ -3,6 +3,9 @@
 //
 // A parameter begins to be compressed with the momentum that its table has then.  From that step on its table
 // has no steps any more: weights are moved here, by the same moves on all trainers.
+//
+// A matrix whose gradient is made on a device has weights, u and v there too, where the local step runs: what is selected comes
+// to the processor, and the moves of all go back.  The processor's weights get the same moves.
 #ifndef PS_STORE_DGC_EXCHANGE_H_
 #define PS_STORE_DGC_EXCHANGE_H_
 
@@ -16,6 +19,7 @@
 #include "codec/dgc.h"
 #include "codec/sparse_exchange.h"
 #include "collective/communicator.h"
+#include "config/json.h"
 #include "optim/parameter.h"
 #include "store/gradient_compression.h"
 #include "store/local_store.h"
@@ -26,6 +30,9 @@ namespace ps {
 struct DgcExchangeOptions {
   DgcOptions dgc;  // the momentum, l2 and clip_norm of parameters that do not tune their own
   std::optional<SparseExchange> exchange;  // nothing: whichever moves the fewest bytes
+  // The device that computes the model, and the parameters whose gradients are made there.  Null: the processor.
+  std::shared_ptr<DgcDevice> device = nullptr;
+  std::vector<bool> on_device = {};
 };
 
 // One owner thread, that of the communicator.
@@ -38,7 +45,11 @@ class DgcExchange final : public GradientCompression {
 
   bool compresses(size_t parameter) const override;
   bool moves_weights() const override { return true; }
+  void show_there(std::span<ParameterView<float>> views) override;
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
+
+  // Returns {"compressed_there": the parameters that are compressed on a device by now}.
+  Json describe() const;
 
   // The state of this trainer, for checkpoints: u and v of the parameters that are compressed by now.  load is for a
   // new object; throws kCorrupt, and changes nothing then.
@@ -47,6 +58,8 @@ class DgcExchange final : public GradientCompression {
 
  private:
   bool compresses_at(size_t parameter, int64_t step) const;
+  DgcOptions options_of(size_t parameter) const;
+  bool runs_there(size_t parameter) const;
   std::unique_ptr<DeepGradientCompression> make(size_t parameter) const;
   void begin(size_t parameter);
 

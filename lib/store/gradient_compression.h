@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <span>
 
+#include "optim/parameter.h"
 #include "optim/step_rule.h"
 
 namespace ps {
@@ -27,6 +28,10 @@ class GradientCompression {
 
   // True: the step moves the weights; false: it replaces gradients by what stands for the sum over all trainers.
   virtual bool moves_weights() const = 0;
+
+  // Sets the views of a pull to train of those parameters that the step compresses in the memory of the device which computes
+  // the model; their gradients stay there.
+  virtual void show_there(std::span<ParameterView<float>> views) { (void)views; }
 
   // Makes the step of all parameters that it compresses; `step` is that of the sum of all trainers' gradients.
   // Throws kData when a gradient is not finite, and what the communicator throws.

@@ -1,6 +1,7 @@
 // Deep Gradient Compression (Lin et al., ICLR 2018) among trainers without servers: DgcExchange.
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
+#include "device/model_devices.h"
 #include "optim/options.h"
 #include "store/dgc_exchange.h"
 #include "strategy/compressed_among_peers.h"
@@ -64,7 +65,11 @@ void check_dgc(const Json& object, const Json& optimizer) {
 
 std::unique_ptr<Strategy> make_dgc(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<DgcKeys>(object);
-  const DgcExchangeOptions options = exchange_options(keys, setup.optimizer);
+  DgcExchangeOptions options = exchange_options(keys, setup.optimizer);
+  if (setup.model_device != nullptr && setup.trains && setup.peers != nullptr) {
+    options.device = dgc_device_of(setup.model_device);
+    options.on_device = *setup.on_devices;
+  }
   return make_among_peers<CompressedAmongPeers<DgcExchange, DgcExchangeOptions>>(setup, options,
                                                                                  keys.algorithm);
 }

@@ -52,7 +52,7 @@ target_link_libraries(ps_codec_emulated PUBLIC ps_gpu ps_codec)
 # The rows that a trainer has on a device.
 file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/device/cuda/*.cu)
 ps_emulated_sources(ps_device ${kernels})
-target_link_libraries(ps_device PUBLIC ps_table_emulated ps_model_emulated)
+target_link_libraries(ps_device PUBLIC ps_table_emulated ps_model_emulated ps_codec_emulated)
 
 # Benchmarks of a device.
 file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/bench/cuda/*.cu)

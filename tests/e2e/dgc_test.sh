@@ -44,6 +44,28 @@ train resumed "${checkpoints[@]}" --resume
 for rank in 0 1 2; do expect_text resumed.$rank.err 'Going on from step 2'; done
 for pass in 0 1; do cmp {compressed,resumed}/pass-0000$pass/model.safetensors; done
 
+# A model without products of dense matrices, whose only matrix, the bias, is compressed too.
+echo "where a device computes the model, it selects what the processor selects"
+head -n 1500 train.txt >few.txt
+mv few.txt train.txt
+there=(--device emulated --set device.trains=model)
+common=(--set train.passes=2 --set 'model.layers=[{"name": "output", "type": "fc", "input": "features", "size": 16,
+  "activation": "softmax"}]' --set 'model.cost={"type": "cross_entropy", "input": "output"}' --set 'model.evaluators=[]'
+  --set 'train.strategy={"type": "dgc", "sparsity": [0.75], "rampup_begin_step": 2, "min_elements": 8,
+    "algorithm": "direct"}')
+train here
+train there "${there[@]}"
+cmp {here,there}/pass-00001/model.safetensors
+[[ $(number bytes_sent here.0.json) == "$(number bytes_sent there.0.json)" ]] || fail "other bytes were sent"
+[[ $(number compressed_there here.0.json) == 0 && $(number compressed_there there.0.json) == 1 ]] ||
+  fail "$(cat {here,there}.0.json)"
+train back "${there[@]}" --set train.passes=1 --checkpoint-dir there_checkpoints
+train back --checkpoint-dir there_checkpoints --resume
+cmp {here,back}/pass-00001/model.safetensors
+train whole_here --set 'train.strategy={"type": "all_reduce"}'
+cmp -s {here,whole_here}/pass-00001/model.safetensors && fail "nothing was compressed"
+common=()
+
 echo "what cannot be is refused"
 expect_status 2 ps-train "$job" --data train.txt --trainers 3 --rank 0
 expect_text err 'give --peers HOST:PORT'

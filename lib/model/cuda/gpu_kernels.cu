@@ -45,6 +45,8 @@ class GpuKernels final : public ModelDevice {
  public:
   explicit GpuKernels(std::unique_ptr<gpu::Device> device) : device_(std::move(device)), stream_(*device_) {}
 
+  gpu::Stream& stream() { return stream_; }
+
   uint64_t free_bytes() const override { return device_->memory().free_bytes; }
   void* allocate(uint64_t bytes) override { return device_->allocate(bytes); }
   void release(void* memory) noexcept override { device_->release(memory); }
@@ -115,6 +117,11 @@ class GpuKernels final : public ModelDevice {
 
 std::shared_ptr<ModelDevice> make_gpu_kernels(std::unique_ptr<gpu::Device> device) {
   return std::make_shared<GpuKernels>(std::move(device));
+}
+
+gpu::Stream* stream_of(ModelDevice& device) {
+  GpuKernels* const kernels = dynamic_cast<GpuKernels*>(&device);
+  return kernels == nullptr ? nullptr : &kernels->stream();
 }
 
 }  // namespace PS_GPU_NAMESPACE

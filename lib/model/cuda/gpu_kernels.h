@@ -14,6 +14,9 @@ inline namespace PS_GPU_NAMESPACE {
 
 std::shared_ptr<ModelDevice> make_gpu_kernels(std::unique_ptr<gpu::Device> device);
 
+// The stream on which all work of such a device runs, for other work in its memory; null: it is another kind of device.
+gpu::Stream* stream_of(ModelDevice& device);
+
 }  // namespace PS_GPU_NAMESPACE
 
 }  // namespace ps

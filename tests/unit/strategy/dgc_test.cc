@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "device/model_devices.h"
 #include "exchange_trainer.h"
+#include "model/model_device.h"
 #include "store/dgc_exchange.h"
 #include "strategy/strategy.h"
 
@@ -131,6 +133,59 @@ TEST(DgcStrategy, ATrainerThatTakesUpTheStateGoesOnWithTheSameBits) {
     const auto expected = train(test);
     test.save_at = save_at;
     for (const auto& weights : train(test)) expect_same_bits(weights, expected[0]);
+  }
+}
+
+// Each trainer has a device, on which its gradient of the matrix is made.  Some have no data in the last steps.
+TEST(DgcStrategy, OnADeviceItSelectsWhatTheProcessorSelectsBitForBit) {
+  const auto place = [](DgcExchangeOptions& options) {
+    std::shared_ptr<ModelDevice> model = make_emulated_model_device();
+    options.device = dgc_device_of(model);
+    options.on_device = {true, true, true, true};
+    return model;
+  };
+  Json decayed = kExchangeMomentum;
+  decayed["nesterov"] = true, decayed["l2"] = 0.01;
+  for (const char* encoding : {"run16", "varint_f16"}) {
+    for (const char* selection : {"exact", "sampled"}) {
+      for (const Json& optimizer : {kExchangeMomentum, decayed}) {
+        for (int64_t save_at : {-1, 3}) {
+          SCOPED_TRACE(std::string(encoding) + " " + selection + " " + optimizer.dump());
+          DgcCase test{.steps = {9, 5, 7}, .options = dgc_options({0.75, 0.99}, 2), .optimizer = optimizer};
+          test.options->dgc.encoding = encoding, test.options->dgc.selection = selection;
+          test.options->dgc.factor_masking = save_at < 0;
+          test.options->dgc.nesterov = optimizer.contains("nesterov");
+          test.options->dgc.l2 = optimizer.value("l2", 0.0);
+          std::vector<uint64_t> bytes, bytes_there;
+          const auto expected = train(test, &bytes);
+          test.place = place, test.save_at = save_at;
+          for (const auto& weights : train(test, &bytes_there)) expect_same_bits(weights, expected[0]);
+          EXPECT_EQ(bytes_there, bytes);
+        }
+      }
+    }
+  }
+}
+
+TEST(DgcStrategy, OnADeviceAGradientThatIsNoNumberIsRefused) {
+  auto communicators = make_thread_communicators({.size = 1});
+  DgcCase test{.steps = {1}, .options = dgc_options({0.75})};
+  test.place = [](DgcExchangeOptions& options) {
+    std::shared_ptr<ModelDevice> model = make_emulated_model_device();
+    options.device = dgc_device_of(model);
+    options.on_device = {true, false, false, false};
+    return model;
+  };
+  test.fill = [](std::span<float> values, int64_t, int, int64_t, size_t parameter) {
+    std::ranges::fill(values, 1.0f);
+    if (parameter == 0) values[17] = NAN;
+  };
+  DgcTrainer trainer(test, *communicators[0]);
+  try {
+    trainer.step(0, 0);
+    FAIL() << "it was taken";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr("value 17 of a gradient makes a move that is "));
   }
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "collective/thread_communicator.h"
+#include "math/device_kernels.h"
 #include "optim/optimizer_plan.h"
 #include "store/all_reduce_store.h"
 #include "store/collective_run.h"
@@ -44,6 +45,8 @@ struct ExchangeCase {
   Json optimizer = kExchangeMomentum;
   int64_t save_at = -1;  // the step after which all is saved, and loaded into new objects
   FillGradient fill = fill_exchange_noise;
+  std::function<std::shared_ptr<DeviceKernels>(Options&)> place =
+      nullptr;  // puts matrices on a device of each trainer
   std::vector<ParameterSpec> specs = mixed_parameters(kExchangeRows, kExchangeCols);
 };
 
@@ -56,7 +59,11 @@ struct ExchangeTrainer {
         specs(test.specs),
         local(specs, make_optimizer_plan(test.optimizer, "mean"), UINT64_MAX, device),
         run(communicator.rank(), [] {}) {
-    if (test.options) exchange = std::make_unique<Exchange>(*test.options, specs, local, communicator);
+    if (test.options) {
+      Options options = *test.options;
+      if (test.place) kernels = test.place(options);
+      exchange = std::make_unique<Exchange>(options, specs, local, communicator);
+    }
     store = std::make_unique<AllReduceStore>(specs, local, communicator, run, exchange.get());
   }
 
@@ -76,11 +83,21 @@ struct ExchangeTrainer {
     std::vector<ParameterView<float>> views;
     store->pull(plans, PullMode::kTrain, views);
     const size_t matrix = kExchangeRows * kExchangeCols, row = kExchangeCols;
-    test.fill({views[0].gradient, matrix}, kExchangeCols, rank, number, 0);
+    fill_matrix(views[0], matrix, rank, number);
     test.fill({views[1].gradient, row}, kExchangeCols, rank, number, 1);
     test.fill({views[2].row_gradients, plans[2].keys.size() * 4}, 4, rank, number, 2);
     test.fill({views[3].value, 3}, 3, rank, number, 3);
     store->push(plans, views, {.samples = 3 + rank, .pass = 0});
+  }
+
+  // The gradient of a parameter on a device is made there, from nothing that the processor has.
+  void fill_matrix(const ParameterView<float>& view, size_t values, int rank, int64_t number) {
+    if (!view.there) return test.fill({view.gradient, values}, kExchangeCols, rank, number, 0);
+    std::vector<float> there(values);
+    test.fill(there, kExchangeCols, rank, number, 0);
+    kernels->send(view.gradient, there.data(), values * sizeof(float));
+    kernels->wait();
+    ++gradients_there;
   }
 
   std::vector<float> weights() { return whole_weights(local, specs.size()); }
@@ -90,6 +107,9 @@ struct ExchangeTrainer {
   Device device{1, best_cpu_level()};
   LocalStore local;
   CollectiveRun run;
+  std::shared_ptr<DeviceKernels> kernels =
+      nullptr;  // of the device that makes gradients; null: the processor
+  int gradients_there = 0;
   std::unique_ptr<Exchange> exchange;
   std::unique_ptr<AllReduceStore> store;
 };
@@ -116,6 +136,9 @@ std::vector<std::vector<float>> train_exchange(const ExchangeCase<Options>& test
         trainer = std::move(next);
       }
       trainer->store->end_pass(0);
+      if (test.place) {
+        EXPECT_GT(trainer->gradients_there, 0);
+      }
       weights[r] = trainer->weights();
       for (int to = 0; bytes != nullptr && to < size; ++to) (*bytes)[r] += own->bytes_sent(to);
     });

@@ -1,0 +1,138 @@
+#include "device/cuda/dgc_on_device.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "codec/cuda/device_selection.h"
+#include "model/cuda/gpu_kernels.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+namespace {
+
+constexpr unsigned kMoveThreads = 128;  // of a block
+
+// A thread a move; indices are distinct.
+__global__ void add_moves(const uint32_t* index, const float* value, uint32_t size, float share,
+                          float* weights) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < size) weights[index[i]] += share * value[i];
+}
+
+class DgcOnDevice final : public DgcThere {
+ public:
+  DgcOnDevice(gpu::Stream& stream, uint64_t elements, Selection selection)
+      : stream_(stream),
+        elements_(elements),
+        selector_(stream.device(), selection),
+        weights_(stream.device(), static_cast<int64_t>(elements)),
+        gradient_(stream.device(), static_cast<int64_t>(elements)),
+        velocity_(stream.device(), static_cast<int64_t>(elements)),
+        residual_(stream.device(), static_cast<int64_t>(elements)),
+        sizes_(stream.device(), 2) {}
+
+  float* weights() override { return weights_.data(); }
+  float* gradient() override { return gradient_.data(); }
+
+  void set_weights(std::span<const float> weights) override { set(weights_, weights); }
+  void set_gradient(std::span<const float> gradient) override { set(gradient_, gradient); }
+  void set_state(std::span<const float> velocity, std::span<const float> residual) override {
+    set(velocity_, velocity);
+    set(residual_, residual);
+  }
+  void get_state(std::span<float> velocity, std::span<float> residual) override {
+    PS_CHECK(velocity.size() == elements_ && residual.size() == elements_);
+    stream_.copy_to_host(velocity.data(), velocity_.data(), velocity.size_bytes());
+    stream_.copy_to_host(residual.data(), residual_.data(), residual.size_bytes());
+    stream_.synchronize();
+  }
+
+  uint32_t step(const Step& step, SparsePart& part) override {
+    make_room(step.count);
+    const DgcStep moves{.gradient = gradient_.data(),
+                        .weights = step.l2 > 0 ? weights_.data() : nullptr,
+                        .velocity = velocity_.data(),
+                        .residual = residual_.data(),
+                        .scale = step.scale,
+                        .rate = step.rate,
+                        .momentum = step.momentum,
+                        .l2 = step.l2,
+                        .nesterov = step.nesterov};
+    const DeviceSent sent{.part = {index_.data(), value_.data(), sizes_.data()},
+                          .largest = sizes_.data() + 1,
+                          .half = step.half,
+                          .factor_masking = step.factor_masking};
+    selector_.step(stream_, moves, elements_, step.count, step.draw, sent);
+    uint32_t sizes[2];
+    stream_.copy_to_host(sizes, sizes_.data(), sizeof sizes);
+    stream_.synchronize();
+    part.index.resize(sizes[0]);
+    part.value.resize(sizes[0]);
+    if (sizes[0] == 0) return sizes[1];
+    stream_.copy_to_host(part.index.data(), index_.data(), sizes[0] * sizeof(uint32_t));
+    stream_.copy_to_host(part.value.data(), value_.data(), sizes[0] * sizeof(float));
+    stream_.synchronize();
+    return sizes[1];
+  }
+
+  void apply(const SparsePart& moves, float share) override {
+    if (moves.size() == 0) return;
+    make_room(moves.size());
+    const uint32_t size = static_cast<uint32_t>(moves.size());
+    stream_.copy_to_device(index_.data(), moves.index.data(), size * sizeof(uint32_t));
+    stream_.copy_to_device(value_.data(), moves.value.data(), size * sizeof(float));
+    gpu::launch(add_moves, gpu::blocks_for(size, kMoveThreads), kMoveThreads, 0, stream_, index_.data(),
+                value_.data(), size, share, weights_.data());
+    stream_.synchronize();  // the moves are the caller's
+  }
+
+ private:
+  void set(gpu::DeviceArray<float>& array, std::span<const float> values) {
+    if (values.empty()) return stream_.fill(array.data(), 0, array.bytes());
+    PS_CHECK(values.size() == elements_);
+    stream_.copy_to_device(array.data(), values.data(), values.size_bytes());
+    stream_.synchronize();
+  }
+
+  void make_room(uint64_t moves) {
+    const int64_t size = static_cast<int64_t>(moves);
+    if (size <= index_.size()) return;
+    index_ = gpu::DeviceArray<uint32_t>(stream_.device(), size);
+    value_ = gpu::DeviceArray<float>(stream_.device(), size);
+  }
+
+  gpu::Stream& stream_;
+  const uint64_t elements_;
+  DeviceSelector selector_;
+  gpu::DeviceArray<float> weights_, gradient_, velocity_, residual_;
+  gpu::DeviceArray<uint32_t> sizes_;  // [2]: of what is sent, and of the largest move
+  gpu::DeviceArray<uint32_t> index_;  // of moves
+  gpu::DeviceArray<float> value_;
+};
+
+class DgcModelDevice final : public DgcDevice {
+ public:
+  DgcModelDevice(std::shared_ptr<ModelDevice> model, gpu::Stream& stream)
+      : model_(std::move(model)), stream_(stream) {}
+  std::unique_ptr<DgcThere> make(uint64_t elements, Selection selection) override {
+    return std::make_unique<DgcOnDevice>(stream_, elements, selection);
+  }
+
+ private:
+  const std::shared_ptr<ModelDevice> model_;  // whose stream it is
+  gpu::Stream& stream_;
+};
+
+}  // namespace
+
+std::shared_ptr<DgcDevice> make_dgc_on_device(std::shared_ptr<ModelDevice> model) {
+  gpu::Stream* const stream = stream_of(*model);
+  if (stream == nullptr) return nullptr;
+  return std::make_shared<DgcModelDevice>(std::move(model), *stream);
+}
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
