@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <new>
 #include <utility>
 
@@ -10,8 +11,9 @@ namespace ps {
 
 namespace {
 
-// One connection reads so many bytes before it is the others' turn.
+// One connection reads so many bytes, or works on what it has read for so long, before it is the others' turn.
 constexpr uint64_t kTurnBytes = uint64_t{1} << 20;
+constexpr Duration kTurn = std::chrono::milliseconds(5);
 
 // So much is written before the turn ends: the peer works on it, and it is still in this core's cache.
 constexpr uint64_t kWorthWriting = uint64_t{64} << 10;
@@ -75,10 +77,11 @@ void Connection::retry_starved() {
 
 void Connection::read_frames() {
   uint64_t before = reader_.bytes_received();
+  const Time turn_ends = add_time(loop_.now(), kTurn);
   reading_ = true;
   starved_ = false;
   while (wants_frames() && read_frame()) {
-    if (reader_.bytes_received() - before < kTurnBytes) continue;
+    if (reader_.bytes_received() - before < kTurnBytes && loop_.now() < turn_ends) continue;
     read_timer_.start_at(loop_.now());
     break;
   }
