@@ -5,7 +5,7 @@
 
 #include "net_test.h"
 
-namespace ps {
+namespace ps::turns_test {
 namespace {
 
 // Works for a while on each request, and notes who asked.
@@ -50,4 +50,4 @@ INSTANTIATE_TEST_SUITE_P(Networks, Turns, testing::Bool(),
                          [](const auto& each) { return std::string(each.param ? "local" : "tcp"); });
 
 }  // namespace
-}  // namespace ps
+}  // namespace ps::turns_test
