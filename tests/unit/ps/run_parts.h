@@ -83,6 +83,7 @@ struct RunParts {
     PendingPush& pending = clock->waiting_push(rank, {step, {squares}});
     auto outcome = std::make_shared<Outcome>();
     pending.replies.push_back(std::make_unique<RecordingReply>(outcome));
+    pending.all_hold = true;
     applier.set_whole_squares({squares});
     clock->advance(rank);
     applier.clear_whole_squares();
