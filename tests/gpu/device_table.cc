@@ -316,8 +316,7 @@ TEST(DeviceTable, IdleStepsAreTheCpusBitForBit) {
   for (const Json& optimizer :
        std::vector<Json>{{{"type", "sgd"}, {"l2", 0.01}},
                          {{"type", "adagrad"}, {"l1", 0.02}, {"l2", 0.01}},
-                         {{"type", "adam"}, {"l1", 0.02}},
-                         {{"type", "adam"}, {"l2", 0.01}, {"l2_mode", "coupled"}},
+                         {{"type", "adam"}, {"l1", 0.02}, {"l2", 0.01}, {"l2_mode", "coupled"}},
                          {{"type", "momentum"}},
                          {{"type", "momentum"}, {"l2", 0.03}, {"l2_mode", "decoupled"}},
                          {{"type", "momentum"}, {"nesterov", true}, {"l2", 0.03}}}) {
