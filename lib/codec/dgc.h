@@ -114,9 +114,9 @@ class DeepGradientCompression {
   const uint64_t seed_, elements_;
   const bool compressed_;
   std::vector<float> velocity_,
-      residual_;  // u, v, unless they are there; v is empty when nothing is compressed
-  const std::unique_ptr<DgcThere> there_;  // null: on the processor
-  bool weights_there_ = false;             // these have been sent
+      residual_;                     // u, v, unless they are there; v is empty when nothing is compressed
+  std::unique_ptr<DgcThere> there_;  // null: on the processor
+  bool weights_there_ = false;       // these have been sent
   int64_t steps_ = 0;
 
   // Used during a step.
