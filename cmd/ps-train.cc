@@ -361,12 +361,12 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
 
 bool run_role(const ps::Flags& flags, const ps::Job& job, const ps::RunOptions& options, ps::Log& log) {
   if (options.role != "compute") return ps::run_job(job, options, log);
-  ps::ComputePlace place;
-  place.host = ps::host_flag(flags, "host");
-  place.port = static_cast<uint16_t>(*flags.integer("port", 0, 65535));
-  place.port_file = flags.text("port-file").value_or("");
-  place.max_memory_bytes = flags.bytes("max-memory");
-  return ps::run_compute(job, options, place, log);
+  ps::ComputeEndpoint endpoint;
+  endpoint.host = ps::host_flag(flags, "host");
+  endpoint.port = static_cast<uint16_t>(*flags.integer("port", 0, 65535));
+  endpoint.port_file = flags.text("port-file").value_or("");
+  endpoint.max_memory_bytes = flags.bytes("max-memory");
+  return ps::run_compute(job, options, endpoint, log);
 }
 
 // The job file, recipe or model that is named; exactly one has to be.

@@ -9,7 +9,7 @@
 namespace ps {
 
 // A bijection of 64-bit integers that spreads keys: the finalizer of MurmurHash3 (Appleby).  High bits choose
-// a row's partition, low bits its place in the partition's index.
+// a row's partition, low bits its position in the partition's index.
 constexpr uint64_t hash_key(uint64_t key) {
   key ^= key >> 33;
   key *= 0xff51afd7ed558ccdULL;

@@ -27,15 +27,15 @@ void radix_sort(std::vector<T>& items, KeyOf key_of = {}) {
   }
   std::vector<T> sorted(items.size());
   for (size_t d = 0; d < sizeof(Unsigned); ++d) {
-    std::array<size_t, 256>& places = counts[d];
-    if (std::find(places.begin(), places.end(), items.size()) != places.end()) continue;
+    std::array<size_t, 256>& offsets = counts[d];
+    if (std::find(offsets.begin(), offsets.end(), items.size()) != offsets.end()) continue;
     size_t total = 0;
-    for (size_t& place : places) {
-      const size_t count = place;
-      place = total;
+    for (size_t& offset : offsets) {
+      const size_t count = offset;
+      offset = total;
       total += count;
     }
-    for (const T& item : items) sorted[places[key_of(item) >> (8 * d) & 255]++] = item;
+    for (const T& item : items) sorted[offsets[key_of(item) >> (8 * d) & 255]++] = item;
     items.swap(sorted);
   }
 }

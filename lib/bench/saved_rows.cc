@@ -28,10 +28,10 @@ void add_machine(std::optional<Machine>& all, const Machine& machine) {
   add_name(all->program, machine.program);
 }
 
-void read_line(std::string_view line, const std::string& place, std::string_view suite, SavedRows& saved) {
+void read_line(std::string_view line, const std::string& origin, std::string_view suite, SavedRows& saved) {
   Json json;
   try {
-    json = parse_json(line, place);
+    json = parse_json(line, origin);
     if (json.contains("machine")) {
       add_machine(saved.machine, Machine::from_json(json.at("machine")));
       return;
@@ -39,10 +39,10 @@ void read_line(std::string_view line, const std::string& place, std::string_view
   } catch (const Error& error) {
     fail(Code::kCorrupt, error.what());
   } catch (const Json::exception&) {
-    fail(Code::kCorrupt, place, ": this is no line of ps-bench --json-stream");
+    fail(Code::kCorrupt, origin, ": this is no line of ps-bench --json-stream");
   }
   if (!json.is_object() || json.value("suite", Json()) != suite)
-    fail(Code::kCorrupt, place, ": this is no result of ps-bench ", suite);
+    fail(Code::kCorrupt, origin, ": this is no result of ps-bench ", suite);
   saved.rows.push_back(std::move(json));
 }
 

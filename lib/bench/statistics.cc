@@ -9,10 +9,10 @@ namespace ps {
 double quantile(std::vector<double> values, double q) {
   PS_CHECK(!values.empty() && q >= 0 && q <= 1);
   std::sort(values.begin(), values.end());
-  double place = q * static_cast<double>(values.size() - 1);
-  size_t below = static_cast<size_t>(place);
+  double position = q * static_cast<double>(values.size() - 1);
+  size_t below = static_cast<size_t>(position);
   size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
 }  // namespace ps

@@ -107,22 +107,22 @@ void CheckpointFileReader::add_state(size_t chunk, ChunkBuffers& buffers) {
 }
 
 const Section* CheckpointFileReader::section(const std::string& table, uint32_t partition) const {
-  for (const Place& place : sections_) {
-    if (place.section.layout.name == table && place.section.partition == partition) return &place.section;
+  for (const SectionEntry& entry : sections_) {
+    if (entry.section.layout.name == table && entry.section.partition == partition) return &entry.section;
   }
   return nullptr;
 }
 
-const CheckpointFileReader::Place& CheckpointFileReader::place(const Section& section) const {
-  for (const Place& place : sections_) {
-    if (&place.section == &section) return place;
+const CheckpointFileReader::SectionEntry& CheckpointFileReader::entry_of(const Section& section) const {
+  for (const SectionEntry& entry : sections_) {
+    if (&entry.section == &section) return entry;
   }
   PS_CHECK(false);
 }
 
 std::unique_ptr<RowCursor> CheckpointFileReader::rows(const Section& section,
                                                       std::shared_ptr<ChunkBuffers> buffers) const {
-  const Place& at = place(section);
+  const SectionEntry& at = entry_of(section);
   if (!buffers) {
     buffers = std::make_shared<ChunkBuffers>();
     chunks_.read_ahead(at.begin, at.end, *buffers);
@@ -131,7 +131,7 @@ std::unique_ptr<RowCursor> CheckpointFileReader::rows(const Section& section,
 }
 
 std::unique_ptr<KeyCursor> CheckpointFileReader::gone(const Section& section) const {
-  const Place& at = place(section);
+  const SectionEntry& at = entry_of(section);
   return std::make_unique<SectionGone>(chunks_, at.begin, at.end);
 }
 

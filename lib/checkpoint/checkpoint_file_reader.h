@@ -34,17 +34,17 @@ class CheckpointFileReader {
   std::string state(const std::string& name) const;
 
  private:
-  struct Place {
+  struct SectionEntry {
     Section section;
     size_t begin, end;  // range of the chunks after SECT
   };
 
   void add_section(size_t chunk, ChunkBuffers& buffers);
   void add_state(size_t chunk, ChunkBuffers& buffers);
-  const Place& place(const Section& section) const;
+  const SectionEntry& entry_of(const Section& section) const;
 
   ChunkReader chunks_;
-  std::vector<Place> sections_;
+  std::vector<SectionEntry> sections_;
   std::vector<std::string> state_names_;
   std::map<std::string, std::vector<size_t>> states_;  // chunk numbers of each state
 };

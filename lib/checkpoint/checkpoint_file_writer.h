@@ -15,7 +15,7 @@ namespace ps {
 
 class CheckpointReader;
 
-// The place of a checkpoint that one process writes.
+// The folder of a checkpoint that one process writes.
 struct CheckpointTarget {
   std::string folder;  // existing folder of the checkpoint
   ChunkWriting writing;

@@ -40,7 +40,7 @@ class MergedPartitions final : public RowCursor {
     size_t index;  // index of its first row that no round has used
   };
 
-  struct Place {
+  struct RowRef {
     uint64_t key;
     const RowBlock* block;
     size_t index;
@@ -68,29 +68,28 @@ class MergedPartitions final : public RowCursor {
         round_.push_back({keys[source.index], source.block, source.index});
       }
     }
-    radix_sort(round_, [](const Place& place) { return place.key; });
-    if (keep_)
-      std::erase_if(round_, [this](const Place& place) { return !keep_(*place.block, place.index); });
+    radix_sort(round_, [](const RowRef& ref) { return ref.key; });
+    if (keep_) std::erase_if(round_, [this](const RowRef& ref) { return !keep_(*ref.block, ref.index); });
     return !sources_.empty();
   }
 
-  void append(std::span<const Place> places) {
-    for (const Place& place : places) out_.keys.push_back(place.key);
-    gather(places, static_cast<size_t>(layout_.values()), &RowBlock::values);
-    gather(places, layout_.stamped ? 1 : 0, &RowBlock::stamps);
-    gather(places, layout_.statistics.size(), &RowBlock::statistics);
+  void append(std::span<const RowRef> refs) {
+    for (const RowRef& ref : refs) out_.keys.push_back(ref.key);
+    gather(refs, static_cast<size_t>(layout_.values()), &RowBlock::values);
+    gather(refs, layout_.stamped ? 1 : 0, &RowBlock::stamps);
+    gather(refs, layout_.statistics.size(), &RowBlock::statistics);
   }
 
   template <class T>
-  void gather(std::span<const Place> places, size_t width, std::vector<T> RowBlock::*array) {
+  void gather(std::span<const RowRef> refs, size_t width, std::vector<T> RowBlock::*array) {
     constexpr size_t kAhead = 16;  // rows are prefetched so far ahead
     if (width == 0) return;
     std::vector<T>& out = out_.*array;
     const size_t before = out.size();
-    out.resize(before + places.size() * width);
-    auto row = [&](size_t i) { return (places[i].block->*array).data() + places[i].index * width; };
-    for (size_t i = 0; i < places.size(); ++i) {
-      if (i + kAhead < places.size()) __builtin_prefetch(row(i + kAhead));
+    out.resize(before + refs.size() * width);
+    auto row = [&](size_t i) { return (refs[i].block->*array).data() + refs[i].index * width; };
+    for (size_t i = 0; i < refs.size(); ++i) {
+      if (i + kAhead < refs.size()) __builtin_prefetch(row(i + kAhead));
       std::memcpy(out.data() + before + i * width, row(i), width * sizeof(T));
     }
   }
@@ -99,7 +98,7 @@ class MergedPartitions final : public RowCursor {
   const KeepRow keep_;
   const std::vector<std::unique_ptr<RowCursor>> cursors_;
   std::vector<Source> sources_;
-  std::vector<Place> round_;
+  std::vector<RowRef> round_;
   size_t next_ = 0;  // the first element of round_ that is not in out_ yet
   RowBlock out_;
 };

@@ -46,10 +46,10 @@ std::string sum_text(uint64_t sum) {
 // Returns the position of the header's own checksum in its text, in the form that the writer uses.
 std::optional<size_t> find_header_sum(std::string_view header) {
   const std::string before = cat("\"", kChecksumKey, "\":\"");
-  const size_t place = header.find(before);
-  if (place == std::string_view::npos || header.size() < place + before.size() + kSumDigits)
+  const size_t position = header.find(before);
+  if (position == std::string_view::npos || header.size() < position + before.size() + kSumDigits)
     return std::nullopt;
-  return place + before.size();
+  return position + before.size();
 }
 
 uint64_t element_bytes(const std::string& dtype) {
@@ -178,7 +178,7 @@ SafetensorsReader::SafetensorsReader(std::string path) : path_(std::move(path)) 
 }
 
 // Throws an error for a wrong size of the header.  Files of other formats have a text or a signature in its
-// place, which the message shows.
+// position, which the message shows.
 void SafetensorsReader::refuse_header(uint64_t header_bytes, uint64_t file_bytes) const {
   char head[9] = {};
   if (pread(file_.number, head, sizeof head, 0) < 8 || header_bytes <= kMaxHeaderBytes || head[8] == '{') {
@@ -213,9 +213,9 @@ void SafetensorsReader::check_header(const std::string& header) {
     sums_.push_back(sum);
   }
   std::string zeroed = header;
-  const std::optional<size_t> place = find_header_sum(header);
-  if (place) zeroed.replace(*place, kSumDigits, std::string(kSumDigits, '0'));
-  if (!place || sums_.size() != tensors_.size() + 1 || hash_bytes(zeroed) != sums_.front()) {
+  const std::optional<size_t> position = find_header_sum(header);
+  if (position) zeroed.replace(*position, kSumDigits, std::string(kSumDigits, '0'));
+  if (!position || sums_.size() != tensors_.size() + 1 || hash_bytes(zeroed) != sums_.front()) {
     fail(Code::kCorrupt, path_, ": header: its checksum is ", sum_text(hash_bytes(zeroed)), ", expected ",
          words.front());
   }

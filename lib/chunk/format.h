@@ -10,7 +10,7 @@
 //
 // Numbers are little-endian, checksums are XXH3 of 64 bits.  The header's checksum covers the bytes before
 // it.  A chunk's checksum covers its stored bytes, and is seeded with the checksum of the chunk's first 24
-// bytes, which is seeded with the chunk's offset: a chunk copied to another place of the file is therefore
+// bytes, which is seeded with the chunk's offset: a chunk copied to another offset of the file is therefore
 // refused.  The footer's checksum covers its first 16 bytes, and is seeded with the xor of the checksums of
 // header and table: since the table holds all other checksums, it identifies the whole file.
 #ifndef PS_CHUNK_FORMAT_H_

@@ -95,9 +95,9 @@ class FlagsBuilder {
   explicit FlagsBuilder(const Program& program) : program_(program), flags_(all_flags(program)) {
     out_.program_ = program.name;
     for (const Flag& flag : flags_) {
-      auto [place, is_new] = out_.values_.emplace(flag.name, Flags::Value{});
+      auto [entry, is_new] = out_.values_.emplace(flag.name, Flags::Value{});
       PS_CHECK(is_new);
-      Flags::Value& value = place->second;
+      Flags::Value& value = entry->second;
       value.typed = flag_text(flag.name);
       if (!flag.default_text.empty()) value.values = {flag.default_text};
     }

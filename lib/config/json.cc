@@ -17,7 +17,7 @@ namespace {
 constexpr int kMaxDepth = 100;  // far beyond any job; copying and printing take stack for every level
 
 // "line:column" of a byte offset (1-based, as the parser counts).
-std::string place(std::string_view text, size_t offset) {
+std::string line_and_column(std::string_view text, size_t offset) {
   std::string_view before = text.substr(0, std::min(offset > 0 ? offset - 1 : 0, text.size()));
   size_t line = static_cast<size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
   size_t start = before.rfind('\n');
@@ -48,7 +48,7 @@ Json parse_json(std::string_view text, std::string_view name, JsonComments comme
     return Json::parse(text.begin(), text.end(), check, /*allow_exceptions=*/true,
                        comments == JsonComments::kIgnored);
   } catch (const Json::parse_error& error) {
-    fail(Code::kUsage, name, ":", place(text, error.byte), ": ", json_reason(error.what()));
+    fail(Code::kUsage, name, ":", line_and_column(text, error.byte), ": ", json_reason(error.what()));
   } catch (const Json::exception& error) {  // a number too large for a double
     fail(Code::kUsage, name, ": ", json_reason(error.what()));
   }
@@ -68,21 +68,21 @@ std::string json_kind(const Json& value) {
 void json_set(Json& document, std::string_view path, std::string_view text) {
   Json value = Json::parse(text.begin(), text.end(), nullptr, false);
   if (value.is_discarded()) value = std::string(text);
-  Json* place = &document;
+  Json* target = &document;
   for (std::string_view key : split(path, '.')) {
     if (key.empty()) fail(Code::kUsage, "--set ", quote(path), ": empty key in the path");
-    if (place->is_array()) {
+    if (target->is_array()) {
       std::optional<uint64_t> index = parse_uint(key);
-      if (!index || *index >= place->size())
+      if (!index || *index >= target->size())
         fail(Code::kUsage, "--set ", quote(path), ": no element ", quote(key));
-      place = &(*place)[*index];
-    } else if (place->is_object() || place->is_null()) {
-      place = &(*place)[std::string(key)];
+      target = &(*target)[*index];
+    } else if (target->is_object() || target->is_null()) {
+      target = &(*target)[std::string(key)];
     } else {
-      fail(Code::kUsage, "--set ", quote(path), ": ", quote(key), " is inside ", json_kind(*place));
+      fail(Code::kUsage, "--set ", quote(path), ": ", quote(key), " is inside ", json_kind(*target));
     }
   }
-  *place = std::move(value);
+  *target = std::move(value);
 }
 
 }  // namespace ps

@@ -67,7 +67,7 @@ inline uint64_t take_word(const char* p, uint64_t marks, const char*& end) {
 inline bool join_decimal(uint64_t digits, bool single, float& value) {
   static constexpr float kTens[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f};
   uint64_t others = other_bytes(digits);
-  int places = 0;
+  int decimals = 0;
   if (others != 0) {
     int point = std::countr_zero(others) & 56;
     bool plain = (digits >> point & 0xff) == ('.' ^ '0') && (others & (others - 1)) == 0 && !single;
@@ -75,10 +75,10 @@ inline bool join_decimal(uint64_t digits, bool single, float& value) {
     // Moves the digits before the point up by one byte, over the point.
     uint64_t before = (uint64_t{1} << point) - 1;
     digits = (digits & before) << 8 | (digits & ~before << 8);
-    places = 7 - point / 8;
+    decimals = 7 - point / 8;
   }
   uint64_t mantissa = join_digits(digits);
-  value = static_cast<float>(mantissa) / kTens[places];
+  value = static_cast<float>(mantissa) / kTens[decimals];
   return mantissa <= uint64_t{1} << 24;
 }
 
@@ -207,7 +207,7 @@ inline void scan_run(const char*& p, Key base, FeatureRun& run) {
       p, [](const char*) { return true; }, base, run);
 }
 
-// The same from two places at once: p, and `middle`, which must follow a kAfter.  A feature can be scanned
+// The same from two positions at once: p, and `middle`, which must follow a kAfter.  A feature can be scanned
 // only once the end of the feature before it is known, so a single chain of features leaves most of a
 // processor idle; two independent chains fill it.  (415 MB of libsvm with values of 1, read and made batches:
 // 0.184 s of processor time instead of 0.222.) `first` ends at `middle`; or before it, at a feature that is

@@ -26,7 +26,7 @@ struct Block {
   static constexpr size_t kPadding = 16;  // bytes after the text: scanners load 8 at a time
 
   std::shared_ptr<const std::string> file;  // its name, for messages
-  uint64_t place = 0;                       // number of the first line (from 1), or offset of the first byte
+  uint64_t position = 0;                    // number of the first line (from 1), or offset of the first byte
   size_t skip = 0, size = 0;                // the text is bytes [skip, size); more may follow
   std::string bytes;
   std::string carry;  // text before the block that the format needs to parse it

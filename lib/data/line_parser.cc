@@ -74,7 +74,7 @@ void LineParser::parse_lines(const Block& block, bool checks, Parsed& out) const
   const std::unique_ptr<LineScratch> scratch = make_scratch();
   std::string_view text = block.text();
   const char *p = text.data(), *stop = p + text.size();
-  for (uint64_t line = block.place; p < stop && out.bad.size() <= max_bad_lines_; ++line) {
+  for (uint64_t line = block.position; p < stop && out.bad.size() <= max_bad_lines_; ++line) {
     const char* newline = static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(stop - p)));
     const char* end = newline > p && newline[-1] == '\r' ? newline - 1 : newline;
     const bool kept = end > p && part_.keeps_line({p, static_cast<size_t>(end - p)});

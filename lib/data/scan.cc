@@ -66,18 +66,18 @@ constexpr float kFloatPowers[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f
 constexpr double kDoublePowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-// mantissa / 10^places, correctly rounded, when that is cheap; else false.  (Clinger, "How to read floating
+// mantissa / 10^decimals, correctly rounded, when that is cheap; else false.  (Clinger, "How to read floating
 // point numbers accurately", PLDI 1990.)
-bool divide(uint64_t mantissa, int places, float& value) {
+bool divide(uint64_t mantissa, int decimals, float& value) {
   // Both numbers are exact as floats, so the only rounding is that of the division.
-  if (mantissa <= uint64_t{1} << 24 && places <= 10) {
-    value = static_cast<float>(mantissa) / kFloatPowers[places];
+  if (mantissa <= uint64_t{1} << 24 && decimals <= 10) {
+    value = static_cast<float>(mantissa) / kFloatPowers[decimals];
     return true;
   }
   // The same in double, and a second rounding, which is harmless unless the first one fell on the middle
   // between two floats.
-  if (mantissa > uint64_t{1} << 53 || places > 22) return false;
-  double wide = static_cast<double>(mantissa) / kDoublePowers[places];
+  if (mantissa > uint64_t{1} << 53 || decimals > 22) return false;
+  double wide = static_cast<double>(mantissa) / kDoublePowers[decimals];
   bool middle = (std::bit_cast<uint64_t>(wide) & 0x1fffffff) == 0x10000000;
   if (middle || wide < FLT_MIN) return false;
   value = static_cast<float>(wide);
@@ -92,20 +92,20 @@ Scan scan_float(const char*& p, float& value) {
   bool negative = *q == '-';
   if (*q == '-' || *q == '+') ++q;
   uint64_t mantissa = 0;
-  int digits = take_digits(q, mantissa), places = 0;
+  int digits = take_digits(q, mantissa), decimals = 0;
   if (*q == '.') {
     ++q;
-    places = take_digits(q, mantissa);
-    digits += places;
-    if (places == 8) {
+    decimals = take_digits(q, mantissa);
+    digits += decimals;
+    if (decimals == 8) {
       int more = take_digits(q, mantissa);
-      places += more;
+      decimals += more;
       digits += more;
     }
   }
   // Up to 19 digits fit into the mantissa.  The slow path handles all other numbers, and reports errors.
   bool simple = digits > 0 && digits <= 19 && !is_digit(*q) && *q != '.' && (*q | 0x20) != 'e';
-  if (!simple || !divide(mantissa, places, value)) return scan_internal::scan_float_slow(p, value);
+  if (!simple || !divide(mantissa, decimals, value)) return scan_internal::scan_float_slow(p, value);
   if (negative) value = -value;
   p = q;
   return Scan::kNumber;

@@ -72,7 +72,7 @@ bool LineSplitter::next(Block& block) {
   tail_.assign(block.bytes, block.size, size - block.size);
   std::fill_n(block.bytes.begin() + static_cast<std::ptrdiff_t>(block.size), Block::kPadding, '\0');
   block.file = source_.name();
-  block.place = line_;
+  block.position = line_;
   block.skip = 0;
   if (std::exchange(first_, false) && block.text().starts_with("\xef\xbb\xbf")) block.skip = 3;
   block.carry.clear();
@@ -111,7 +111,7 @@ bool RecordsSplitter::next_part(Block& block) {
 
 bool RecordsSplitter::next(Block& block) {
   block.file = source_.name();
-  block.place = offset_;
+  block.position = offset_;
   block.skip = block.size = 0;
   block.carry.clear();
   try {

@@ -19,24 +19,25 @@ std::string_view next_between_blanks(std::string_view text, size_t& at) {
   return text.substr(begin, at - begin);
 }
 
-// The places at which characters of UTF-8 begin, and the end.
-void find_characters(std::string_view word, std::vector<size_t>& places) {
-  places.clear();
+// The positions at which characters of UTF-8 begin, and the end.
+void find_characters(std::string_view word, std::vector<size_t>& boundaries) {
+  boundaries.clear();
   for (size_t i = 0; i < word.size(); ++i) {
-    if ((static_cast<unsigned char>(word[i]) & 0xc0) != 0x80 || i == 0) places.push_back(i);
+    if ((static_cast<unsigned char>(word[i]) & 0xc0) != 0x80 || i == 0) boundaries.push_back(i);
   }
-  places.push_back(word.size());
+  boundaries.push_back(word.size());
 }
 
 void add_characters(const TextFeatureOptions& options, std::string_view word, uint64_t seed,
-                    std::vector<size_t>& places, std::vector<Key>& keys) {
-  find_characters(word, places);
-  const size_t count = places.size() - 1;
+                    std::vector<size_t>& boundaries, std::vector<Key>& keys) {
+  find_characters(word, boundaries);
+  const size_t count = boundaries.size() - 1;
   const auto shortest = static_cast<size_t>(std::max(1, options.shortest_char_ngram));
   const auto longest = static_cast<size_t>(options.char_ngrams);
   for (size_t first = 0; first < count; ++first) {
     for (size_t size = shortest; size <= std::min(longest, count - first); ++size) {
-      const std::string_view run = word.substr(places[first], places[first + size] - places[first]);
+      const std::string_view run =
+          word.substr(boundaries[first], boundaries[first + size] - boundaries[first]);
       keys.push_back(hash_bytes(run, seed + 1));
     }
   }
@@ -67,7 +68,7 @@ const ObjectSpec<TextFeatureOptions>& TextFeatureOptions::spec() {
 void add_text_features(const TextFeatureOptions& options, std::string_view text, uint64_t seed, bool blanks,
                        std::vector<Key>& keys) {
   std::vector<Key> words;
-  std::vector<size_t> places;
+  std::vector<size_t> boundaries;
   std::string bracketed;
   size_t at = 0;
   for (;;) {
@@ -79,7 +80,7 @@ void add_text_features(const TextFeatureOptions& options, std::string_view text,
     }
     words.push_back(hash_bytes(std::string_view(bracketed).substr(1, found.size()), seed));
     keys.push_back(words.back());
-    if (options.char_ngrams > 0) add_characters(options, bracketed, seed, places, keys);
+    if (options.char_ngrams > 0) add_characters(options, bracketed, seed, boundaries, keys);
   }
   for (size_t first = 0; first < words.size(); ++first) {
     Key run = words[first];

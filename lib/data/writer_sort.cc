@@ -96,9 +96,9 @@ class RowSorter {
     sorted_.resize(keys.size());
     for (Key key : keys) sorted_[--ends_[key >> shift]] = key;
     for (size_t i = 0; i < keys.size(); ++i) {
-      size_t place = i;
-      for (; place > 0 && keys[place - 1] > sorted_[i]; --place) keys[place] = keys[place - 1];
-      keys[place] = sorted_[i];
+      size_t position = i;
+      for (; position > 0 && keys[position - 1] > sorted_[i]; --position) keys[position] = keys[position - 1];
+      keys[position] = sorted_[i];
     }
     return true;
   }

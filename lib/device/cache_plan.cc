@@ -44,7 +44,7 @@ CachedRowsOptions row_shape(const DeviceOptions& options, const ParameterSpec& s
   return shape;
 }
 
-// Returns a number of rows with which all rows of the parameter have a place, however keys fall into buckets,
+// Returns a number of rows with which all rows of the parameter have a slot, however keys fall into buckets,
 // almost always; more would never be used.
 uint64_t most_useful_rows(const ParameterSpec& spec) {
   if (spec.rows == 0) return uint64_t{1} << 32;

@@ -84,7 +84,7 @@ void RowCache::push(std::span<const uint64_t> keys, const float* gradients) {
   }
 }
 
-// Returns how many of the keys have a place on the device together.
+// Returns how many of the keys have a slot on the device together.
 size_t RowCache::round_length(std::span<const uint64_t> keys) {
   const size_t most = std::min<size_t>(keys.size(), rows_->most_keys());
   size_t length = 0;
@@ -97,7 +97,7 @@ size_t RowCache::round_length(std::span<const uint64_t> keys) {
   return length;
 }
 
-// Finds the keys of a round that are on the device, and gives the others, missing_, places in incoming_.
+// Finds the keys of a round that are on the device, and gives the others, missing_, positions in incoming_.
 void RowCache::look_up(std::span<const uint64_t> keys) {
   found_.resize(keys.size());
   stamps_.resize(keys.size());
@@ -157,7 +157,7 @@ void RowCache::load_ahead(std::span<const uint64_t> present, std::span<const uin
   ahead_ = false;
 }
 
-// Returns those keys of the next batch, and not of the present one, that have a place on the device beside that and each
+// Returns those keys of the next batch, and not of the present one, that have a slot on the device beside that and each
 // other.
 std::vector<uint64_t> RowCache::fitting_beside(std::span<const uint64_t> present,
                                                std::span<const uint64_t> next) {

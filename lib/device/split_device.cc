@@ -17,7 +17,7 @@ size_t owner_of(uint64_t key, size_t devices) {
 
 // The part of a call for one device.
 struct Part {
-  std::vector<size_t> places;  // of its keys in the call
+  std::vector<size_t> positions;  // of its keys in the call
   std::vector<uint64_t> keys, stamps;
   std::vector<uint32_t> numbers;  // sources, or changes
   std::vector<uint8_t> found;
@@ -54,9 +54,9 @@ class SplitRows final : public CachedRows {
       part.rows.resize(rows != nullptr ? part.keys.size() * values_ : 0);
       rows_[d]->look_up(part.keys, part.found.data(), part.stamps.data(),
                         rows != nullptr ? part.rows.data() : nullptr);
-      for (size_t i = 0; i < part.places.size(); ++i) {
-        found[part.places[i]] = part.found[i];
-        stamps[part.places[i]] = part.stamps[i];
+      for (size_t i = 0; i < part.positions.size(); ++i) {
+        found[part.positions[i]] = part.found[i];
+        stamps[part.positions[i]] = part.stamps[i];
       }
       if (rows != nullptr) gather_rows(part, values_, rows);
     }
@@ -104,8 +104,8 @@ class SplitRows final : public CachedRows {
       Part& part = parts_[d];
       if (part.keys.empty()) continue;
       part.rows.clear();
-      for (size_t place : part.places) {
-        const float* const gradient = gradients + place * width_;
+      for (size_t position : part.positions) {
+        const float* const gradient = gradients + position * width_;
         part.rows.insert(part.rows.end(), gradient, gradient + width_);
       }
       rows_[d]->step(part.keys, stamp, part.rows.data(), step, scale);
@@ -129,18 +129,18 @@ class SplitRows final : public CachedRows {
 
  private:
   void split(std::span<const uint64_t> keys) {
-    for (Part& part : parts_) part.places.clear(), part.keys.clear();
+    for (Part& part : parts_) part.positions.clear(), part.keys.clear();
     for (size_t i = 0; i < keys.size(); ++i) {
       Part& part = parts_[owner_of(keys[i], rows_.size())];
-      part.places.push_back(i);
+      part.positions.push_back(i);
       part.keys.push_back(keys[i]);
     }
   }
 
   // to [keys of the call, floats] <- those of the part.
   static void gather_rows(const Part& part, size_t floats, float* to) {
-    for (size_t i = 0; i < part.places.size(); ++i) {
-      std::copy_n(part.rows.data() + i * floats, floats, to + part.places[i] * floats);
+    for (size_t i = 0; i < part.positions.size(); ++i) {
+      std::copy_n(part.rows.data() + i * floats, floats, to + part.positions[i] * floats);
     }
   }
 
@@ -148,9 +148,9 @@ class SplitRows final : public CachedRows {
   void take_sources(Part& part, std::span<const uint64_t> stamps, std::span<const uint32_t> sources,
                     std::span<const float> rows) const {
     part.stamps.clear(), part.numbers.clear(), part.rows.clear();
-    for (size_t place : part.places) {
-      part.stamps.push_back(stamps[place]);
-      const uint32_t source = sources[place];
+    for (size_t position : part.positions) {
+      part.stamps.push_back(stamps[position]);
+      const uint32_t source = sources[position];
       part.numbers.push_back(source == kNoSource ? kNoSource
                                                  : static_cast<uint32_t>(part.rows.size() / values_));
       if (source == kNoSource) continue;
@@ -163,8 +163,8 @@ class SplitRows final : public CachedRows {
   void renumber(Part& part, std::span<const uint32_t> which, std::span<const IdleChange> changes) {
     std::vector<uint32_t> new_of(changes.size(), kNoSource);
     part.numbers.clear(), changes_.clear();
-    for (size_t place : part.places) {
-      const uint32_t old = which[place];
+    for (size_t position : part.positions) {
+      const uint32_t old = which[position];
       if (old != kNoSource && new_of[old] == kNoSource) {
         new_of[old] = static_cast<uint32_t>(changes_.size());
         changes_.push_back(changes[old]);

@@ -35,9 +35,9 @@ void PlanCache::set_limit(uint64_t bytes) {
 
 bool PlanCache::take(int64_t batch, std::vector<KeyPlan>& plans) {
   std::lock_guard lock(mutex_);
-  const size_t place = static_cast<size_t>(batch);
-  if (place >= plans_.size() || plans_[place].empty()) return false;
-  plans = std::exchange(plans_[place], {});
+  const size_t index = static_cast<size_t>(batch);
+  if (index >= plans_.size() || plans_[index].empty()) return false;
+  plans = std::exchange(plans_[index], {});
   bytes_ -= bytes_of_plans(plans);
   return true;
 }
@@ -46,9 +46,9 @@ void PlanCache::give(int64_t batch, std::vector<KeyPlan>& plans) {
   std::lock_guard lock(mutex_);
   const uint64_t bytes = bytes_of_plans(plans);
   if (bytes_ + bytes > limit_) return;
-  const size_t place = static_cast<size_t>(batch);
-  if (place >= plans_.size()) plans_.resize(place + 1);
-  plans_[place] = std::exchange(plans, {});
+  const size_t index = static_cast<size_t>(batch);
+  if (index >= plans_.size()) plans_.resize(index + 1);
+  plans_[index] = std::exchange(plans, {});
   bytes_ += bytes;
 }
 

@@ -22,7 +22,7 @@ Json describe_checkpoint(const CheckpointReader& reader);
 std::string checkpoint_text(const Json& description);
 
 // Compares each table of both models: rows in both, rows in one alone, rows that differ, the largest
-// difference and its place.
+// difference and where it is.
 Json compare_models(ModelSource& a, ModelSource& b);
 std::string comparison_text(const Json& comparison);
 

@@ -51,7 +51,7 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
     s.check([](const ClusterOptions& options, std::string_view path) {
       if (options.discovery.empty()) return;
       try {
-        parse_etcd_place(options.discovery);
+        parse_etcd_url(options.discovery);
       } catch (const Error& error) {
         throw error.within(json_path(path, "discovery"));
       }

@@ -22,8 +22,8 @@ namespace ps {
 
 namespace {
 
-void announce(const Job& job, const ComputePlace& place, int port) {
-  if (!place.port_file.empty()) write_file(place.port_file, cat(port, "\n"));
+void announce(const Job& job, const ComputeEndpoint& endpoint, int port) {
+  if (!endpoint.port_file.empty()) write_file(endpoint.port_file, cat(port, "\n"));
   const Json line = {{"event", "ready"}, {"job", job.job.name}, {"port", port}};
   std::printf("%s\n", line.dump().c_str());
   std::fflush(stdout);
@@ -159,10 +159,10 @@ void ReaderPart::describe(Json& result) const {
   if (ahead_) result["in_flight"] = ahead_->counters();
 }
 
-bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& place, Log& log) {
+bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoint& endpoint, Log& log) {
   constexpr uint64_t kMostArriving = uint64_t{1} << 30;  // bytes of messages that are on their way
   check_role(job, options);
-  check_exposure(options.security, place.host);
+  check_exposure(options.security, endpoint.host);
   if (options.dry_run) {
     log.info("would compute for readers with ", options.threads, " threads and ", cpu_level_name(options.cpu),
              " kernels");
@@ -178,7 +178,7 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
   const std::unique_ptr<Transport> network = make_network();
   SecureTransport transport(*network, peer_credentials(options.security));
   Device device(options.threads, options.cpu);
-  const uint64_t memory = place.max_memory_bytes.value_or(available_memory_bytes() / 2);
+  const uint64_t memory = endpoint.max_memory_bytes.value_or(available_memory_bytes() / 2);
   const uint64_t arriving = std::min(kMostArriving, memory / 4);
   uint64_t num_links = 0;
   const ComputeSetup setup = {
@@ -201,12 +201,12 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& 
     log.warning("train.emulated_compute: batches are waits, and the weights of this run mean nothing");
   }
   ComputeService service(setup,
-                         {.address = {place.host, place.port},
+                         {.address = {endpoint.host, endpoint.port},
                           .arriving_bytes = arriving,
                           .request_timeout = seconds_duration(job.cluster.request_timeout),
                           .reader_timeout = seconds_duration(job.cluster.trainer_timeout)},
                          log);
-  announce(job, place, service.address().port);
+  announce(job, endpoint, service.address().port);
   log.info("Computing for readers at ", to_text(service.address()), " with ", options.threads,
            " threads and ", cpu_level_name(options.cpu), " kernels");
   try {

@@ -48,8 +48,8 @@ class ReaderPart {
   std::optional<ReaderAhead> ahead_;   // null: one batch at a time
 };
 
-// The place at which a compute trainer listens, and the memory that it has for readers.
-struct ComputePlace {
+// The address at which a compute trainer listens, and the memory that it has for readers.
+struct ComputeEndpoint {
   std::string host = "localhost";
   uint16_t port = 0;                              // 0: any that is free
   std::string port_file;                          // where the port is written; empty: nowhere
@@ -57,7 +57,7 @@ struct ComputePlace {
 };
 
 // Computes for readers until they have ended the run; false when options.stop ended it early.
-bool run_compute(const Job& job, const RunOptions& options, const ComputePlace& place, Log& log);
+bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoint& endpoint, Log& log);
 
 }  // namespace ps
 

@@ -16,18 +16,18 @@ constexpr size_t kHeadBytes = size_t{1} << 20;  // of standard input
 
 // The value at a dotted path, or null.
 Json value_at(const Json& document, const std::string& path) {
-  const Json* place = &document;
+  const Json* target = &document;
   for (std::string_view part : split(path, '.')) {
     const std::string key(part);
-    if (place->is_array()) {
-      place = &(*place)[parse_uint(part).value()];
-    } else if (place->contains(key)) {
-      place = &(*place)[key];
+    if (target->is_array()) {
+      target = &(*target)[parse_uint(part).value()];
+    } else if (target->contains(key)) {
+      target = &(*target)[key];
     } else {
       return {};
     }
   }
-  return *place;
+  return *target;
 }
 
 // "data.batch_size=128 train.passes=20"

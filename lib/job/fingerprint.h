@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// The addresses of lists in which commas stand between them; `key` is their place in messages.  Throws kUsage.
+// The addresses of lists in which commas stand between them; messages name them by `key`.  Throws kUsage.
 std::vector<Address> parse_addresses(const std::vector<std::string>& lists, const char* key);
 
 // The servers that the job names; none: one process does all.  Throws kUsage "cluster.servers: …".

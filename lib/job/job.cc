@@ -33,17 +33,17 @@ std::string read_job(const std::string& path) {
 // True when the key at `path` has this type in the schema: "train.save_dir" is a string, whatever it looks like.
 bool is_key_of(std::string_view path, const char* type) {
   const std::vector<std::string_view> keys = split(path, '.');
-  Json place;
+  Json schema;
   for (const auto& field : Job::spec().fields()) {
-    if (field->name == keys.front()) place = field->type();
+    if (field->name == keys.front()) schema = field->type();
   }
   for (size_t k = 1; k < keys.size(); ++k) {
     const std::string key(keys[k]);
-    if (!place.contains("properties") || !place["properties"].contains(key)) return false;
-    place = Json(place["properties"][key]);
+    if (!schema.contains("properties") || !schema["properties"].contains(key)) return false;
+    schema = Json(schema["properties"][key]);
   }
-  if (place.contains("oneOf")) place = Json(place["oneOf"][0]);  // or "auto"
-  return place.contains("type") && place["type"] == type;
+  if (schema.contains("oneOf")) schema = Json(schema["oneOf"][0]);  // or "auto"
+  return schema.contains("type") && schema["type"] == type;
 }
 
 void apply_override(Json& document, const Override& change) {
@@ -86,8 +86,8 @@ std::string executable_folder() {
 // The folder `name` of what is installed or of the tree that was built; empty: there is none.
 std::string shared_folder(const std::string& name) {
   const std::string folder = executable_folder();
-  for (const char* place : {"../share/pskit", "../../../share"}) {
-    const std::string found = join_path(join_path(folder, place), name);
+  for (const char* share : {"../share/pskit", "../../../share"}) {
+    const std::string found = join_path(join_path(folder, share), name);
     if (!folder.empty() && is_directory(found))
       return std::filesystem::path(found).lexically_normal().string();
   }

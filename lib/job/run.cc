@@ -18,7 +18,7 @@
 #include "job/convert.h"
 #include "job/fingerprint.h"
 #include "job/importance.h"
-#include "job/model_place.h"
+#include "job/model_placement.h"
 #include "job/run_checkpoints.h"
 #include "job/run_rest.h"
 #include "job/run_saves.h"
@@ -126,9 +126,10 @@ void Run::build(const DataSchema& schema) {
   if (data_.options().label_use == LabelUse::kNeeded)
     input_.reader->check_labels([this](float label) { network_->check_label(label); });
   if (options_.dry_run) return;
-  ModelPlace place;
-  model_device_ = place_model(job_, *network_, device_, place, log_);
-  running_ = start_strategy(job_, options_, schema, network_->parameters(), servers_, device_, place, log_);
+  ModelPlacement placement;
+  model_device_ = place_model(job_, *network_, device_, placement, log_);
+  running_ =
+      start_strategy(job_, options_, schema, network_->parameters(), servers_, device_, placement, log_);
   network_->divide_over(strategy().divides_layers_over());
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
                                                    options_.resume || options_.lost_run != 0)
@@ -212,7 +213,7 @@ bool Run::say_plan(BatchReader& reader) {
   if (options_.task == "train" && job_.device.caches_rows()) {
     log_.info("on device ", job_.device.type, "\n", describe_device(job_, network_->parameters()));
   }
-  if (job_.device.runs_model()) log_.info(describe_model_place(job_, network_->layers_without_device()));
+  if (job_.device.runs_model()) log_.info(describe_model_placement(job_, network_->layers_without_device()));
   if (options_.task == "train") say_tables(reader);
   return true;
 }

@@ -234,7 +234,7 @@ std::string describe_device(const Job& job, const std::vector<ParameterSpec>& pa
 
 RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, const DataSchema& schema,
                                  const std::vector<ParameterSpec>& parameters, ServerFinder& servers,
-                                 Device& device, const ModelPlace& model, Log& log) {
+                                 Device& device, const ModelPlacement& model, Log& log) {
   std::optional<RemoteOptions> remote;
   std::optional<PeerOptions> peers;
   const bool with_servers = has_servers(job), trains = options.task == "train";
@@ -291,7 +291,7 @@ std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions
                                                 const DataSchema& schema,
                                                 const std::vector<ParameterSpec>& parameters,
                                                 ServerFinder& servers, Device& device,
-                                                const ModelPlace& model, Log& log) {
+                                                const ModelPlacement& model, Log& log) {
   check_divided(job, options, parameters);
   for (;;) {
     try {

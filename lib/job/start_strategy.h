@@ -18,7 +18,7 @@
 namespace ps {
 
 // The device that computes the model, and the parameters whose layers all run there; null: the processor.
-struct ModelPlace {
+struct ModelPlacement {
   std::shared_ptr<ModelDevice> device;
   const std::vector<bool>* on_devices = nullptr;
 };
@@ -30,7 +30,7 @@ class RunningStrategy {
   // StrategyEntry::make, and ServersMoved when a server is elsewhere by now.
   RunningStrategy(const Job& job, const RunOptions& options, const DataSchema& schema,
                   const std::vector<ParameterSpec>& parameters, ServerFinder& servers, Device& device,
-                  const ModelPlace& model, Log& log);
+                  const ModelPlacement& model, Log& log);
 
   Strategy& operator*() const { return *strategy_; }
   Strategy* operator->() const { return strategy_.get(); }
@@ -63,7 +63,7 @@ std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions
                                                 const DataSchema& schema,
                                                 const std::vector<ParameterSpec>& parameters,
                                                 ServerFinder& servers, Device& device,
-                                                const ModelPlace& model, Log& log);
+                                                const ModelPlacement& model, Log& log);
 
 }  // namespace ps
 

@@ -79,12 +79,12 @@ void pack_sequences(std::span<const uint32_t> offsets, bool reversed, PackedSequ
   for (size_t b = 0; b + 1 < offsets.size(); ++b) {
     const uint32_t length = offsets[b + 1] - offsets[b];
     if (length == 0) continue;
-    const int64_t place = next[length]++;
+    const int64_t position = next[length]++;
     for (uint32_t t = 0; t < length; ++t) {
       const uint32_t row = reversed ? offsets[b + 1] - 1 - t : offsets[b] + t;
-      packed.rows[static_cast<size_t>(packed.starts[t] + place)] = row;
+      packed.rows[static_cast<size_t>(packed.starts[t] + position)] = row;
     }
-    packed.ends[b] = packed.starts[length - 1] + place;
+    packed.ends[b] = packed.starts[length - 1] + position;
   }
 }
 

@@ -99,19 +99,19 @@ Json compare(const std::string& key, const EtcdCondition& condition) {
 
 // ---- etcd's address
 
-EtcdPlace parse_etcd_place(const std::string& text) {
+EtcdUrl parse_etcd_url(const std::string& text) {
   std::string_view rest = text;
   if (!rest.starts_with(kScheme)) {
     fail(Code::kUsage, quote(text), " is no place to be found in; expected etcd://HOST:PORT/PREFIX");
   }
   rest.remove_prefix(kScheme.size());
   const size_t slash = std::min(rest.find('/'), rest.size());
-  EtcdPlace place{.endpoints = {}, .prefix = std::string(rest.substr(slash)), .text = text};
+  EtcdUrl url{.endpoints = {}, .prefix = std::string(rest.substr(slash)), .text = text};
   for (std::string_view one : split(rest.substr(0, slash), ',')) {
-    place.endpoints.push_back(parse_address(one, kDefaultPort));
+    url.endpoints.push_back(parse_address(one, kDefaultPort));
   }
-  if (!place.prefix.ends_with('/')) place.prefix += '/';
-  return place;
+  if (!url.prefix.ends_with('/')) url.prefix += '/';
+  return url;
 }
 
 // ---- answers
@@ -149,9 +149,9 @@ bool decode_etcd_keep_alive(std::string_view answer, int64_t lease) {
 
 // ---- requests
 
-EtcdClient::EtcdClient(Transport& transport, EtcdPlace place, Duration timeout)
-    : transport_(transport), place_(std::move(place)), timeout_(timeout) {
-  PS_CHECK(!place_.endpoints.empty());
+EtcdClient::EtcdClient(Transport& transport, EtcdUrl url, Duration timeout)
+    : transport_(transport), url_(std::move(url)), timeout_(timeout) {
+  PS_CHECK(!url_.endpoints.empty());
 }
 
 std::vector<EtcdEntry> EtcdClient::list(std::string_view prefix) {
@@ -162,7 +162,7 @@ std::vector<EtcdEntry> EtcdClient::list(std::string_view prefix) {
       decode_etcd_list(call("/v3/kv/range", {{"key", to_base64(first)}, {"range_end", to_base64(end)}}));
   for (EtcdEntry& entry : entries) {
     if (!entry.key.starts_with(first)) fail_shape("key");
-    entry.key.erase(0, place_.prefix.size());
+    entry.key.erase(0, url_.prefix.size());
   }
   return entries;
 }
@@ -209,14 +209,14 @@ void EtcdClient::revoke(int64_t lease) {
 std::string EtcdClient::call(const std::string& path, const Json& request) {
   const HttpPost post{.target = path, .body = request.dump()};
   for (size_t tries = 1;; ++tries) {
-    const Address& address = place_.endpoints[endpoint_];
+    const Address& address = url_.endpoints[endpoint_];
     try {
       HttpAnswer answer = http_post(transport_, address, post, {.timeout = timeout_});
       if (answer.status != 200) fail_refused(answer.status, answer.body);
       return std::move(answer.body);
     } catch (const Error& error) {
-      if (error.code() != Code::kUnavailable || tries >= place_.endpoints.size()) throw error.within("etcd");
-      endpoint_ = (endpoint_ + 1) % place_.endpoints.size();
+      if (error.code() != Code::kUnavailable || tries >= url_.endpoints.size()) throw error.within("etcd");
+      endpoint_ = (endpoint_ + 1) % url_.endpoints.size();
     }
   }
 }

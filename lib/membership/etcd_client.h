@@ -21,7 +21,7 @@
 namespace ps {
 
 // The address of a job's keys: "etcd://host:port[,host:port...]/prefix".
-struct EtcdPlace {
+struct EtcdUrl {
   std::vector<Address> endpoints;  // members of one cluster, any of which may be asked
   std::string prefix;              // "/prefix/", with a slash at its end
 
@@ -29,7 +29,7 @@ struct EtcdPlace {
 };
 
 // Throws kUsage for a malformed address.
-EtcdPlace parse_etcd_place(const std::string& text);
+EtcdUrl parse_etcd_url(const std::string& text);
 
 struct EtcdEntry {
   std::string key, value;
@@ -58,9 +58,9 @@ bool decode_etcd_keep_alive(std::string_view answer, int64_t lease);
 // answer. Errors that etcd reports become kAuthentication, kUnavailable if they may pass, or kUsage.
 class EtcdClient {
  public:
-  EtcdClient(Transport& transport, EtcdPlace place, Duration timeout);
+  EtcdClient(Transport& transport, EtcdUrl url, Duration timeout);
 
-  const EtcdPlace& place() const { return place_; }
+  const EtcdUrl& url() const { return url_; }
 
   // Returns the keys that begin with the job's prefix and `prefix`, without the job's prefix, in their order.
   std::vector<EtcdEntry> list(std::string_view prefix);
@@ -80,10 +80,10 @@ class EtcdClient {
  private:
   std::string call(const std::string& path, const Json& request);
   std::optional<int64_t> commit(const std::vector<EtcdCondition>& conditions, Json operations);
-  std::string full(std::string_view key) const { return cat(place_.prefix, key); }
+  std::string full(std::string_view key) const { return cat(url_.prefix, key); }
 
   Transport& transport_;
-  const EtcdPlace place_;
+  const EtcdUrl url_;
   const Duration timeout_;
   size_t endpoint_ = 0;  // the one that answered last
 };

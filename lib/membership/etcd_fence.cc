@@ -14,7 +14,7 @@ EtcdFence::EtcdFence(EtcdFenceOptions options, Log& log)
       log_(log),
       lease_(std::chrono::seconds(options_.registration.lease_seconds)),
       network_(options_.tls),
-      client_(network_, options_.place, lease_ / 4),
+      client_(network_, options_.url, lease_ / 4),
       registration_(client_, options_.registration) {
   enter();
   number_ = registration_.number();
@@ -48,10 +48,10 @@ void EtcdFence::enter() {
     if (try_enter(problem)) return;
     if (problem) {
       if (asked - begin >= options_.give_up_after) throw *problem;
-      log_.info("waiting for ", options_.place.text, ": ", problem->message());
+      log_.info("waiting for ", options_.url.text, ": ", problem->message());
     } else if (taken_since == kNever) {
       taken_since = asked;
-      log_.info("waiting for a place: all servers of the job are registered in ", options_.place.text);
+      log_.info("waiting for a place: all servers of the job are registered in ", options_.url.text);
     } else if (asked - taken_since >= lease_ + lease_ / 2) {
       fail_taken();
     }
@@ -64,7 +64,7 @@ bool EtcdFence::try_enter(std::optional<Error>& problem) {
     const Time asked = now();
     if (!registration_.enter()) return false;
     valid_until_ = add_time(asked, lease_ / 2).count();
-    log_.info("Server ", registration_.number(), " of the job in ", options_.place.text, ", generation ",
+    log_.info("Server ", registration_.number(), " of the job in ", options_.url.text, ", generation ",
               registration_.generation());
     return true;
   } catch (const Error& error) {
@@ -79,7 +79,7 @@ void EtcdFence::fail_taken() {
   for (const RegisteredServer& server : registered_servers(client_)) {
     names += cat(names.empty() ? "" : "; ", server.number, ": ", server.name);
   }
-  fail(Code::kFenced, "every server of the job in ", options_.place.text, " lives (", names,
+  fail(Code::kFenced, "every server of the job in ", options_.url.text, " lives (", names,
        "), and cluster.num_servers is ", options_.registration.num_servers);
 }
 
@@ -96,7 +96,7 @@ void EtcdFence::check() {
   std::unique_lock lock(mutex_);
   while (!fenced_ && !ending_ && now().count() >= valid_until_) {
     if (unsure_) {
-      fail(Code::kUnavailable, "this server was stopped for longer than its lease, and ", options_.place.text,
+      fail(Code::kUnavailable, "this server was stopped for longer than its lease, and ", options_.url.text,
            " does not say whether its place is still its own");
     }
     asked_ = true;
@@ -129,11 +129,11 @@ void EtcdFence::renew() {
   const Time asked = now();
   try {
     if (registration_.renew()) {
-      log_.warning("this server's lease in ", options_.place.text,
+      log_.warning("this server's lease in ", options_.url.text,
                    " had ended, and nobody had its place: ", "it is registered anew, generation ",
                    registration_.generation());
     }
-    if (!reachable_) log_.info(options_.place.text, " is there again");
+    if (!reachable_) log_.info(options_.url.text, " is there again");
     reachable_ = true;
     renewed_ = asked;
     std::lock_guard lock(mutex_);
@@ -159,10 +159,10 @@ void EtcdFence::go_on_without(Time asked, const Error& error) {
   const bool was_unsure = unsure_;
   unsure_ |= was_stopped(asked);
   if (unsure_ && !was_unsure) {
-    log_.warning("stopped for longer than the lease: answering nobody without ", options_.place.text, ": ",
+    log_.warning("stopped for longer than the lease: answering nobody without ", options_.url.text, ": ",
                  error.message());
   } else if (reachable_) {
-    log_.warning("going on with the trainers that are here, without ", options_.place.text, ": ",
+    log_.warning("going on with the trainers that are here, without ", options_.url.text, ": ",
                  error.message());
   }
   reachable_ = false;
@@ -172,7 +172,7 @@ void EtcdFence::go_on_without(Time asked, const Error& error) {
 // Returns true if this process was stopped since the last try to renew the lease, or during one that began at
 // `asked`.  Tries begin a quarter of a lease apart, and take at most a quarter at each endpoint.
 bool EtcdFence::was_stopped(Time asked) const {
-  const Duration longest = lease_ / 4 * static_cast<int64_t>(options_.place.endpoints.size());
+  const Duration longest = lease_ / 4 * static_cast<int64_t>(options_.url.endpoints.size());
   return asked - renewed_ >= lease_ * 3 / 4 || now() - asked >= longest + lease_ / 2;
 }
 

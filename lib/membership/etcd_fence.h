@@ -26,7 +26,7 @@
 namespace ps {
 
 struct EtcdFenceOptions {
-  EtcdPlace place;
+  EtcdUrl url;
   TlsFiles tls = {};
   RegistrationOptions registration;
   Duration give_up_after = std::chrono::seconds(60);  // time without etcd before the server is registered

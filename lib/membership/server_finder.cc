@@ -18,7 +18,7 @@ constexpr Duration kFinderTimeout = std::chrono::seconds(2);
 ServerFinder::ServerFinder(ServerFinderOptions options, Log& log)
     : options_(std::move(options)), log_(log), network_(options_.tls) {
   if (options_.discovery.empty()) return;
-  client_ = std::make_unique<EtcdClient>(network_, parse_etcd_place(options_.discovery), kFinderTimeout);
+  client_ = std::make_unique<EtcdClient>(network_, parse_etcd_url(options_.discovery), kFinderTimeout);
 }
 
 ServerFinder::~ServerFinder() = default;
@@ -45,7 +45,7 @@ std::optional<std::vector<Address>> ServerFinder::look(std::string& missing) {
     }
   }
   if (missing.empty()) return all;
-  missing += cat(" of ", count, " is not registered in ", client_->place().text);
+  missing += cat(" of ", count, " is not registered in ", client_->url().text);
   return std::nullopt;
 }
 

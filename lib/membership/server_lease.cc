@@ -27,7 +27,7 @@ EtcdFenceOptions etcd_options(const ServerLeaseOptions& options, const std::stri
                               const std::string& name) {
   constexpr int64_t kShortestLease = 2;  // seconds: etcd's own minimum, unless it is configured otherwise
   const int64_t lease = static_cast<int64_t>(std::ceil(options.lease_seconds));
-  return {.place = parse_etcd_place(options.discovery),
+  return {.url = parse_etcd_url(options.discovery),
           .tls = options.tls,
           .registration = {.num_servers = options.num_servers,
                            .address = address,

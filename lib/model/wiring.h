@@ -34,7 +34,7 @@ struct LayerSize {
   int64_t biases = 0;   // of these: in parameters of one row
   bool sparse = false;  // it has a table too, which is trained sparsely
   int64_t multiply_adds =
-      0;  // per example: in an image each weight serves every place, in a sequence every id
+      0;  // per example: in an image each weight serves every pixel, in a sequence every id
 };
 
 struct Wiring {

@@ -51,12 +51,12 @@ void Loop::remove(Timer* timer) {
   Timer* last = timers_.back();
   timers_.pop_back();
   if (last == timer) return;
-  place(position, last);
+  set_position(position, last);
   sift_up(position);
   sift_down(last->position_);
 }
 
-void Loop::place(size_t position, Timer* timer) {
+void Loop::set_position(size_t position, Timer* timer) {
   timers_[position] = timer;
   timer->position_ = position;
 }
@@ -75,10 +75,10 @@ void Loop::sift_up(size_t position) {
     size_t parent = (position - 1) / 2;
     Timer* above = timers_[parent];
     if (!earlier(timer->time_, timer->order_, above->time_, above->order_)) break;
-    place(position, above);
+    set_position(position, above);
     position = parent;
   }
-  place(position, timer);
+  set_position(position, timer);
 }
 
 void Loop::sift_down(size_t position) {
@@ -90,9 +90,9 @@ void Loop::sift_down(size_t position) {
       if (earlier(other->time_, other->order_, below->time_, below->order_)) below = other, ++child;
     }
     if (!earlier(below->time_, below->order_, timer->time_, timer->order_)) break;
-    place(position, below);
+    set_position(position, below);
   }
-  place(position, timer);
+  set_position(position, timer);
 }
 
 void Timer::start_at(Time time) {

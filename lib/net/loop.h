@@ -81,7 +81,7 @@ class Loop {
   void arm();
   void insert(Timer* timer);
   void remove(Timer* timer);
-  void place(size_t position, Timer* timer);
+  void set_position(size_t position, Timer* timer);
   void sift_up(size_t position);
   void sift_down(size_t position);
 

@@ -142,12 +142,11 @@ struct Manual : Common {
   static void check(const std::vector<std::vector<double>>& segments, std::string_view path) {
     if (segments.empty()) fail(Code::kUsage, path, ": empty, expected [[end, factor], ...]");
     for (size_t i = 0; i < segments.size(); ++i) {
-      std::string place = json_path(path, std::to_string(i));
-      if (segments[i].size() != 2) fail(Code::kUsage, place, ": expected [end, factor]");
-      if (segments[i][1] < 0) fail(Code::kUsage, place, ": factor ", segments[i][1], " is negative");
+      std::string at = json_path(path, std::to_string(i));
+      if (segments[i].size() != 2) fail(Code::kUsage, at, ": expected [end, factor]");
+      if (segments[i][1] < 0) fail(Code::kUsage, at, ": factor ", segments[i][1], " is negative");
       if (i == 0 || segments[i][0] > segments[i - 1][0]) continue;
-      fail(Code::kUsage, place, ": end ", segments[i][0], " is not above the one before, ",
-           segments[i - 1][0]);
+      fail(Code::kUsage, at, ": end ", segments[i][0], " is not above the one before, ", segments[i - 1][0]);
     }
   }
 };

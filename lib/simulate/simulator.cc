@@ -20,8 +20,8 @@ double SimulatedRun::quantile_seconds(double share) const {
   if (step_seconds.empty()) return 0;
   std::vector<double> sorted = step_seconds;
   std::sort(sorted.begin(), sorted.end());
-  const double place = std::ceil(share * static_cast<double>(sorted.size()));
-  return sorted[static_cast<size_t>(std::clamp(place, 1.0, static_cast<double>(sorted.size()))) - 1];
+  const double position = std::ceil(share * static_cast<double>(sorted.size()));
+  return sorted[static_cast<size_t>(std::clamp(position, 1.0, static_cast<double>(sorted.size()))) - 1];
 }
 
 namespace {

@@ -68,7 +68,7 @@ class Hybrid final : public WithServers {
                                 [&](Duration timeout) { return meet(setup, options.algorithm, timeout); });
     sent_before_ = bytes_sent_to_all(*communicator_);
     store_.emplace(setup.parameters, optimizers_,
-                   HybridStore::Parts{servers_, local_, *communicator_, peers_});
+                   HybridStore::Context{servers_, local_, *communicator_, peers_});
   }
 
   // Nobody trains in a run that is finished.

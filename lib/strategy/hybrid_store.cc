@@ -53,14 +53,14 @@ auto HybridStore::with_trainers(Body&& body) {
 }
 
 HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,
-                         const Parts& parts)
+                         const Context& context)
     : specs_(std::move(specs)),
       dense_of_(number_dense(specs_)),
       clipping_(specs_, optimizers),
-      remote_(parts.remote),
-      local_(parts.local),
-      communicator_(parts.communicator),
-      run_(parts.run),
+      remote_(context.remote),
+      local_(context.local),
+      communicator_(context.communicator),
+      run_(context.run),
       dense_(dense_parameters(specs_), local_, communicator_, run_),
       dense_plans_(dense_parameters(specs_).size()) {
   // A trainer that waits for servers, which wait for a trainer that is gone, has to hear of that.

@@ -38,7 +38,7 @@ std::vector<ParameterSpec> with_dense_by_trainers(std::vector<ParameterSpec> spe
 // when another trainer is gone, StateLost where the run can go back to a checkpoint, else what the communicator throws.
 class HybridStore final : public ParameterStore {
  public:
-  struct Parts {
+  struct Context {
     RemoteStore& remote;         // of servers in step, made with RemoteOptions::dense_here
     LocalStore& local;           // of dense_parameters(specs), in which nothing was trained
     Communicator& communicator;  // of the trainers of the servers' run
@@ -46,7 +46,7 @@ class HybridStore final : public ParameterStore {
   };
 
   // All parts outlive this.
-  HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const Parts& parts);
+  HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const Context& context);
   ~HybridStore() override { remote_.links().watch_others(nullptr); }
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;

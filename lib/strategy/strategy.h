@@ -105,7 +105,7 @@ struct ServerPlan {
   std::vector<ParameterSpec> parameters(std::vector<ParameterSpec> specs) const;
 };
 
-// `object` is train.strategy in all of these, and `path` its place in messages.
+// `object` is train.strategy in all of these, and messages name it by `path`.
 struct StrategyEntry : CatalogEntry {
   // Throws kUsage unless `object` parses and trainers can use this "optimizer".
   void (*check)(const Json& object, const Json& optimizer);

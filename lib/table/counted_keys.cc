@@ -17,20 +17,20 @@ uint16_t sum(uint32_t a, uint32_t b) {
 }  // namespace
 
 // Returns the slot of the key, or the free slot where it would be inserted.
-size_t CountedKeys::place_of(uint64_t key) const {
-  size_t place = home(key);
-  while (counts_[place].shows != 0 && keys_[place] != key) place = after(place);
-  return place;
+size_t CountedKeys::slot_of(uint64_t key) const {
+  size_t slot = home(key);
+  while (counts_[slot].shows != 0 && keys_[slot] != key) slot = after(slot);
+  return slot;
 }
 
 KeyCount CountedKeys::add(uint64_t key, const KeyCount& count) {
   constexpr size_t kFewest = 16;
   PS_CHECK(count.shows > 0);
   if ((size_ + 1) * 4 > keys_.size() * 3) resize(std::max(kFewest, keys_.size() * 2));
-  const size_t place = place_of(key);
-  Count& known = counts_[place];
+  const size_t slot = slot_of(key);
+  Count& known = counts_[slot];
   size_ += known.shows == 0;
-  keys_[place] = key;
+  keys_[slot] = key;
   known = {sum(known.shows, count.shows), sum(known.clicks, count.clicks)};
   return {known.shows, known.clicks};
 }
@@ -38,14 +38,14 @@ KeyCount CountedKeys::add(uint64_t key, const KeyCount& count) {
 // Linear probing must not have gaps: each key behind the removed one moves into the gap, unless its home slot
 // lies behind the gap.  Then the slot that it left is the new gap.
 void CountedKeys::remove(uint64_t key) {
-  size_t gap = place_of(key);
+  size_t gap = slot_of(key);
   PS_CHECK(counts_[gap].shows != 0);
-  for (size_t place = after(gap); counts_[place].shows != 0; place = after(place)) {
+  for (size_t slot = after(gap); counts_[slot].shows != 0; slot = after(slot)) {
     const size_t mask = keys_.size() - 1;
-    if (((place - home(keys_[place])) & mask) < ((place - gap) & mask)) continue;
-    keys_[gap] = keys_[place];
-    counts_[gap] = counts_[place];
-    gap = place;
+    if (((slot - home(keys_[slot])) & mask) < ((slot - gap) & mask)) continue;
+    keys_[gap] = keys_[slot];
+    counts_[gap] = counts_[slot];
+    gap = slot;
   }
   counts_[gap] = {};
   --size_;
@@ -62,30 +62,30 @@ void CountedKeys::halve_to(uint64_t most) {
   resize(std::bit_ceil(size_ * 2 + 1));
 }
 
-// Inserts all keys into a new array of `places` slots, which must be more than the keys.
-void CountedKeys::resize(size_t places) {
-  const std::vector<uint64_t> keys = std::exchange(keys_, std::vector<uint64_t>(places));
-  const std::vector<Count> counts = std::exchange(counts_, std::vector<Count>(places));
+// Inserts all keys into a new array of so many slots, which must be more than the keys.
+void CountedKeys::resize(size_t slots) {
+  const std::vector<uint64_t> keys = std::exchange(keys_, std::vector<uint64_t>(slots));
+  const std::vector<Count> counts = std::exchange(counts_, std::vector<Count>(slots));
   for (size_t i = 0; i < keys.size(); ++i) {
     if (counts[i].shows == 0) continue;
-    const size_t place = place_of(keys[i]);
-    keys_[place] = keys[i];
-    counts_[place] = counts[i];
+    const size_t slot = slot_of(keys[i]);
+    keys_[slot] = keys[i];
+    counts_[slot] = counts[i];
   }
 }
 
 // size:u64 {key:u64 shows:u16 clicks:u16}[size]
 void CountedKeys::save(std::string& out) const {
-  std::vector<size_t> places;
+  std::vector<size_t> slots;
   for (size_t i = 0; i < keys_.size(); ++i) {
-    if (counts_[i].shows != 0) places.push_back(i);
+    if (counts_[i].shows != 0) slots.push_back(i);
   }
-  std::ranges::sort(places, {}, [this](size_t place) { return keys_[place]; });
+  std::ranges::sort(slots, {}, [this](size_t slot) { return keys_[slot]; });
   put(out, size_);
-  for (size_t place : places) {
-    put(out, keys_[place]);
-    put(out, counts_[place].shows);
-    put(out, counts_[place].clicks);
+  for (size_t slot : slots) {
+    put(out, keys_[slot]);
+    put(out, counts_[slot].shows);
+    put(out, counts_[slot].clicks);
   }
 }
 

@@ -48,9 +48,9 @@ class CountedKeys {
   // Open addressing with linear probing: each key is in the slot of its hash, or behind it without a gap.
   // The low bits of the hash choose the slot; the high bits choose the partition.
   size_t home(uint64_t key) const { return hash_key(key) & (keys_.size() - 1); }
-  size_t after(size_t place) const { return (place + 1) & (keys_.size() - 1); }
-  size_t place_of(uint64_t key) const;
-  void resize(size_t places);
+  size_t after(size_t slot) const { return (slot + 1) & (keys_.size() - 1); }
+  size_t slot_of(uint64_t key) const;
+  void resize(size_t slots);
 
   std::vector<uint64_t> keys_;  // a power of two, or empty
   std::vector<Count> counts_;

@@ -59,22 +59,22 @@ void DenseTable::pull(std::span<const uint64_t> keys, Device&, std::span<float*>
 void DenseTable::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
                       double learning_rate, Device& device) {
   PS_CHECK(rows.size() == plan.keys.size());
-  const GradientPiece piece{plan.keys, rows, gradients};
+  const KeyedGradients piece{plan.keys, rows, gradients};
   push({&piece, 1}, scale, learning_rate, device);
 }
 
 // Every weight takes a step, so the loop goes over the whole table in blocks of rows.  It first sorts all
 // (row, gradient) pairs of the pieces by row; each block then finds its pairs by binary search, copies their
 // gradients between zeros, and updates all of its rows at once.
-void DenseTable::push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
+void DenseTable::push(std::span<const KeyedGradients> pieces, float scale, double learning_rate,
                       Device& device) {
   about_to_write();
   optimizer_->begin_step(learning_rate);
   size_t num_touched = 0;
-  for (const GradientPiece& piece : pieces) num_touched += piece.rows.size();
+  for (const KeyedGradients& piece : pieces) num_touched += piece.rows.size();
   std::vector<std::pair<int64_t, const float*>> touched;
   touched.reserve(num_touched);
-  for (const GradientPiece& piece : pieces) {
+  for (const KeyedGradients& piece : pieces) {
     const float* gradient = piece.gradients;
     for (float* row : piece.rows) {
       touched.push_back({(row - arrays_.row(0)) / width(), gradient});

@@ -43,7 +43,7 @@ class DenseTable final : public Table, public WholeTable {
   // All other rows have a step with a gradient of zero.
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
             double learning_rate, Device& device) override;
-  void push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
+  void push(std::span<const KeyedGradients> pieces, float scale, double learning_rate,
             Device& device) override;
 
   using Table::read_rows;

@@ -40,7 +40,7 @@ class HashedRows final : public RowStorage {
  private:
   static constexpr size_t kAhead = 16;  // index lines are prefetched for so many keys ahead
 
-  struct Place {
+  struct Probe {
     const TablePartition* partition;
     const KeyIndex::Bucket* bucket;
   };
@@ -68,14 +68,14 @@ class HashedRows final : public RowStorage {
 size_t HashedRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const {
   if (spill_ != nullptr) return find_spilled(keys, rows, missing);
   size_t num_missing = 0;
-  std::array<Place, 2 * kGroup> places;
+  std::array<Probe, 2 * kGroup> probes;
   std::array<size_t, kGroup> late;
   auto ask = [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const TablePartition* partition = &partitions_[key_partition(keys[i])];
       const KeyIndex::Bucket* bucket = &partition->bucket(keys[i]);
       __builtin_prefetch(bucket);
-      places[i % places.size()] = {partition, bucket};
+      probes[i % probes.size()] = {partition, bucket};
     }
   };
   ask(0, std::min(kGroup, keys.size()));
@@ -84,18 +84,18 @@ size_t HashedRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* 
     ask(end, std::min(end + kGroup, keys.size()));
     size_t num_late = 0;
     for (size_t i = begin; i < end; ++i) {
-      const Place& place = places[i % places.size()];
-      rows[i] = place.partition->find_here(keys[i], *place.bucket);
+      const Probe& probe = probes[i % probes.size()];
+      rows[i] = probe.partition->find_here(keys[i], *probe.bucket);
       if (rows[i] != nullptr) {
         layout_.prefetch(rows[i]);
         continue;
       }
-      if (place.bucket->overflowed != 0) __builtin_prefetch(place.bucket + 1);
+      if (probe.bucket->overflowed != 0) __builtin_prefetch(probe.bucket + 1);
       late[num_late++] = i;
     }
     for (size_t i : std::span(late).first(num_late)) {
-      const Place& place = places[i % places.size()];
-      rows[i] = place.partition->find(keys[i], *place.bucket);
+      const Probe& probe = probes[i % probes.size()];
+      rows[i] = probe.partition->find(keys[i], *probe.bucket);
       if (rows[i] != nullptr) layout_.prefetch(rows[i]);
       missing[num_missing] = static_cast<uint32_t>(i);
       num_missing += rows[i] == nullptr;
@@ -130,7 +130,7 @@ size_t HashedRows::find_to_read(std::span<const uint64_t> keys, float** rows, ui
                                 std::vector<float>& copies) {
   if (spill_ == nullptr) return find(keys, rows, missing);
   struct OnDisk {
-    size_t place;  // index into `rows`
+    size_t index;  // index into `rows`
     TablePartition* partition;
     uint32_t number;
   };
@@ -151,8 +151,8 @@ size_t HashedRows::find_to_read(std::span<const uint64_t> keys, float** rows, ui
   const size_t stride = static_cast<size_t>(layout_.stride());
   copies.resize(on_disk.size() * stride);
   for (size_t d = 0; d < on_disk.size(); ++d) {
-    rows[on_disk[d].place] = copies.data() + d * stride;
-    on_disk[d].partition->rows().plan_read(on_disk[d].number, rows[on_disk[d].place]);
+    rows[on_disk[d].index] = copies.data() + d * stride;
+    on_disk[d].partition->rows().plan_read(on_disk[d].number, rows[on_disk[d].index]);
   }
   spill_->read();
   return num_missing;

@@ -39,7 +39,7 @@ void KeyIndex::reserve(uint64_t keys) {
 
 // Searches from the key's own bucket on.  It goes to the next bucket only if a key with the same mark
 // overflowed from this one; otherwise the key is missing.
-KeyIndex::Place KeyIndex::locate(const Segment& segment, uint64_t key, uint64_t hash) const {
+KeyIndex::Found KeyIndex::locate(const Segment& segment, uint64_t key, uint64_t hash) const {
   uint32_t b = home_index(hash);
   for (uint32_t i = 0; i < num_buckets_; ++i, b = after(b)) {
     Bucket& bucket = segment.buckets[b];
@@ -52,17 +52,17 @@ KeyIndex::Place KeyIndex::locate(const Segment& segment, uint64_t key, uint64_t 
 
 uint32_t KeyIndex::find_overflowed(uint64_t key) const {
   const uint64_t hash = hash_key(key);
-  const Place place = locate(segments_[directory_[entry(hash)]], key, hash);
-  return place.bucket == nullptr ? kNone : place.bucket->numbers[place.slot];
+  const Found found = locate(segments_[directory_[entry(hash)]], key, hash);
+  return found.bucket == nullptr ? kNone : found.bucket->numbers[found.slot];
 }
 
 void KeyIndex::insert(uint64_t key, uint32_t number) {
   const uint64_t hash = hash_key(key);
   while (segment_of(hash).keys >= max_keys_) split(hash);
-  place(segment_of(hash), key, hash, number);
+  insert_into(segment_of(hash), key, hash, number);
 }
 
-void KeyIndex::place(Segment& segment, uint64_t key, uint64_t hash, uint32_t number) const {
+void KeyIndex::insert_into(Segment& segment, uint64_t key, uint64_t hash, uint32_t number) const {
   uint32_t b = home_index(hash);
   for (; segment.buckets[b].used == Bucket::kSlots; b = after(b)) {
     segment.buckets[b].overflowed |= mark(hash);
@@ -102,7 +102,7 @@ void KeyIndex::clear_marks(Segment& segment) const {
   Bucket old[kMaxBuckets];
   for (const Bucket& bucket : take_buckets(segment, old)) {
     for (uint32_t slot = 0; slot < bucket.used; ++slot) {
-      place(segment, bucket.keys[slot], hash_key(bucket.keys[slot]), bucket.numbers[slot]);
+      insert_into(segment, bucket.keys[slot], hash_key(bucket.keys[slot]), bucket.numbers[slot]);
     }
   }
 }
@@ -143,7 +143,7 @@ void KeyIndex::redistribute(Segment& low, Segment& high) const {
     for (uint32_t slot = 0; slot < bucket.used; ++slot) {
       uint64_t hash = hash_key(bucket.keys[slot]);
       bool is_high = hash >> (kBucketBits + low.depth - 1) & 1;
-      place(is_high ? high : low, bucket.keys[slot], hash, bucket.numbers[slot]);
+      insert_into(is_high ? high : low, bucket.keys[slot], hash, bucket.numbers[slot]);
     }
   }
 }

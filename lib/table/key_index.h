@@ -85,7 +85,7 @@ class KeyIndex {
     uint32_t stale;  // erased keys whose marks are still in buckets before theirs
   };
 
-  struct Place {
+  struct Found {
     Bucket* bucket;  // null: the key is not there
     uint32_t slot;
     bool is_home;
@@ -115,8 +115,8 @@ class KeyIndex {
 
   Segment& segment_of(uint64_t hash) { return segments_[directory_[entry(hash)]]; }
   uint32_t find_overflowed(uint64_t key) const;
-  Place locate(const Segment& segment, uint64_t key, uint64_t hash) const;
-  void place(Segment& segment, uint64_t key, uint64_t hash, uint32_t number) const;
+  Found locate(const Segment& segment, uint64_t key, uint64_t hash) const;
+  void insert_into(Segment& segment, uint64_t key, uint64_t hash, uint32_t number) const;
   void add_segment(uint32_t depth);
   void split(uint64_t hash);
   void clear_marks(Segment& segment) const;

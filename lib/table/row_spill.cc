@@ -33,25 +33,25 @@ void release_memory(float* memory) {
 }
 
 // Reads exactly `bytes` bytes.  A shorter file is damaged, since the program wrote those bytes itself.
-void read_fully(int file, const std::string& directory, uint64_t place, char* to, uint64_t bytes) {
+void read_fully(int file, const std::string& directory, uint64_t offset, char* to, uint64_t bytes) {
   while (bytes > 0) {
-    const ssize_t got = pread(file, to, bytes, static_cast<off_t>(place));
+    const ssize_t got = pread(file, to, bytes, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_errno(Code::kUnavailable, "cannot read spilled rows in", directory, errno);
-    if (got == 0) fail(Code::kCorrupt, "spilled rows in ", quote(directory), " end at offset ", place);
+    if (got == 0) fail(Code::kCorrupt, "spilled rows in ", quote(directory), " end at offset ", offset);
     to += got;
-    place += static_cast<uint64_t>(got);
+    offset += static_cast<uint64_t>(got);
     bytes -= static_cast<uint64_t>(got);
   }
 }
 
-void write_fully(int file, const std::string& directory, uint64_t place, const char* from, uint64_t bytes) {
+void write_fully(int file, const std::string& directory, uint64_t offset, const char* from, uint64_t bytes) {
   while (bytes > 0) {
-    const ssize_t put = pwrite(file, from, bytes, static_cast<off_t>(place));
+    const ssize_t put = pwrite(file, from, bytes, static_cast<off_t>(offset));
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) fail_errno(Code::kUnavailable, "cannot spill rows to", directory, errno);
     from += put;
-    place += static_cast<uint64_t>(put);
+    offset += static_cast<uint64_t>(put);
     bytes -= static_cast<uint64_t>(put);
   }
 }
@@ -203,10 +203,10 @@ void RowSpill::read() {
 }
 
 void RowSpill::read_block(const Block& block, float* to) {
-  const uint64_t bytes = bytes_of(block), place = place_of(block);
-  read_fully(file_, directory_, place, reinterpret_cast<char*>(to), bytes);
+  const uint64_t bytes = bytes_of(block), offset = place_of(block);
+  read_fully(file_, directory_, offset, reinterpret_cast<char*>(to), bytes);
   if (hash_bytes({reinterpret_cast<const char*>(to), bytes}) == block.checksum) return;
-  fail(Code::kCorrupt, "spilled rows in ", quote(directory_), " are damaged at offset ", place);
+  fail(Code::kCorrupt, "spilled rows in ", quote(directory_), " are damaged at offset ", offset);
 }
 
 // Writes cold blocks to disk until `bytes` more fit into memory.  It frees at least 1/64 of the memory at
@@ -267,8 +267,8 @@ void RowSpill::write_victims() {
   blocks_written_ += numbers.size();
 }
 
-void RowSpill::flush(uint64_t place) {
-  write_fully(file_, directory_, place, staging_.data(), staging_.size());
+void RowSpill::flush(uint64_t offset) {
+  write_fully(file_, directory_, offset, staging_.data(), staging_.size());
   staging_.clear();
 }
 

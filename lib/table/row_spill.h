@@ -119,7 +119,7 @@ class RowSpill {
   void drop_victims();
   void drop_last(size_t blocks);
   void drop(size_t position);
-  void flush(uint64_t place);
+  void flush(uint64_t offset);
   void read_block(const Block& block, float* to);
 
   const std::string directory_;

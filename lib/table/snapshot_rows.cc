@@ -53,13 +53,13 @@ void SnapshotRows::add(uint64_t key, const float* row) {
 }
 
 void SnapshotRows::sorted(size_t at_once, const std::function<void(const RowBlock&)>& take) const {
-  struct Place {
+  struct KeyPosition {
     uint64_t key;
     size_t index;
   };
-  std::vector<Place> order(keys_.size());
+  std::vector<KeyPosition> order(keys_.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = {keys_[i], i};
-  radix_sort(order, [](const Place& place) { return place.key; });
+  radix_sort(order, [](const KeyPosition& position) { return position.key; });
   std::vector<uint64_t> keys;
   std::vector<const float*> rows;
   RowBlock block;

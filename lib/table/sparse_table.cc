@@ -36,15 +36,15 @@ void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows, const 
                        double learning_rate, Device& device) {
   PS_CHECK(rows.size() == plan.keys.size());
   if (policy_) return policy_->push(plan, rows, gradients, scale, learning_rate, device);
-  const GradientPiece piece{plan.keys, rows, gradients};
+  const KeyedGradients piece{plan.keys, rows, gradients};
   push({&piece, 1}, scale, learning_rate, device);
 }
 
-void SparseTable::push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
+void SparseTable::push(std::span<const KeyedGradients> pieces, float scale, double learning_rate,
                        Device& device) {
   PS_CHECK(!policy_);
   rows_.optimizer().begin_step(learning_rate);
-  for (const GradientPiece& piece : pieces)
+  for (const KeyedGradients& piece : pieces)
     rows_.update(piece.keys, piece.rows, piece.gradients, scale, device);
 }
 

@@ -44,7 +44,7 @@ class SparseTable final : public Table {
   }
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
             double learning_rate, Device& device) override;
-  void push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
+  void push(std::span<const KeyedGradients> pieces, float scale, double learning_rate,
             Device& device) override;
 
   void read_rows(std::span<const uint64_t> keys, float* weights) const override { rows_.read(keys, weights); }

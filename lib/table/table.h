@@ -31,7 +31,7 @@ struct RowFormat {
 };
 
 // Gradients of some rows.  Each row occurs at most once in all pieces of a step.
-struct GradientPiece {
+struct KeyedGradients {
   std::span<const uint64_t> keys;
   std::span<float* const> rows;  // pointers that pull gave
   const float* gradients;        // [keys, width]
@@ -89,7 +89,7 @@ class Table {
                     double learning_rate, Device& device) = 0;
 
   // The same for a step whose gradients lie in several arrays.  Not for a table with a policy.
-  virtual void push(std::span<const GradientPiece> pieces, float scale, double learning_rate,
+  virtual void push(std::span<const KeyedGradients> pieces, float scale, double learning_rate,
                     Device& device) = 0;
 
   // ---- reading and models, by key

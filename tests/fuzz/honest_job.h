@@ -98,8 +98,8 @@ class HonestTrainer {
 
   static std::string parts(const std::vector<uint64_t>& keys) {
     std::string parts;
-    encode_key_part(0, keys, parts);
-    encode_range_part(2, 0, 8, false, parts);
+    encode_key_slice(0, keys, parts);
+    encode_range_slice(2, 0, 8, false, parts);
     return parts;
   }
 

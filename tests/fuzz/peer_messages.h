@@ -38,15 +38,15 @@ struct ScriptParts {
     if (kind == 3 || (parameter != 0 && kind != 0)) {
       const uint64_t first = script.rarely() ? script.number() : 0;
       rows.push_back(script.rarely() ? script.number() : parameter == 2 ? 8 : 1);
-      return encode_range_part(parameter, first, rows.back(), script.rarely(), encoded);
+      return encode_range_slice(parameter, first, rows.back(), script.rarely(), encoded);
     }
     std::vector<uint64_t> keys;
     uint64_t key = script.number();
     const uint32_t num_keys = script.rarely() ? 20 * script.byte() : script.choice(6);
     for (uint32_t i = 0; i < num_keys; ++i, key += 1 + (key ^ i) % 3) keys.push_back(key);
     rows.push_back(keys.size());
-    if (!script.rarely()) return encode_key_part(parameter, keys, encoded);
-    encode_counted_part(parameter, keys, std::vector<KeyCount>(keys.size(), KeyCount{1, 0}), encoded);
+    if (!script.rarely()) return encode_key_slice(parameter, keys, encoded);
+    encode_counted_slice(parameter, keys, std::vector<KeyCount>(keys.size(), KeyCount{1, 0}), encoded);
   }
 };
 
@@ -112,8 +112,8 @@ inline std::string push_message(Script& script, uint64_t step) {
   header.cut = script.rarely();
   header.info.shrink = script.rarely();
   if (script.choice(4) == 0) {
-    header.num_pieces = script.choice(4);
-    header.piece = script.choice(4);
+    header.num_slices = script.choice(4);
+    header.slice = script.choice(4);
   }
   if (script.rarely()) header.type = kRowTypes[script.choice(std::size(kRowTypes))];
   header.coded = script.rarely();

@@ -44,7 +44,7 @@ float sum_floats(ps::PushRequest request, std::span<const int64_t> widths) {
     parts[1].by_keys = false;
     parts[1].count = 4;
     parts[1].exact = true;
-    ps::set_parts(request, std::make_shared<const std::vector<ps::RowSlice>>(std::move(parts)), widths);
+    ps::set_row_slices(request, std::make_shared<const std::vector<ps::RowSlice>>(std::move(parts)), widths);
   }
   if (request.coded) {
     const auto codec = request.step % ps::codec_catalog().size();
@@ -52,7 +52,7 @@ float sum_floats(ps::PushRequest request, std::span<const int64_t> widths) {
   } else {
     ps::take_floats(request, widths, pool);
   }
-  for (const ps::RowSlice& part : request.parts) {
+  for (const ps::RowSlice& part : request.row_slices) {
     const uint64_t count = part.rows() * static_cast<uint64_t>(widths[part.parameter]);
     for (uint64_t i = 0; i < count; ++i) sum += request.floats(part)[i];
   }

@@ -197,7 +197,7 @@ class ShardPeers {
         return say(Message::kTrainerChunk, encode_chunk_request(static_cast<uint32_t>(script.number())));
       case 30: {
         const ScriptParts parts(script);
-        return say(Message::kStoredRows, encode_parts(parts.count, parts.encoded));
+        return say(Message::kStoredRows, encode_row_slices(parts.count, parts.encoded));
       }
       default:
         return tell_or_return(script, peer);

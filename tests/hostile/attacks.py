@@ -69,17 +69,17 @@ def pulls_that_are_remembered(server, hello):
 
 
 def pieces_without_parts(server, hello):
-    """The pieces of a push that never ends are held within the limit, also those with nothing in them."""
+    """The slices of a push that never ends are held within the limit, also those with nothing in them."""
     with server.peer(hello) as peer:
         try:
             peer.ask(wire.PUSH, wire.push(0, 0, 4000000000, wire.parts()))
-            raise AssertionError("a push may have thousands of millions of pieces")
+            raise AssertionError("a push may have thousands of millions of slices")
         except Refused as error:
             expect(error.code == 3, error)
         codes = {}
         for first in range(0, 65000, 1000):
-            pieces = range(first, first + 1000)
-            asked = [peer.send(wire.PUSH, wire.push(0, piece, 65536, wire.parts(), samples=0)) for piece in pieces]
+            slices = range(first, first + 1000)
+            asked = [peer.send(wire.PUSH, wire.push(0, slice, 65536, wire.parts(), samples=0)) for slice in slices]
             for code, times in refusals(peer, asked).items():
                 codes[code] = codes.get(code, 0) + times
         expect(codes.keys() <= {0, 6}, codes)
@@ -92,8 +92,8 @@ def pieces_of_gradients(server, hello):
     rows = bytes(len(keys) * ROW_BYTES)
     with server.peer(hello, trainers=2) as peer:
         codes = {}
-        for piece in range(400):
-            for code, times in refusals(peer, [peer.send(wire.PUSH, wire.push(0, piece, 401, what, rows=rows))]).items():
+        for slice in range(400):
+            for code, times in refusals(peer, [peer.send(wire.PUSH, wire.push(0, slice, 401, what, rows=rows))]).items():
                 codes[code] = codes.get(code, 0) + times
         expect(codes.keys() == {0, 6}, codes)
         codes = refusals(peer, [peer.send(wire.PUSH, wire.push(step, 0, 1, what, rows=rows)) for step in range(2, 50)])
@@ -299,8 +299,8 @@ def random_message(random_source):
     if kind == wire.PULL:
         body = wire.pull(step, random_source.choice((0, 1, 1, 2)), number, random_parts(random_source))
     elif kind == wire.PUSH:
-        pieces = random_source.choice((0, 1, 1, 1, 2, 4000000000))
-        body = wire.push(step, random_source.choice((0, 0, 1, 2)), pieces, random_parts(random_source),
+        slices = random_source.choice((0, 1, 1, 1, 2, 4000000000))
+        body = wire.push(step, random_source.choice((0, 0, 1, 2)), slices, random_parts(random_source),
                          pulled=random_source.choice((0, 0, number)), flags=random_source.choice((0, 0, 1, 2, 4, 8, 255)),
                          row_type=random_source.choice((0, 0, 0, 1, 3, 5, 6, 7)),
                          rows=random_source.randbytes(random_source.choice((0, 32, 64, 320, 32000))))

@@ -78,8 +78,8 @@ def pull(step, mode, number, what):
     return struct.pack("<QBBQ", step, mode, 0, number) + what
 
 
-def push(step, piece, num_pieces, what=b"", samples=1, pulled=0, flags=0, rows=b"", row_type=0):
-    body = struct.pack("<QQQBBIIQ", step, samples, 0, flags, row_type, piece, num_pieces, pulled) + what
+def push(step, slice, num_slices, what=b"", samples=1, pulled=0, flags=0, rows=b"", row_type=0):
+    body = struct.pack("<QQQBBIIQ", step, samples, 0, flags, row_type, slice, num_slices, pulled) + what
     return body + bytes(-len(body) % 64) + rows
 
 

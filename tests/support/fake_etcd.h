@@ -30,9 +30,9 @@ class FakeEtcd {
     });
   }
 
-  EtcdPlace place() const { return parse_etcd_place(cat("etcd://", to_text(listener_->address()), "/job")); }
+  EtcdUrl url() const { return parse_etcd_url(cat("etcd://", to_text(listener_->address()), "/job")); }
   EtcdClient client(Duration timeout = std::chrono::seconds(5)) {
-    return EtcdClient(network_, place(), timeout);
+    return EtcdClient(network_, url(), timeout);
   }
 
   // Ends all leases that are no longer than this, and deletes their keys.

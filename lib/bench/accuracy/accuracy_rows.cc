@@ -26,14 +26,14 @@ auto table_key(const Json& row) {
 
 void sort_rows(std::vector<Json>& rows) {
   const std::vector<std::string> names = trial_names();
-  auto place = [&](const Json& row) {
+  auto sort_key = [&](const Json& row) {
     const auto found = std::find(names.begin(), names.end(), row.at("strategy").get<std::string>());
     return std::tuple(found - names.begin(), row.at("strategy").get<std::string>(),
                       row.at("seed").get<int64_t>());
   };
   std::stable_sort(rows.begin(), rows.end(),
-                   [&](const Json& one, const Json& other) { return place(one) < place(other); });
-  auto same = [&](const Json& one, const Json& other) { return place(one) == place(other); };
+                   [&](const Json& one, const Json& other) { return sort_key(one) < sort_key(other); });
+  auto same = [&](const Json& one, const Json& other) { return sort_key(one) == sort_key(other); };
   rows.erase(std::unique(rows.begin(), rows.end(), same), rows.end());
 }
 

@@ -70,32 +70,32 @@ TrialResult TrialRunner::run(const Json& strategy, int64_t seed) {
 }
 
 // The first line that a server prints says where it listens.
-TrialRunner::Places TrialRunner::start_server(const Json& strategy, int64_t seed,
-                                              std::optional<RunningChild>& server) {
+TrialRunner::Addresses TrialRunner::start_server(const Json& strategy, int64_t seed,
+                                                 std::optional<RunningChild>& server) {
   const StrategyEntry& entry = find_strategy(strategy);
-  Places places;
+  Addresses addresses;
   if (entry.serve == nullptr || entry.meets_beside_servers)
-    places.peers = unused_address(number_, num_runs_++);
-  if (entry.serve == nullptr) return places;
+    addresses.peers = unused_address(number_, num_runs_++);
+  if (entry.serve == nullptr) return addresses;
   server.emplace(
       Command{.words = {server_program_, job_.job, "--host", "127.0.0.1", "--port", "0", "--checkpoint-dir",
                         "", "--seed", std::to_string(seed), "--set", cat("train.strategy=", strategy.dump())},
               .errors = folder_.path("server-messages")});
   const Json ready = parse_json(server->line(), "ps-serve");
-  places.servers = cat("127.0.0.1:", ready.at("ports").at(0).get<int>());
-  return places;
+  addresses.servers = cat("127.0.0.1:", ready.at("ports").at(0).get<int>());
+  return addresses;
 }
 
 // When one trainer fails the others end too, since they miss it; the error is that of the first.
 void TrialRunner::run_trainers(const Json& strategy, int64_t seed) {
   std::optional<RunningChild> server;
-  const Places places = start_server(strategy, seed, server);
+  const Addresses addresses = start_server(strategy, seed, server);
   std::filesystem::remove_all(folder_.path("models"));  // of the run before: ps-train refuses to mix runs
   std::mutex mutex;
   std::exception_ptr first;
   std::vector<std::thread> trainers;
   for (int rank = 0; rank < job_.ranks; ++rank) {
-    Command command{.words = words(strategy, seed, rank, places),
+    Command command{.words = words(strategy, seed, rank, addresses),
                     .output = folder_.path(cat("result-", rank)),
                     .errors = folder_.path(cat("messages-", rank))};
     trainers.emplace_back([command = std::move(command), &mutex, &first] {
@@ -113,7 +113,7 @@ void TrialRunner::run_trainers(const Json& strategy, int64_t seed) {
 }
 
 std::vector<std::string> TrialRunner::words(const Json& strategy, int64_t seed, int rank,
-                                            const Places& places) const {
+                                            const Addresses& addresses) const {
   std::vector<std::string> words = {program_,
                                     job_.job,
                                     "--data",
@@ -135,8 +135,8 @@ std::vector<std::string> TrialRunner::words(const Json& strategy, int64_t seed, 
                                     "--progress",
                                     "never",
                                     "--json"};
-  if (!places.peers.empty()) words.insert(words.end(), {"--peers", places.peers});
-  if (!places.servers.empty()) words.insert(words.end(), {"--servers", places.servers});
+  if (!addresses.peers.empty()) words.insert(words.end(), {"--peers", addresses.peers});
+  if (!addresses.servers.empty()) words.insert(words.end(), {"--servers", addresses.servers});
   if (job_.passes) words.insert(words.end(), {"--passes", std::to_string(*job_.passes)});
   if (rank == 0) words.insert(words.end(), {"--test-data", job_.test_data});
   return words;

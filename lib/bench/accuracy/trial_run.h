@@ -48,11 +48,12 @@ class TrialRunner {
 
  private:
   // Where the trainers of one training meet; empty: nowhere.
-  struct Places {
+  struct Addresses {
     std::string peers, servers;
   };
-  std::vector<std::string> words(const Json& strategy, int64_t seed, int rank, const Places& places) const;
-  Places start_server(const Json& strategy, int64_t seed, std::optional<RunningChild>& server);
+  std::vector<std::string> words(const Json& strategy, int64_t seed, int rank,
+                                 const Addresses& addresses) const;
+  Addresses start_server(const Json& strategy, int64_t seed, std::optional<RunningChild>& server);
   void run_trainers(const Json& strategy, int64_t seed);
   double find_measure(const Json& test, TrialResult& result) const;
 

@@ -47,11 +47,11 @@ class ModelOfCheckpoint final : public Workload {
     if (keys == nullptr || weights == nullptr) fail(Code::kInternal, "the model has no table");
     expect_equal("rows in the model", static_cast<uint64_t>(keys->elements()), rows_);
     uint64_t last = 0;
-    for (const auto& [place, expected] : samples_) {
+    for (const auto& [position, expected] : samples_) {
       uint64_t key = 0;
       std::vector<float> row(kCheckpointWidth);
-      model.read<uint64_t>(*keys, static_cast<int64_t>(place), {&key, 1});
-      model.read<float>(*weights, static_cast<int64_t>(place) * kCheckpointWidth, row);
+      model.read<uint64_t>(*keys, static_cast<int64_t>(position), {&key, 1});
+      model.read<float>(*weights, static_cast<int64_t>(position) * kCheckpointWidth, row);
       expect_equal("key of a row", key, expected.first);
       if (row != expected.second) fail(Code::kInternal, "the weights of key ", key, " are not the table's");
       if (key < last) fail(Code::kInternal, "keys do not ascend");
@@ -88,7 +88,7 @@ class ModelOfCheckpoint final : public Workload {
   const uint64_t rows_;
   const int threads_;
   const TemporaryFolder folder_;
-  std::vector<Sample> samples_;  // place in the model, key, weights
+  std::vector<Sample> samples_;  // position in the model, key, weights
   bool ran_ = false;
   Usage usage_;
 };

@@ -138,7 +138,7 @@ __global__ void count_gathered(const uint64_t* words, uint64_t num_rows, uint64_
   if (words[i] != expected) gpu::atomic_add<gpu::Order::kRelaxed>(&kinds->wrong, 1);
 }
 
-// Rows at random places of 4 GiB, which no cache holds, copied one behind the other.
+// Rows at random offsets of 4 GiB, which no cache holds, copied one behind the other.
 class Gather final : public DeviceWorkload {
  public:
   Gather(const SharedGpu& device, const BenchSettings& settings, uint32_t row_bytes)

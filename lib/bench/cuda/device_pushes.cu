@@ -171,24 +171,24 @@ class PullAndPush final : public Steps<Adam> {
   }
 };
 
-// One warp a run of equal keys: adds up their gradients, in order.  places [size], gradients [size, width] -> merged
+// One warp a run of equal keys: adds up their gradients, in order.  positions [size], gradients [size, width] -> merged
 // [runs, width].
-__global__ void merge_runs(const uint32_t* places, const uint32_t* begins, const uint32_t* lengths,
+__global__ void merge_runs(const uint32_t* positions, const uint32_t* begins, const uint32_t* lengths,
                            uint32_t num_runs, const float* gradients, uint32_t width, float* merged) {
   const uint32_t run = (blockIdx.x * blockDim.x + threadIdx.x) / gpu::kWarpSize;
   if (run >= num_runs) return;
   for (uint32_t c = gpu::lane(); c < width; c += gpu::kWarpSize) {
     float sum = 0;
     for (uint32_t i = 0; i < lengths[run]; ++i) {
-      sum += gradients[uint64_t{places[begins[run] + i]} * width + c];
+      sum += gradients[uint64_t{positions[begins[run] + i]} * width + c];
     }
     merged[uint64_t{run} * width + c] = sum;
   }
 }
 
-__global__ void write_places(uint32_t* places, uint32_t size) {
+__global__ void write_positions(uint32_t* positions, uint32_t size) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < size) places[i] = i;
+  if (i < size) positions[i] = i;
 }
 
 // A thread for each weight.  rows [size, floats], gradients [size, width].
@@ -213,8 +213,8 @@ class UnfusedSteps final : public Steps<Rule> {
         sorted_(*gpu, this->batch()),
         unique_(*gpu, this->batch()),
         scores_(*gpu, this->batch()),
-        places_(*gpu, this->batch()),
-        sorted_places_(*gpu, this->batch()),
+        positions_(*gpu, this->batch()),
+        sorted_positions_(*gpu, this->batch()),
         lengths_(*gpu, this->batch()),
         begins_(*gpu, this->batch()),
         num_runs_(*gpu, 1),
@@ -227,7 +227,7 @@ class UnfusedSteps final : public Steps<Rule> {
     const uint32_t num_runs = find_runs(keys);
     constexpr unsigned kThreads = 128;
     gpu::launch(merge_runs, gpu::blocks_for(uint64_t{num_runs} * gpu::kWarpSize, kThreads), kThreads, 0,
-                this->stream(), sorted_places_.data(), begins_.data(), lengths_.data(), num_runs,
+                this->stream(), sorted_positions_.data(), begins_.data(), lengths_.data(), num_runs,
                 this->gradients(), this->width(), merged_.data());
     const DeviceKeys unique = {unique_.data(), num_runs};
     this->table().find_rows(this->stream(), unique, {found_.data(), scores_.data(), rows_.data()});
@@ -242,9 +242,10 @@ class UnfusedSteps final : public Steps<Rule> {
   uint32_t find_runs(DeviceKeys keys) {
     gpu::Stream& stream = this->stream();
     const auto size = static_cast<uint32_t>(keys.size);
-    run_items(write_places, size, stream, places_.data(), size);
-    gpu::sort_pairs<uint64_t>(stream, workspace_,
-                              {keys.keys, places_.data(), sorted_.data(), sorted_places_.data(), keys.size});
+    run_items(write_positions, size, stream, positions_.data(), size);
+    gpu::sort_pairs<uint64_t>(
+        stream, workspace_,
+        {keys.keys, positions_.data(), sorted_.data(), sorted_positions_.data(), keys.size});
     stream.fill(lengths_.data(), 0, lengths_.bytes());
     gpu::find_runs(stream, workspace_, sorted_.data(), keys.size, unique_.data(), lengths_.data(),
                    num_runs_.data());
@@ -257,7 +258,7 @@ class UnfusedSteps final : public Steps<Rule> {
 
   gpu::Workspace workspace_;
   gpu::DeviceArray<uint64_t> sorted_, unique_, scores_;
-  gpu::DeviceArray<uint32_t> places_, sorted_places_, lengths_, begins_, num_runs_;
+  gpu::DeviceArray<uint32_t> positions_, sorted_positions_, lengths_, begins_, num_runs_;
   gpu::DeviceArray<uint8_t> found_;
   gpu::DeviceArray<float> merged_, rows_;
 };

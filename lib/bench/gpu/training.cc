@@ -8,7 +8,7 @@
 #include "bench/machine.h"
 #include "bench/train/memory_passes.h"
 #include "device/row_device.h"
-#include "job/model_place.h"
+#include "job/model_placement.h"
 #include "job/start_strategy.h"
 
 namespace ps {
@@ -48,9 +48,9 @@ class JobPasses {
   // `job` must outlive this.
   JobPasses(const Job& job, const SyntheticData& data, int batch_size, CpuLevel cpu)
       : passes_(job, data, batch_size, this_machine().cores, cpu),
-        model_device_(place_model(job, passes_.network(), passes_.device(), place_, log_)),
+        model_device_(place_model(job, passes_.network(), passes_.device(), placement_, log_)),
         running_(start_strategy(job, run_options(cpu), passes_.schema(), passes_.network().parameters(),
-                                servers_, passes_.device(), place_, log_)) {
+                                servers_, passes_.device(), placement_, log_)) {
     passes_.begin((*running_)->store(), (*running_)->group(), model_device_.get());
   }
 
@@ -67,7 +67,7 @@ class JobPasses {
 
   Log log_{"ps-bench", LogLevel::kError};
   ServerFinder servers_{{}, log_};
-  ModelPlace place_;
+  ModelPlacement placement_;
   MemoryPasses passes_;
   const std::unique_ptr<Device> model_device_;  // null: the processor
   const std::unique_ptr<RunningStrategy> running_;

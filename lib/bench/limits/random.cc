@@ -23,8 +23,8 @@ uint64_t random_bytes(const BenchSettings& settings) {
   return scaled_power(settings.scale, kFullRandomBytes, kLeastRandomBytes);
 }
 
-// Calls use(place) for hashed places in [0, mask], those of counters [begin, end); asks for each line
-// kAhead places before: more than the processor finds by itself, fewer than the first-level cache holds.
+// Calls use(position) for hashed positions in [0, mask], those of counters [begin, end); asks for each line
+// kAhead positions before: more than the processor finds by itself, fewer than the first-level cache holds.
 template <class Address, class Use>
 void visit_ahead(int64_t begin, int64_t end, uint64_t mask, Address&& address, Use&& use) {
   constexpr int64_t kAhead = 32;
@@ -57,7 +57,7 @@ class IndependentLines final : public Workload {
     });
   }
 
-  // Line n holds n: the sum is that of the places, which needs no memory.
+  // Line n holds n: the sum is that of the positions, which needs no memory.
   void check() override {
     uint64_t expected = 0;
     for (int64_t i = 0; i < reads_; ++i) expected += hash_key(static_cast<uint64_t>(i)) & mask_;

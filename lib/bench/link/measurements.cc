@@ -61,7 +61,7 @@ struct LinkSession {
   LinkProbe probe;
 };
 
-size_t place(const ExchangeCommunicator& communicator) {
+size_t rank_index(const ExchangeCommunicator& communicator) {
   return static_cast<size_t>(communicator.rank());
 }
 
@@ -213,7 +213,7 @@ std::vector<Json> measure_dgc(const LinkRequest& request, Log& log) {
   LinkSession session(request, log);
   ByRank<DgcRank> ranks(static_cast<size_t>(request.ranks));
   session.run([&](ExchangeCommunicator& communicator) {
-    ranks[place(communicator)] = measure_dgc_rank(request, communicator);
+    ranks[rank_index(communicator)] = measure_dgc_rank(request, communicator);
   });
   return {dgc_row(session, ranks)};
 }
@@ -225,7 +225,7 @@ std::vector<Json> measure_local_sgd(const LinkRequest& request, Log& log) {
   session.run([&](ExchangeCommunicator& communicator) {
     for (size_t i = 0; i < request.periods.size(); ++i) {
       LocalSgdPeriod period(communicator, request.model, request.compute_seconds, request.periods[i]);
-      of_periods[i][place(communicator)] = timed(request, communicator, period);
+      of_periods[i][rank_index(communicator)] = timed(request, communicator, period);
     }
   });
   std::vector<Json> rows;
@@ -247,7 +247,7 @@ std::vector<Json> measure_scaling(const LinkRequest& request, Log& log) {
   session.run([&](ExchangeCommunicator& communicator) {
     for (size_t i = 0; i < request.algorithms.size(); ++i) {
       const auto step = scaling_step(request, communicator, request.algorithms[i]);
-      runs[i][place(communicator)] = timed(request, communicator, *step);
+      runs[i][rank_index(communicator)] = timed(request, communicator, *step);
       if (communicator.rank() == 0) expected[i] = step->expected_bytes();
     }
   });

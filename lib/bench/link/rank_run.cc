@@ -18,7 +18,7 @@ namespace ps {
 namespace {
 
 // How the others learn where rank 0 listens, or that it never will.
-class MeetingPlace {
+class MeetingPoint {
  public:
   void set(const Address& address) { promise_.set_value(address); }
   void give_up(const std::exception_ptr& why) {
@@ -40,7 +40,7 @@ struct Meeting {
   int ranks;
   Duration timeout;
   const NetworkBody& body;
-  MeetingPlace place = {};
+  MeetingPoint point = {};
 };
 
 void run_rank(Meeting& meeting, int rank) {
@@ -52,8 +52,8 @@ void run_rank(Meeting& meeting, int rank) {
   options.job = "ps-bench";
   options.timeout = meeting.timeout;
   options.listen = {meeting.links.host(rank), 0};
-  options.rendezvous = rank == 0 ? options.listen : meeting.place.wait();
-  options.on_listening = [&](const Address& address) { meeting.place.set(address); };
+  options.rendezvous = rank == 0 ? options.listen : meeting.point.wait();
+  options.on_listening = [&](const Address& address) { meeting.point.set(address); };
   const auto communicator = make_net_communicator(shaped, options);
   meeting.body(*communicator, shaped);
 }
@@ -124,7 +124,7 @@ void run_ranks(const RankLinks& links, int ranks, Duration timeout, const Networ
         run_rank(meeting, rank);
       } catch (...) {
         errors[static_cast<size_t>(rank)] = std::current_exception();
-        if (rank == 0) meeting.place.give_up(std::current_exception());
+        if (rank == 0) meeting.point.give_up(std::current_exception());
       }
     });
   }

@@ -25,7 +25,7 @@ std::vector<Block> cut(const std::string& text) {
     end = text.find('\n', end - 1) + 1;  // every line has one
     Block& block = blocks.emplace_back();
     block.file = name;
-    block.place = line;
+    block.position = line;
     block.bytes.assign(text, begin, end - begin);
     block.size = block.bytes.size();
     block.bytes.append(Block::kPadding, '\0');

@@ -49,16 +49,16 @@ class MapTable final : public RowTable {
   double sum(const KeyPlan& plan) override {
     float sums[kBenchWidth] = {};
     for (uint64_t key : plan.keys) {
-      auto place = map_.find(key);
-      if (place != map_.end()) place->second.add_to(sums);
+      auto entry = map_.find(key);
+      if (entry != map_.end()) entry->second.add_to(sums);
     }
     return total(sums);
   }
 
   void update(const KeyPlan& plan) override {
     for (uint64_t key : plan.keys) {
-      auto place = map_.find(key);
-      if (place != map_.end()) row(place).step();
+      auto entry = map_.find(key);
+      if (entry != map_.end()) row(entry).step();
     }
   }
 
@@ -68,11 +68,11 @@ class MapTable final : public RowTable {
  private:
   // tsl::robin_map lets values be changed through value() alone.
   template <class Iterator>
-  static MapRow& row(Iterator& place) {
-    if constexpr (requires { place.value(); }) {
-      return place.value();
+  static MapRow& row(Iterator& entry) {
+    if constexpr (requires { entry.value(); }) {
+      return entry.value();
     } else {
-      return place->second;
+      return entry->second;
     }
   }
 

@@ -25,11 +25,12 @@ void rewrite_line(std::string_view line, std::string& out) {
 double average_loss(const std::string& path) {
   constexpr std::string_view kLabel = "\naverage loss = ";
   std::string text = read_file(path);
-  size_t place = text.find(kLabel);
+  size_t position = text.find(kLabel);
   std::optional<double> loss;
-  if (place != std::string::npos) {
-    place += kLabel.size();
-    loss = parse_double(std::string_view(text).substr(place, text.find_first_of(" \n", place) - place));
+  if (position != std::string::npos) {
+    position += kLabel.size();
+    loss =
+        parse_double(std::string_view(text).substr(position, text.find_first_of(" \n", position) - position));
   }
   if (!loss) fail(Code::kInternal, "vw told no average loss");
   return *loss;

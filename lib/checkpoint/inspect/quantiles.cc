@@ -44,10 +44,10 @@ void Quantiles::begin_second() {
   counted_.assign(kRanges, nullptr);
   for (double quantile : quantiles_) {
     if (count_ == 0) return;
-    const double place = std::ceil(quantile * static_cast<double>(count_));
-    uint64_t rank = std::clamp(static_cast<uint64_t>(place), uint64_t{1}, count_);
+    const double exact_rank = std::ceil(quantile * static_cast<double>(count_));
+    uint64_t rank = std::clamp(static_cast<uint64_t>(exact_rank), uint64_t{1}, count_);
     const uint32_t range = find_range(ranges_, rank);
-    places_.push_back({range, rank});
+    targets_.push_back({range, rank});
     Counts& counts = within_[range];
     counts.resize(kRanges);
     counted_[range] = &counts;
@@ -60,9 +60,9 @@ void Quantiles::add_again(float value) {
 }
 
 float Quantiles::value(size_t index) const {
-  PS_CHECK(index < places_.size());
-  uint64_t rank = places_[index].rank;
-  const uint32_t range = places_[index].range, low = find_range(within_.at(range), rank);
+  PS_CHECK(index < targets_.size());
+  uint64_t rank = targets_[index].rank;
+  const uint32_t range = targets_[index].range, low = find_range(within_.at(range), rank);
   return from_ordered(range << 16 | low);
 }
 

@@ -29,13 +29,13 @@ class Quantiles {
   // The second time: the same numbers in any order.
   void add_again(float value);
 
-  // The number at place max(1, ceil(q n)) in the ascending order of all n; `index` says which q.  There must be a
+  // The number of rank max(1, ceil(q n)) in the ascending order of all n; `index` says which q.  There must be a
   // number.
   float value(size_t index) const;
 
  private:
   using Counts = std::vector<uint64_t>;  // [65536]
-  struct Place {
+  struct Target {
     uint32_t range = 0;  // upper bits
     uint64_t rank = 0;   // in the range, from 1
   };
@@ -43,7 +43,7 @@ class Quantiles {
   const std::vector<double> quantiles_;
   uint64_t count_ = 0;
   Counts ranges_;
-  std::vector<Place> places_;          // by quantile
+  std::vector<Target> targets_;        // by quantile
   std::map<uint32_t, Counts> within_;  // by range: counts of lower bits
   std::vector<Counts*> counted_;       // [65536], by range: its counts in within_, or null
 };

@@ -42,7 +42,7 @@ std::string nearest_text(const Json& tables);
 // Figures of each table:
 //   "rows", "width", "never_updated" (rows; null when that is not known), "zeros", "not_finite" (weights), and of the
 //   finite weights "mean", "deviation", "norm" (of all in one vector), "weights" (quantiles), "row_norms" (quantiles).
-// A quantile q of n numbers is the one at place ceil(q n) in their order; quantiles are exact.  A row is never updated
+// A quantile q of n numbers is the one of rank ceil(q n) in their order; quantiles are exact.  A row is never updated
 // when it is not in a sparse table whose keys are bounded, or has the bits with which it began in a dense one.
 Json model_statistics(ModelSource& source);
 std::string statistics_text(const Json& tables);

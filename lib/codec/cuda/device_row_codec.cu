@@ -1,8 +1,8 @@
 #include "codec/cuda/device_row_codec.h"
 
 #include "codec/cuda/row_codec_kernels.h"
-#include "math/kernels/half.h"
 #include "codec/kernels/kernels.h"
+#include "math/kernels/half.h"
 
 namespace ps {
 

@@ -4,9 +4,9 @@
 
 #include "codec/cuda/selection_state.h"
 #include "codec/cuda/selection_values.h"
-#include "math/kernels/half.h"
 #include "codec/selection_sample.h"
 #include "gpu/device.h"
+#include "math/kernels/half.h"
 
 namespace ps::device_selection {
 
@@ -195,8 +195,8 @@ struct Tile {
   Candidate* stash;
   uint32_t capacity, least, collected, largest;
 
-  __device__ void keep(uint32_t place, uint32_t index, float value) const {
-    if (place < capacity) stash[place] = {index, value};
+  __device__ void keep(uint32_t position, uint32_t index, float value) const {
+    if (position < capacity) stash[position] = {index, value};
   }
   // Both are called by all lanes together: the values of the first lane come first.
   __device__ void collect(bool here, uint32_t index, float value) {
@@ -206,16 +206,16 @@ struct Tile {
     collected += static_cast<uint32_t>(gpu::count_ones(mask));
   }
   __device__ void collect_four(uint32_t index, const Four& four) {
-    uint32_t place = collected;
+    uint32_t position = collected;
     bool collects[4];
     for (int c = 0; c < 4; ++c) {
       collects[c] = size_of(four.values[c]) >= least;
       const uint32_t mask = gpu::ballot(kFullWarp, collects[c]);
-      place += lanes_below(mask);
+      position += lanes_below(mask);
       collected += static_cast<uint32_t>(gpu::count_ones(mask));
     }
     for (uint32_t c = 0; c < 4; ++c) {
-      if (collects[c]) keep(place++, index + c, four.values[c]);
+      if (collects[c]) keep(position++, index + c, four.values[c]);
     }
   }
 };
@@ -345,10 +345,10 @@ __global__ inline void write_selected(const float* values, Search search, Maskin
     before.above += static_cast<uint32_t>(gpu::count_ones(above));
     before.equal += static_cast<uint32_t>(gpu::count_ones(equal));
     if (!seen.here || size < least || (size == least && here.equal >= most_equal)) return;
-    const uint32_t place = here.above + smaller(here.equal, most_equal);
+    const uint32_t position = here.above + smaller(here.equal, most_equal);
     const float sent = masking.half ? Half::decode(Half::encode(seen.value)) : seen.value;
-    indices[place] = seen.index;
-    selected[place] = sent;
+    indices[position] = seen.index;
+    selected[position] = sent;
     if (masking.residual != nullptr) masking.residual[seen.index] = seen.value - sent;
     if (masking.velocity != nullptr) masking.velocity[seen.index] = 0;
   });

@@ -1,7 +1,7 @@
 // The row codecs of one level. codec/row_codec.h describes their formats.
-#include "math/kernels/half.h"
 #include "codec/kernels/kernels.h"
 #include "codec/kernels/row_rules.h"
+#include "math/kernels/half.h"
 
 namespace ps::PS_CPU_NAMESPACE {
 

@@ -122,8 +122,8 @@ void ColumnStatistics::add_number(double value) {
   moments_.add(value);
   logarithms_.add(std::copysign(std::log1p(std::fabs(value)), value));
   if (sample_.size() < kSampleSize) return sample_.push_back(value);
-  const uint64_t place = hash_key(static_cast<uint64_t>(numbers_)) % static_cast<uint64_t>(numbers_);
-  if (place < kSampleSize) sample_[place] = value;
+  const uint64_t position = hash_key(static_cast<uint64_t>(numbers_)) % static_cast<uint64_t>(numbers_);
+  if (position < kSampleSize) sample_[position] = value;
 }
 
 void ColumnStatistics::add_word(std::string_view word) {

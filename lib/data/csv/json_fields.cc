@@ -87,10 +87,10 @@ class JsonFields::Handler {
     return true;
   }
 
-  bool parse_error(size_t place, const std::string& token, const Json::exception& error) {
+  bool parse_error(size_t position, const std::string& token, const Json::exception& error) {
     std::string_view reason = json_reason(error.what());
     reason = reason.substr(0, reason.find("; last read"));
-    fail(Code::kData, "column ", place, ": ", reason, ", at ", quote(token));
+    fail(Code::kData, "column ", position, ": ", reason, ", at ", quote(token));
   }
 
  private:

@@ -124,7 +124,7 @@ class JsonLearner final : public Learner {
  private:
   void read(const Block& block) {
     std::string_view text = block.text();
-    for (uint64_t line = block.place; !text.empty() && left_ > 0; ++line) {
+    for (uint64_t line = block.position; !text.empty() && left_ > 0; ++line) {
       std::string_view object = text.substr(0, text.find('\n'));
       text.remove_prefix(std::min(object.size() + 1, text.size()));
       if (object.ends_with('\r')) object.remove_suffix(1);

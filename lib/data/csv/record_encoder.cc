@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-// Words with their places in the list.
+// Words with their positions in the list.
 WordNumbers numbered(const std::vector<std::string>& words) {
   WordNumbers out;
   for (const std::string& word : words) out.emplace(word, out.size());

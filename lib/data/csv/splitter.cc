@@ -29,7 +29,7 @@ bool CsvSplitter::next(Block& block) {
 void CsvSplitter::take_pending(Block& block) {
   block.bytes.insert(block.skip, pending_);
   block.size += pending_.size();
-  block.place = pending_line_;
+  block.position = pending_line_;
   pending_.clear();
 }
 
@@ -45,7 +45,7 @@ void CsvSplitter::hold_open_record(Block& block) {
       continue;
     }
     const auto before = static_cast<size_t>(p - text.data());
-    pending_line_ = block.place + count_lines(text.substr(0, before));
+    pending_line_ = block.position + count_lines(text.substr(0, before));
     pending_.assign(p, stop);
     if (pending_.size() > LineSplitter::kMaxLineBytes) fail_open();
     block.size = block.skip + before;
@@ -63,7 +63,7 @@ void CsvSplitter::take_header(Block& block) {
     header_ = text.substr(0, size);
     if (header_.ends_with('\r')) header_.pop_back();
     header_taken_ = !header_.empty();
-    block.place += count_lines(text.substr(0, size)) + 1;
+    block.position += count_lines(text.substr(0, size)) + 1;
     block.skip += std::min(size + 1, text.size());
   }
 }

@@ -44,7 +44,7 @@ class CsvParser : public Parser {
     out.batch.clear(schema_);
     out.bad.clear();
     const std::string_view text = block.text();
-    uint64_t line = block.place;
+    uint64_t line = block.position;
     for (const char *p = text.data(), *stop = p + text.size(); p < stop;) {
       bool open = false;
       const char* end = find_record_end(p, stop, dialect, open);
@@ -62,7 +62,7 @@ class CsvParser : public Parser {
     size_t part_column = 0;  // whose value decides about parts
   };
 
-  struct Place {
+  struct Context {
     const Block& block;
     uint64_t line;
     const Header& header;
@@ -104,21 +104,22 @@ class CsvParser : public Parser {
     return names;
   }
 
-  void parse_or_reject(const char* p, const char* end, const Place& place, CsvFields& fields,
+  void parse_or_reject(const char* p, const char* end, const Context& context, CsvFields& fields,
                        Parsed& out) const {
     const int64_t size = out.batch.size();
     try {
       if (end[-1] == '\r') --end;
       fields.cut(p, end);
-      if (part_.by_column() && !keeps(fields, place.header)) return;
-      parse_record(fields, place.header.uses, out.batch);
+      if (part_.by_column() && !keeps(fields, context.header)) return;
+      parse_record(fields, context.header.uses, out.batch);
       if (label_check_) check_labels_from(label_check_, out.batch, options_.multi_label, size);
-      if (negatives_.on() && !negatives_.keeps_last({p, static_cast<size_t>(end - p)}, place.line, out.batch))
+      if (negatives_.on() &&
+          !negatives_.keeps_last({p, static_cast<size_t>(end - p)}, context.line, out.batch))
         out.batch.truncate(schema_, size);
     } catch (const Error& error) {
       if (error.code() != Code::kData) throw;
       out.batch.truncate(schema_, size);
-      out.bad.push_back({size, cat(*place.block.file, ":", place.line, ": ", error.message())});
+      out.bad.push_back({size, cat(*context.block.file, ":", context.line, ": ", error.message())});
     }
   }
 

@@ -32,7 +32,7 @@ class JsonLinesParser : public LineParser {
         encoder_(setup.options),
         uses_(field_uses(setup.options, used_names(setup.options))) {
     const std::vector<std::string> names = used_names(setup.options);
-    for (size_t i = 0; i < names.size(); ++i) places_.emplace(names[i], i);
+    for (size_t i = 0; i < names.size(); ++i) positions_.emplace(names[i], i);
     if (part().by_column()) part_place_ = place_of(setup.options.validation_by);
   }
 
@@ -62,7 +62,7 @@ class JsonLinesParser : public LineParser {
     struct Known {
       std::string name;
       uint64_t head;  // its first 8 bytes, or 0 for those behind its end
-      size_t place;
+      size_t position;
 
       bool is(std::string_view other) const {
         return name.size() == other.size() && head == head_of(other) &&
@@ -100,31 +100,31 @@ class JsonLinesParser : public LineParser {
   }
 
   size_t place_of(std::string_view name) const {
-    const auto place = places_.find(name);
-    return place == places_.end() ? kNoPlace : static_cast<size_t>(place->second);
+    const auto position = positions_.find(name);
+    return position == positions_.end() ? kNoPlace : static_cast<size_t>(position->second);
   }
 
   // The place of the field that is the index-th of its line.
   size_t place_of(std::string_view name, size_t index, Scratch& memory) const {
     constexpr size_t kMostKnown = 10000;  // as many as columns
     std::vector<Scratch::Known>& order = memory.order;
-    if (index < order.size() && order[index].is(name)) return order[index].place;
-    const size_t place = place_of(name);
-    if (index >= kMostKnown) return place;
+    if (index < order.size() && order[index].is(name)) return order[index].position;
+    const size_t position = place_of(name);
+    if (index >= kMostKnown) return position;
     if (index == order.size()) order.emplace_back();
-    order[index] = {std::string(name), Scratch::head_of(name), place};
-    return place;
+    order[index] = {std::string(name), Scratch::head_of(name), position};
+    return position;
   }
 
   void find_fields(Scratch& memory) const {
     memory.found.assign(uses_.size(), nullptr);
     size_t index = 0;
     for (const JsonField& field : memory.fields.fields()) {
-      const size_t place = place_of(field.name, index++, memory);
-      if (place == kNoPlace) continue;
-      if (memory.found[place] != nullptr)
+      const size_t position = place_of(field.name, index++, memory);
+      if (position == kNoPlace) continue;
+      if (memory.found[position] != nullptr)
         fail(Code::kData, "column ", field.column, ": a second field ", quote(field.name));
-      memory.found[place] = &field;
+      memory.found[position] = &field;
     }
   }
 
@@ -190,7 +190,7 @@ class JsonLinesParser : public LineParser {
   const RecordEncoder encoder_;
   const std::vector<FieldUse> uses_;  // in the order in which they are put into a batch
   size_t part_place_ = 0;             // in uses_, of the field that decides about parts
-  WordNumbers places_;                // in uses_, by name
+  WordNumbers positions_;             // in uses_, by name
 };
 
 DataSchema jsonl_schema(const DataOptions& data, std::string_view) {

@@ -29,13 +29,13 @@ class RecordsParser : public Parser {
       RecordsPart part = decode_records_part(block.text());
       if (part.kind == RecordsPart::kChunk) {
         decode_records_chunk(schema_, part, body(block.text()), out.batch);
-        if (negatives_.on()) sample(block.place, out.batch);
+        if (negatives_.on()) sample(block.position, out.batch);
         return;
       }
       out.batch.clear(schema_);
       if (part.kind == RecordsPart::kHeader) check_schema(decode_records_schema(part, body(block.text())));
     } catch (const Error& error) {
-      throw error.within(cat(*block.file, ": offset ", block.place));
+      throw error.within(cat(*block.file, ": offset ", block.position));
     }
   }
 

@@ -11,7 +11,7 @@ constexpr int kRankBits = 48;
 
 // Returns the size of the hash set for a row of so many ids.  It is so large that collisions are rare; 40 ids
 // take 4 KB, and rows of usual length at most 16 KB.
-constexpr uint64_t places_for(uint64_t ranks) {
+constexpr uint64_t slots_for(uint64_t ranks) {
   return std::bit_ceil(std::max<uint64_t>(2, ranks <= 256 ? 8 * ranks : 2 * ranks + 2));
 }
 
@@ -32,27 +32,27 @@ constexpr uint64_t kFew = 8;
 }  // namespace
 
 DistinctRanks::Set DistinctRanks::begin_row(uint64_t count) {
-  size_t places = places_for(count);
-  if (places > places_.size()) places_.assign(places, round_ = 0);
+  size_t slots = slots_for(count);
+  if (slots > slots_.size()) slots_.assign(slots, round_ = 0);
   if (++round_ == uint64_t{1} << (64 - kRankBits)) {
-    std::fill(places_.begin(), places_.end(), 0);
+    std::fill(slots_.begin(), slots_.end(), 0);
     round_ = 1;
   }
   if (ranks_.size() < count) ranks_.resize(count), coins_.resize(count);
   taken_ = 0;
-  return {places_.data(), round_ << kRankBits, 64 - std::countr_zero(places)};
+  return {slots_.data(), round_ << kRankBits, 64 - std::countr_zero(slots)};
 }
 
 // Returns false if the set has the rank already.  Has no branch for that: repeated ranks are common, and no
 // branch predictor can guess them.
 inline bool DistinctRanks::Set::insert(uint64_t rank) {
-  uint64_t entry = rank | round, place = rank * 0x9e3779b97f4a7c15ULL >> shift, difference;
-  // A place that another rank of this round occupies differs from `entry` in the low kRankBits bits alone; a
-  // free place differs in the high bits too.  So the loop probes on exactly while 1 <= difference <
+  uint64_t entry = rank | round, slot = rank * 0x9e3779b97f4a7c15ULL >> shift, difference;
+  // A slot that another rank of this round occupies differs from `entry` in the low kRankBits bits alone; a
+  // free slot differs in the high bits too.  So the loop probes on exactly while 1 <= difference <
   // 2^kRankBits.
-  while ((difference = places[place] ^ entry) - 1 < (uint64_t{1} << kRankBits) - 1)
-    place = (place + 1) & (~uint64_t{0} >> shift);
-  places[place] = entry;
+  while ((difference = slots[slot] ^ entry) - 1 < (uint64_t{1} << kRankBits) - 1)
+    slot = (slot + 1) & (~uint64_t{0} >> shift);
+  slots[slot] = entry;
   return difference != 0;
 }
 

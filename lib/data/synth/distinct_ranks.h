@@ -27,12 +27,12 @@ class DistinctRanks {
   std::span<const uint64_t> coins() const { return std::span(coins_).first(taken_); }  // 64 random bits each
 
  private:
-  // The ranks of this row.  Open addressing: a place holds rank + 2^48 round, and is taken when its round is
+  // The ranks of this row.  Open addressing: a slot holds rank + 2^48 round, and is taken when its round is
   // the current one, so that the set is emptied in constant time.
   struct Set {
-    uint64_t* places;
+    uint64_t* slots;
     uint64_t round;  // times 2^48
-    int shift;       // 64 - log2 of the number of places
+    int shift;       // 64 - log2 of the number of slots
 
     bool insert(uint64_t rank);
   };
@@ -45,7 +45,7 @@ class DistinctRanks {
   // The most random numbers drawn ahead; a row of 40 ids needs about 85.
   static constexpr size_t kMostAhead = 128;
 
-  std::vector<uint64_t> places_;
+  std::vector<uint64_t> slots_;
   uint64_t round_ = 0;                   // in [1, 2^16) from the first row on
   std::vector<uint64_t> ranks_, coins_;  // the first taken_ count
   size_t taken_ = 0;

@@ -50,9 +50,9 @@ class ZipfLaw {
     // could not be predicted, and compilers turn a conditional expression into one.
     uint32_t ranged = 0 - static_cast<uint32_t>(column >= kSingleRanks);
     const Range& range = ranges_[(column - (kSingleRanks - 1)) & ranged];
-    WideProduct place = multiply_wide(bits, range.width);
-    uint64_t rank = range.first + place.high + (column & ~ranged);
-    bool is_kept = place.low < range.surely_kept || kept(range, rank, place.low);
+    WideProduct position = multiply_wide(bits, range.width);
+    uint64_t rank = range.first + position.high + (column & ~ranged);
+    bool is_kept = position.low < range.surely_kept || kept(range, rank, position.low);
     return {rank, 1 + (ranged & 1), is_kept};
   }
 

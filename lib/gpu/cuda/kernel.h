@@ -44,51 +44,51 @@ __device__ T* dynamic_shared() {
 }
 
 template <Order kOrder, class T>
-__device__ T atomic_load(const T* place) {
-  return cuda_internal::Shared<T>(*const_cast<T*>(place)).load(cuda_internal::order_of(kOrder));
+__device__ T atomic_load(const T* address) {
+  return cuda_internal::Shared<T>(*const_cast<T*>(address)).load(cuda_internal::order_of(kOrder));
 }
 
 template <Order kOrder, class T>
-__device__ void atomic_store(T* place, cuda_internal::Same<T> value) {
-  cuda_internal::Shared<T>(*place).store(value, cuda_internal::order_of(kOrder));
+__device__ void atomic_store(T* address, cuda_internal::Same<T> value) {
+  cuda_internal::Shared<T>(*address).store(value, cuda_internal::order_of(kOrder));
 }
 
 template <Order kOrder, class T>
-__device__ T atomic_exchange(T* place, cuda_internal::Same<T> value) {
-  return cuda_internal::Shared<T>(*place).exchange(value, cuda_internal::order_of(kOrder));
+__device__ T atomic_exchange(T* address, cuda_internal::Same<T> value) {
+  return cuda_internal::Shared<T>(*address).exchange(value, cuda_internal::order_of(kOrder));
 }
 
 template <Order kOrder, class T>
-__device__ T atomic_compare_exchange(T* place, cuda_internal::Same<T> expected,
+__device__ T atomic_compare_exchange(T* address, cuda_internal::Same<T> expected,
                                      cuda_internal::Same<T> desired) {
-  cuda_internal::Shared<T>(*place).compare_exchange_strong(expected, desired,
-                                                           cuda_internal::order_of(kOrder));
+  cuda_internal::Shared<T>(*address).compare_exchange_strong(expected, desired,
+                                                             cuda_internal::order_of(kOrder));
   return expected;
 }
 
 template <Order kOrder, class T>
-__device__ T atomic_add(T* place, cuda_internal::Same<T> value) {
-  return cuda_internal::Shared<T>(*place).fetch_add(value, cuda_internal::order_of(kOrder));
+__device__ T atomic_add(T* address, cuda_internal::Same<T> value) {
+  return cuda_internal::Shared<T>(*address).fetch_add(value, cuda_internal::order_of(kOrder));
 }
 
 template <Order kOrder, class T>
-__device__ T atomic_min(T* place, cuda_internal::Same<T> value) {
-  return cuda_internal::Shared<T>(*place).fetch_min(value, cuda_internal::order_of(kOrder));
+__device__ T atomic_min(T* address, cuda_internal::Same<T> value) {
+  return cuda_internal::Shared<T>(*address).fetch_min(value, cuda_internal::order_of(kOrder));
 }
 
 template <Order kOrder, class T>
-__device__ T atomic_max(T* place, cuda_internal::Same<T> value) {
-  return cuda_internal::Shared<T>(*place).fetch_max(value, cuda_internal::order_of(kOrder));
+__device__ T atomic_max(T* address, cuda_internal::Same<T> value) {
+  return cuda_internal::Shared<T>(*address).fetch_max(value, cuda_internal::order_of(kOrder));
 }
 
 template <Order kOrder, class T>
-__device__ T atomic_or(T* place, cuda_internal::Same<T> value) {
-  return cuda_internal::Shared<T>(*place).fetch_or(value, cuda_internal::order_of(kOrder));
+__device__ T atomic_or(T* address, cuda_internal::Same<T> value) {
+  return cuda_internal::Shared<T>(*address).fetch_or(value, cuda_internal::order_of(kOrder));
 }
 
 template <Order kOrder, class T>
-__device__ T atomic_and(T* place, cuda_internal::Same<T> value) {
-  return cuda_internal::Shared<T>(*place).fetch_and(value, cuda_internal::order_of(kOrder));
+__device__ T atomic_and(T* address, cuda_internal::Same<T> value) {
+  return cuda_internal::Shared<T>(*address).fetch_and(value, cuda_internal::order_of(kOrder));
 }
 
 __device__ inline unsigned lane() {

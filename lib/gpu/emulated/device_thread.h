@@ -45,7 +45,7 @@ struct WarpCall {
 
 // The request of a thread for an array of shared memory.
 struct SharedCall {
-  const void* site = nullptr;  // a place in the source; one array a block each
+  const void* site = nullptr;  // a line of the source; one array a block each
   size_t bytes = 0;
 };
 

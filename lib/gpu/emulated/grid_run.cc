@@ -15,7 +15,7 @@ constexpr int64_t kPointsByLane = 256;  // limited, so that a spinning thread le
 constexpr uint64_t kMaxShuffledBlocks = 1 << 20;
 constexpr size_t kDynamicAlignment = 16;
 
-Extent place(uint64_t number, const Extent& size) {
+Extent coordinates(uint64_t number, const Extent& size) {
   Extent index;
   index.x = static_cast<unsigned>(number % size.x);
   index.y = static_cast<unsigned>(number / size.x % size.y);
@@ -82,7 +82,7 @@ uint64_t GridRun::next_block_number() {
 void GridRun::start_block() {
   auto block = std::make_unique<BlockRun>();
   block->number = next_block_number();
-  block->index = place(block->number, shape_.grid);
+  block->index = coordinates(block->number, shape_.grid);
   block->num_threads = block->num_alive = static_cast<unsigned>(shape_.block.count());
   block->warps.resize((block->num_threads + kWarpSize - 1) / kWarpSize);
   block->barrier = std::make_unique<char>();
@@ -98,7 +98,7 @@ void GridRun::start_thread(BlockRun& block, unsigned rank) {
   thread->kernel = kernel_;
   thread->block = &block;
   thread->rank = rank;
-  thread->index = place(rank, shape_.block);
+  thread->index = coordinates(rank, shape_.block);
   thread->request = Request::kNone;
   block.warps[rank / kWarpSize].alive |= 1u << rank % kWarpSize;
   hooks::acquire_as(thread->stack(), self_, this);

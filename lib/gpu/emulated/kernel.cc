@@ -67,8 +67,8 @@ void sync_block() {
 
 void copy_async(void* shared, const void* global, unsigned bytes) {
   emulated::DeviceThread& thread = emulated::this_thread();
-  const auto misaligned = [bytes](const void* place) {
-    return reinterpret_cast<uintptr_t>(place) % bytes != 0;
+  const auto misaligned = [bytes](const void* address) {
+    return reinterpret_cast<uintptr_t>(address) % bytes != 0;
   };
   if (bytes != 4 && bytes != 8 && bytes != 16)
     emulated::fault(thread, "copies neither 4, 8 nor 16 bytes asynchronously");

@@ -35,7 +35,7 @@ uint64_t meet_in_warp(WarpOperation operation, uint32_t mask, uint64_t value, un
 void* shared_memory(const void* site, size_t bytes);
 void* dynamic_shared_memory();
 
-// `Site` is a type of its own at each place of the source that calls this.
+// `Site` is a type of its own at each line of the source that calls this.
 template <class T, class Site>
 T* shared_array(size_t count, Site) {
   static_assert(std::is_trivial_v<T>, "shared memory is not constructed");
@@ -70,16 +70,16 @@ constexpr int write_order(Order order) {
                                     : __ATOMIC_ACQ_REL;
 }
 
-// *place = step(*place), returning what was there.
+// *address = step(*address), returning what was there.
 template <Order kOrder, class T, class Step>
-T atomic_step(T* place, Step step) {
+T atomic_step(T* address, Step step) {
   point_of_switching();
   T before, after;
-  __atomic_load(place, &before, __ATOMIC_RELAXED);
+  __atomic_load(address, &before, __ATOMIC_RELAXED);
   do {
     after = step(before);
   } while (
-      !__atomic_compare_exchange(place, &before, &after, false, write_order(kOrder), read_order(kOrder)));
+      !__atomic_compare_exchange(address, &before, &after, false, write_order(kOrder), read_order(kOrder)));
   return before;
 }
 
@@ -104,62 +104,64 @@ T* dynamic_shared() {
 
 // Atomic operations on global or shared memory, by all threads of the device.
 template <Order kOrder, class T>
-T atomic_load(const T* place) {
+T atomic_load(const T* address) {
   static_assert(kOrder == Order::kRelaxed || kOrder == Order::kAcquire);
   emulated::point_of_switching();
   T value;
-  __atomic_load(place, &value, emulated::read_order(kOrder));
+  __atomic_load(address, &value, emulated::read_order(kOrder));
   return value;
 }
 
 template <Order kOrder, class T>
-void atomic_store(T* place, std::type_identity_t<T> value) {
+void atomic_store(T* address, std::type_identity_t<T> value) {
   static_assert(kOrder == Order::kRelaxed || kOrder == Order::kRelease);
   emulated::point_of_switching();
-  __atomic_store(place, &value, emulated::write_order(kOrder));
+  __atomic_store(address, &value, emulated::write_order(kOrder));
 }
 
 // This and the following functions return the value before the operation.
 template <Order kOrder, class T>
-T atomic_exchange(T* place, std::type_identity_t<T> value) {
+T atomic_exchange(T* address, std::type_identity_t<T> value) {
   emulated::point_of_switching();
   T before;
-  __atomic_exchange(place, &value, &before, emulated::write_order(kOrder));
+  __atomic_exchange(address, &value, &before, emulated::write_order(kOrder));
   return before;
 }
 
 // Writes `desired` if the value was `expected`.
 template <Order kOrder, class T>
-T atomic_compare_exchange(T* place, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+T atomic_compare_exchange(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
   emulated::point_of_switching();
-  __atomic_compare_exchange(place, &expected, &desired, false, emulated::write_order(kOrder),
+  __atomic_compare_exchange(address, &expected, &desired, false, emulated::write_order(kOrder),
                             emulated::read_order(kOrder));
   return expected;
 }
 
 template <Order kOrder, class T>
-T atomic_add(T* place, std::type_identity_t<T> value) {
-  return emulated::atomic_step<kOrder>(place, [value](T before) { return static_cast<T>(before + value); });
+T atomic_add(T* address, std::type_identity_t<T> value) {
+  return emulated::atomic_step<kOrder>(address, [value](T before) { return static_cast<T>(before + value); });
 }
 
 template <Order kOrder, class T>
-T atomic_min(T* place, std::type_identity_t<T> value) {
-  return emulated::atomic_step<kOrder>(place, [value](T before) { return value < before ? value : before; });
+T atomic_min(T* address, std::type_identity_t<T> value) {
+  return emulated::atomic_step<kOrder>(address,
+                                       [value](T before) { return value < before ? value : before; });
 }
 
 template <Order kOrder, class T>
-T atomic_max(T* place, std::type_identity_t<T> value) {
-  return emulated::atomic_step<kOrder>(place, [value](T before) { return before < value ? value : before; });
+T atomic_max(T* address, std::type_identity_t<T> value) {
+  return emulated::atomic_step<kOrder>(address,
+                                       [value](T before) { return before < value ? value : before; });
 }
 
 template <Order kOrder, class T>
-T atomic_or(T* place, std::type_identity_t<T> value) {
-  return emulated::atomic_step<kOrder>(place, [value](T before) { return static_cast<T>(before | value); });
+T atomic_or(T* address, std::type_identity_t<T> value) {
+  return emulated::atomic_step<kOrder>(address, [value](T before) { return static_cast<T>(before | value); });
 }
 
 template <Order kOrder, class T>
-T atomic_and(T* place, std::type_identity_t<T> value) {
-  return emulated::atomic_step<kOrder>(place, [value](T before) { return static_cast<T>(before & value); });
+T atomic_and(T* address, std::type_identity_t<T> value) {
+  return emulated::atomic_step<kOrder>(address, [value](T before) { return static_cast<T>(before & value); });
 }
 
 // The lane of this thread in its warp; threads of a block fill warps by x, then y, then z.

@@ -98,7 +98,7 @@ class SweepTraining {
     std::vector<SweepRow> rows;
     for (size_t row : chosen) rows.push_back(rows_[row]);
     std::vector<size_t> best;
-    for (size_t place : rank_rows(rows, by_)) best.push_back(chosen[place]);
+    for (size_t index : rank_rows(rows, by_)) best.push_back(chosen[index]);
     best.resize(count);
     std::sort(best.begin(), best.end());
     return best;

@@ -35,13 +35,13 @@ struct ConvolutionPart {
     return {line / shape.out_height, line % shape.out_height, (begin + p) % shape.out_width};
   }
 
-  // The place in the images in, [B, C, H, W], of row y and column x of a channel of the group.
+  // The index in the images in, [B, C, H, W], of row y and column x of a channel of the group.
   constexpr int64_t place_in(int64_t image, int64_t channel, int64_t y, int64_t x) const {
     const int64_t plane = image * shape.channels + group * channels() + channel;
     return (plane * shape.height + y) * shape.width + x;
   }
 
-  // The place in the images out, [B, F, OH, OW], of value i of `filters`.
+  // The index in the images out, [B, F, OH, OW], of value i of `filters`.
   constexpr int64_t place_out(int64_t i) const {
     const int64_t pixel = begin + i % pixels(), filter = group * filters() + i / pixels();
     return (pixel / out_plane() * shape.filters + filter) * out_plane() + pixel % out_plane();

@@ -23,11 +23,11 @@ struct DotInputs {
   const T* inputs[kMost];
   int64_t count, cols;
 
-  // The product of all inputs at one place but that of number `left_out`.
-  constexpr T product_at(int64_t place, int64_t left_out) const {
+  // The product of all inputs at one position but that of number `left_out`.
+  constexpr T product_at(int64_t position, int64_t left_out) const {
     T product = 1;
     for (int64_t i = 0; i < kMost; ++i) {
-      if (i < count && i != left_out) product *= inputs[i][place];
+      if (i < count && i != left_out) product *= inputs[i][position];
     }
     return product;
   }
@@ -105,8 +105,8 @@ struct Translation {
   Matrix<const T> head, relation, tail;
   bool squares;
 
-  constexpr T error(int64_t place) const {
-    return head.data[place] + relation.data[place] - tail.data[place];
+  constexpr T error(int64_t position) const {
+    return head.data[position] + relation.data[position] - tail.data[position];
   }
 };
 

@@ -12,7 +12,7 @@
 
 namespace ps {
 
-// Returns the part that has place k, by halving: part b of `parts` has the places [starts[b], starts[b + 1]), as an example
+// Returns the part that has position k, by halving: part b of `parts` has the positions [starts[b], starts[b + 1]), as an example
 // has its rows.
 template <class Index>
 constexpr int64_t part_of(const Index* starts, int64_t parts, int64_t k) {

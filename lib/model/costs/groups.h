@@ -14,7 +14,7 @@ namespace ps {
 // lie together; a batch without groups is one group.
 struct Groups {
   std::vector<size_t> order;         // [B], examples
-  std::vector<size_t> begins, ends;  // [B], by place in `order`: the group's places are [begin, end)
+  std::vector<size_t> begins, ends;  // [B], by position in `order`: the group's positions are [begin, end)
 
   RankingGroups view() const { return {order.data(), begins.data(), ends.data()}; }
 };

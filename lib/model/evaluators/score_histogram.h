@@ -67,7 +67,7 @@ class ScoreHistogram {
 
   const size_t max_scores_;
 
-  // Weights are in one of two places: recently added examples are in pending_ until compact() moves them.
+  // Weights are in one of two arrays: recently added examples are in pending_ until compact() moves them.
   mutable std::vector<Entry> entries_;  // by ascending key
   mutable std::vector<Pending> pending_;
 };

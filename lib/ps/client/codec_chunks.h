@@ -43,11 +43,11 @@ class CodecStates {
   void take(std::string_view chunk, PushCodecs& codecs);
 
  private:
-  struct Parts {
+  struct State {
     std::string bytes;
     uint64_t taken = 0;  // of them
   };
-  std::map<uint32_t, Parts> parts_;  // by parameter
+  std::map<uint32_t, State> states_;  // by parameter
 };
 
 }  // namespace ps

@@ -33,7 +33,7 @@ void DenseLink::begin_pull(DenseStep& step, uint64_t number) const {
   step.begin(no_plans_, {PullMode::kTrain, number, PullScope::kCompute, /*push_follows=*/false});
 }
 
-// The parts of a push always travel with it: they are ranges, and short.
+// The row slices of a push always travel with it: they are ranges, and short.
 void DenseLink::push(DenseStep& step, uint64_t number, std::span<const ParameterView<float>> views,
                      std::function<void()> on_held) {
   struct Unheld {
@@ -45,20 +45,20 @@ void DenseLink::push(DenseStep& step, uint64_t number, std::span<const Parameter
     }
   };
   BatchRouter& router = step.router();
-  auto begin = [&](const Piece& piece) {
-    return pushed_floats(specs_[piece.parameter], views[piece.parameter]);
+  auto begin = [&](const RoutedRows& routed) {
+    return pushed_floats(specs_[routed.parameter], views[routed.parameter]);
   };
   const auto unheld = std::make_shared<Unheld>(Unheld{1, std::move(on_held)});
   for (size_t s = 0; s < links_.size(); ++s) {
-    PushHeader header{.step = number, .num_pieces = 0};
+    PushHeader header{.step = number, .num_slices = 0};
     for (const Bundle& bundle : router.bundles(s)) {
       ++unheld->messages;
       links_.request(s, Message::kPush,
                      make_row_message({specs_, router, links_.pool(), links_.cpu()},
-                                      encode_push(header, bundle.num_parts(), bundle.push_parts()), s, bundle,
-                                      {.begin = begin, .gradients = &step.gradients()}),
+                                      encode_push(header, bundle.num_row_slices(), bundle.push_slices()), s,
+                                      bundle, {.begin = begin, .gradients = &step.gradients()}),
                      [unheld](const Frame&) { unheld->note_held(); });
-      ++header.piece;
+      ++header.slice;
     }
   }
   unheld->note_held();

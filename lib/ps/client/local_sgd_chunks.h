@@ -32,7 +32,7 @@ class LocalSgdChunks final : public StateChunkSource {
   std::string encode(size_t chunk) const override;
 
  private:
-  // Rows of one parameter, by their places among those that there are.
+  // Rows of one parameter, by their positions among those that there are.
   struct Run {
     uint32_t parameter;
     uint64_t first, count;

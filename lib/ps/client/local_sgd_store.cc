@@ -13,7 +13,7 @@ namespace ps {
 namespace {
 
 // Servers count the exchanges of a round as one batch each, so that it has one; what is left at the end of a
-// pass, which may be all rows, goes out in pieces, for the sake of memory.
+// pass, which may be all rows, goes out in slices, for the sake of memory.
 constexpr size_t kAllRows = SIZE_MAX, kRowsAtOnce = 1 << 17;
 
 bool same_bits(const float* a, const float* b, int64_t count) {

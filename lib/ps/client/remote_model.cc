@@ -33,10 +33,10 @@ std::vector<uint64_t> RemoteModel::keys(int parameter) {
   return all;
 }
 
-void RemoteModel::read(const RowExchange::AddParts& add_parts, const RowExchange::OnRows& on_rows) {
+void RemoteModel::read(const RowExchange::AddRowSlices& add_row_slices, const RowExchange::OnRows& on_rows) {
   exchange_.ask(
       {.mode = PullMode::kRead, .step = pushes_.next_step(), .type = RowType::kF32, .last_number = nullptr},
-      add_parts);
+      add_row_slices);
   links_.wait([&] { return exchange_.show_arrived(on_rows); });
 }
 
@@ -45,10 +45,10 @@ void RemoteModel::read_rows(int parameter, std::span<const uint64_t> keys, float
   const int64_t cols = specs_[p].cols;
   pushes_.finish();
   read([&](BatchRouter& router) { router.add_keys(p, keys); },
-       [&](size_t, const Piece& piece, const ArrivedRows& rows) {
+       [&](size_t, const RoutedRows& routed, const ArrivedRows& rows) {
          const float* floats = rows.floats();
-         for (int64_t n = 0; n < piece.rows; ++n, floats += cols) {
-           std::copy_n(floats, cols, weights + piece.position(n) * cols);
+         for (int64_t n = 0; n < routed.rows; ++n, floats += cols) {
+           std::copy_n(floats, cols, weights + routed.position(n) * cols);
          }
        });
 }
@@ -58,10 +58,10 @@ void RemoteModel::read_all(int parameter, float* weights) {
   const int64_t cols = specs_[p].cols;
   pushes_.finish();
   read([p](BatchRouter& router) { router.add_all(p); },
-       [&](size_t shard, const Piece& piece, const ArrivedRows& rows) {
-         for_each_run(exchange_.router().deal(p, shard), piece.first, piece.rows,
+       [&](size_t shard, const RoutedRows& routed, const ArrivedRows& rows) {
+         for_each_run(exchange_.router().deal(p, shard), routed.first, routed.rows,
                       [&](int64_t own, int64_t row, int64_t count) {
-                        rows.copy(own - piece.first, count, weights + row * cols);
+                        rows.copy(own - routed.first, count, weights + row * cols);
                       });
        });
 }
@@ -87,19 +87,19 @@ void RemoteModel::load_all(int parameter, const float* weights) {
   load([&](BatchRouter& router) { router.add_all(static_cast<size_t>(parameter)); }, weights);
 }
 
-void RemoteModel::load(const RowExchange::AddParts& add_parts, const float* weights) {
-  exchange_.route(add_parts);
+void RemoteModel::load(const RowExchange::AddRowSlices& add_row_slices, const float* weights) {
+  exchange_.route(add_row_slices);
   pushes_.finish();
-  const RowSource source{.begin = [weights](const Piece&) { return weights; }};
-  const RowMessageParts parts{specs_, exchange_.router(), links_.pool(), links_.cpu()};
+  const RowSource source{.begin = [weights](const RoutedRows&) { return weights; }};
+  const RowMessageContext context{specs_, exchange_.router(), links_.pool(), links_.cpu()};
   size_t asked = 0, answered = 0;
   for (size_t s = 0; s < links_.size(); ++s) {
     for (const Bundle& bundle : exchange_.router().bundles(s)) {
       ++asked;
-      links_.request(
-          s, Message::kLoad,
-          make_row_message(parts, encode_load(bundle.num_parts(), bundle.parts), s, bundle, source),
-          [&answered](Frame) { ++answered; });
+      links_.request(s, Message::kLoad,
+                     make_row_message(context, encode_load(bundle.num_row_slices(), bundle.row_slices), s,
+                                      bundle, source),
+                     [&answered](Frame) { ++answered; });
     }
   }
   links_.wait([&] { return answered == asked; });
@@ -107,11 +107,11 @@ void RemoteModel::load(const RowExchange::AddParts& add_parts, const float* weig
 
 // A shard numbers stored rows from the number of its own rows on, array by array.
 template <class Body>
-void RemoteModel::for_each_stored(size_t shard, const Piece& piece, Body&& body) {
-  const BlockCyclicRows deal = exchange_.router().deal(piece.parameter, shard);
-  const int64_t own_rows = deal.own_rows(), all_rows = specs_[piece.parameter].rows;
-  for (int64_t n = 0; n < piece.rows; ++n) {
-    const int64_t stored = piece.first - own_rows + n;
+void RemoteModel::for_each_stored(size_t shard, const RoutedRows& routed, Body&& body) {
+  const BlockCyclicRows deal = exchange_.router().deal(routed.parameter, shard);
+  const int64_t own_rows = deal.own_rows(), all_rows = specs_[routed.parameter].rows;
+  for (int64_t n = 0; n < routed.rows; ++n) {
+    const int64_t stored = routed.first - own_rows + n;
     body(n, stored / own_rows * all_rows + deal.global(stored % own_rows));
   }
 }
@@ -121,8 +121,8 @@ void RemoteModel::read_stored(int parameter, int64_t state_arrays, std::vector<f
   const int64_t cols = specs_[p].cols;
   floats.resize(static_cast<size_t>(specs_[p].rows * cols * (1 + state_arrays)));
   read([&](BatchRouter& router) { router.add_stored(p, state_arrays); },
-       [&](size_t shard, const Piece& piece, const ArrivedRows& rows) {
-         for_each_stored(shard, piece,
+       [&](size_t shard, const RoutedRows& routed, const ArrivedRows& rows) {
+         for_each_stored(shard, routed,
                          [&](int64_t own, int64_t at) { rows.copy(own, 1, floats.data() + at * cols); });
        });
 }
@@ -134,9 +134,9 @@ void RemoteModel::load_stored(int parameter, int64_t state_arrays, std::span<con
   size_t asked = 0, answered = 0;
   for (size_t s = 0; s < links_.size(); ++s) {
     for (const Bundle& bundle : exchange_.router().bundles(s)) {
-      std::string body = encode_load(bundle.num_parts(), bundle.parts);
-      for (const Piece& piece : bundle.pieces) {
-        for_each_stored(s, piece, [&](int64_t, int64_t at) {
+      std::string body = encode_load(bundle.num_row_slices(), bundle.row_slices);
+      for (const RoutedRows& routed : bundle.routed) {
+        for_each_stored(s, routed, [&](int64_t, int64_t at) {
           put_array(body, floats.subspan(static_cast<size_t>(at) * cols, cols));
         });
         body.resize(padded(body.size()), '\0');

@@ -35,12 +35,12 @@ class RemoteModel {
   std::string read_optimizers(bool sparse);
 
  private:
-  void read(const RowExchange::AddParts& add_parts, const RowExchange::OnRows& on_rows);
-  void load(const RowExchange::AddParts& add_parts, const float* weights);
+  void read(const RowExchange::AddRowSlices& add_row_slices, const RowExchange::OnRows& on_rows);
+  void load(const RowExchange::AddRowSlices& add_row_slices, const float* weights);
 
-  // Calls body(own, at) for each row of a piece of add_stored: it is the own-th of the piece, and the at-th of all.
+  // Calls body(own, at) for each row that add_stored has routed: it is the own-th of these, and the at-th of all.
   template <class Body>
-  void for_each_stored(size_t shard, const Piece& piece, Body&& body);
+  void for_each_stored(size_t shard, const RoutedRows& routed, Body&& body);
 
   ShardLinks& links_;
   const std::vector<ParameterSpec>& specs_;

@@ -50,12 +50,12 @@ RemotePulls::RemotePulls(ShardLinks& links, const std::vector<ParameterSpec>& sp
       held_(specs.size()),
       gradients_(specs.size()) {}
 
-RowExchange::AddParts RemotePulls::pushed_parts(std::span<const KeyPlan> plans, PullScope scope) const {
+RowExchange::AddRowSlices RemotePulls::pushed_slices(std::span<const KeyPlan> plans, PullScope scope) const {
   return [this, plans, scope](BatchRouter& router) { add_pushed(specs_, plans, scope, router); };
 }
 
-RowExchange::AddParts RemotePulls::pulled_parts(std::span<const KeyPlan> plans, PullScope scope) const {
-  if (scope != PullScope::kCompute) return pushed_parts(plans, scope);
+RowExchange::AddRowSlices RemotePulls::pulled_slices(std::span<const KeyPlan> plans, PullScope scope) const {
+  if (scope != PullScope::kCompute) return pushed_slices(plans, scope);
   return [this](BatchRouter& router) {
     for (size_t p = 0; p < specs_.size(); ++p) {
       if (!with_readers(specs_[p])) router.add_all(p);
@@ -71,7 +71,7 @@ PullTicket RemotePulls::begin(std::span<const KeyPlan> plans, const Request& req
               .step = request.step,
               .type = trains ? types_.pull : RowType::kF32,
               .last_number = trains && request.push_follows ? &num_messages_ : nullptr},
-             pulled_parts(plans, request.scope));
+             pulled_slices(plans, request.scope));
   return {++num_begun_};
 }
 
@@ -84,17 +84,16 @@ void RemotePulls::finish(const PullTicket& ticket, std::span<const KeyPlan> plan
     held_[p].decoded.clear();
     held_[p].rows.resize(plans[p].keys.size());
   }
-  const RowExchange::OnRows place_rows = [this](size_t shard, const Piece& piece, const ArrivedRows& rows) {
-    place(shard, piece, rows);
-  };
-  links_.wait_for_others([&] { return next_->show_arrived(place_rows); });
+  const RowExchange::OnRows put_arrived = [this](size_t shard, const RoutedRows& routed,
+                                                 const ArrivedRows& rows) { put_rows(shard, routed, rows); };
+  links_.wait_for_others([&] { return next_->show_arrived(put_arrived); });
   std::swap(current_, next_);
   if (asked_.scope == PullScope::kCompute) {
     for (size_t p = 0; p < specs_.size(); ++p) {
       if (specs_[p].with_compute) find_in_whole(p, plans[p]);
     }
     if (std::ranges::any_of(specs_, &ParameterSpec::with_compute)) {
-      current_->route(pushed_parts(plans, asked_.scope));
+      current_->route(pushed_slices(plans, asked_.scope));
     }
   }
   views.assign(specs_.size(), {});
@@ -103,7 +102,7 @@ void RemotePulls::finish(const PullTicket& ticket, std::span<const KeyPlan> plan
 
 void RemotePulls::prepare(std::span<const KeyPlan> plans, PullScope scope,
                           std::vector<ParameterView<float>>& views) {
-  current_->route(pushed_parts(plans, scope));
+  current_->route(pushed_slices(plans, scope));
   views.assign(specs_.size(), {});
   for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], {PullMode::kTrain, 0, scope}, views[p]);
 }
@@ -120,29 +119,29 @@ void RemotePulls::find_in_whole(size_t p, const KeyPlan& plan) {
 }
 
 // Rows of f32 are used where the frame put them.
-void RemotePulls::place(size_t shard, const Piece& piece, const ArrivedRows& rows) {
-  const ParameterSpec& spec = specs_[piece.parameter];
-  Held& held = held_[piece.parameter];
-  if (!piece.by_keys && piece.rows != spec.rows) {
+void RemotePulls::put_rows(size_t shard, const RoutedRows& routed, const ArrivedRows& rows) {
+  const ParameterSpec& spec = specs_[routed.parameter];
+  Held& held = held_[routed.parameter];
+  if (!routed.by_keys && routed.rows != spec.rows) {
     held.whole.resize(static_cast<size_t>(spec.rows * spec.cols));
-    for_each_run(next_->router().deal(piece.parameter, shard), piece.first, piece.rows,
+    for_each_run(next_->router().deal(routed.parameter, shard), routed.first, routed.rows,
                  [&](int64_t own, int64_t row, int64_t count) {
-                   rows.copy(own - piece.first, count, held.whole.data() + row * spec.cols);
+                   rows.copy(own - routed.first, count, held.whole.data() + row * spec.cols);
                  });
     return;
   }
   float* floats = rows.floats();
   if (rows.type != RowType::kF32) {
-    const size_t size = static_cast<size_t>(piece.rows * spec.cols) * sizeof(float);
+    const size_t size = static_cast<size_t>(routed.rows * spec.cols) * sizeof(float);
     floats = reinterpret_cast<float*>(held.decoded.emplace_back(links_.pool().take(size)).data());
-    rows.copy(0, piece.rows, floats);
+    rows.copy(0, routed.rows, floats);
   }
-  if (!piece.by_keys) {
+  if (!routed.by_keys) {
     held.in_frame = floats;
     return;
   }
-  for (int64_t n = 0; n < piece.rows; ++n, floats += spec.cols) {
-    held.rows[static_cast<size_t>(piece.position(n))] = floats;
+  for (int64_t n = 0; n < routed.rows; ++n, floats += spec.cols) {
+    held.rows[static_cast<size_t>(routed.position(n))] = floats;
   }
 }
 

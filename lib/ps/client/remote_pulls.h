@@ -73,10 +73,10 @@ class RemotePulls {
     std::vector<Buffer> decoded;  // rows that the frames have in another type
   };
 
-  RowExchange::AddParts pushed_parts(std::span<const KeyPlan> plans, PullScope scope) const;
-  RowExchange::AddParts pulled_parts(std::span<const KeyPlan> plans, PullScope scope) const;
+  RowExchange::AddRowSlices pushed_slices(std::span<const KeyPlan> plans, PullScope scope) const;
+  RowExchange::AddRowSlices pulled_slices(std::span<const KeyPlan> plans, PullScope scope) const;
   void find_in_whole(size_t p, const KeyPlan& plan);
-  void place(size_t shard, const Piece& piece, const ArrivedRows& rows);
+  void put_rows(size_t shard, const RoutedRows& routed, const ArrivedRows& rows);
   void show(size_t p, const KeyPlan& plan, const Request& request, ParameterView<float>& view);
 
   ShardLinks& links_;

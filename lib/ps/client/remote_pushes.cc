@@ -8,24 +8,24 @@
 
 namespace ps {
 
-RemotePushes::RemotePushes(const Parts& parts, const Consistency& consistency, RowType type,
+RemotePushes::RemotePushes(const Context& context, const Consistency& consistency, RowType type,
                            std::function<bool(int64_t pass)> cuts_at_end)
-    : parts_(parts),
+    : context_(context),
       consistency_(consistency),
       type_(type),
       cuts_at_end_(std::move(cuts_at_end)),
-      sent_elsewhere_(parts.links.size()) {}
+      sent_elsewhere_(context.links.size()) {}
 
 void RemotePushes::leave_to_compute() {
-  elsewhere_by_keys_ = std::ranges::any_of(parts_.specs, &ParameterSpec::with_compute);
+  elsewhere_by_keys_ = std::ranges::any_of(context_.specs, &ParameterSpec::with_compute);
   if (!elsewhere_by_keys_) count_elsewhere({});
 }
 
 // The other process routes the same parameters in the same way.
 void RemotePushes::count_elsewhere(std::span<const KeyPlan> plans) {
-  BatchRouter router(parts_.specs, parts_.links.places());
+  BatchRouter router(context_.specs, context_.links.places());
   router.begin();
-  add_pushed(parts_.specs, plans, PullScope::kCompute, router);
+  add_pushed(context_.specs, plans, PullScope::kCompute, router);
   router.end();
   for (size_t s = 0; s < sent_elsewhere_.size(); ++s) {
     sent_elsewhere_[s] = static_cast<uint32_t>(router.bundles(s).size());
@@ -40,7 +40,7 @@ void RemotePushes::begin_at(uint64_t step, uint64_t cut_at) {
 void RemotePushes::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                         const StepInfo& info) {
   if (elsewhere_by_keys_) count_elsewhere(plans);
-  if (parts_.residuals.used()) parts_.residuals.find(plans);
+  if (context_.residuals.used()) context_.residuals.find(plans);
   send_step(views, info, StepData::kBatch);
 }
 
@@ -82,66 +82,68 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
   const uint64_t lead = consistency_.lead();
   if (step_ >= lead) wait_for_steps_before(step_ - lead);
   const uint64_t step = step_++;
-  const size_t num_shards = parts_.links.size();
+  const size_t num_shards = context_.links.size();
   unanswered_[step].shards = num_shards;
   PushHeader header{.step = step, .info = info, .ended = ended, .asks = asks, .cut = step + 1 == cut_at_};
   header.cut |= ended && !asks && cut_pass_ == info.pass;
   header.type = type_;
-  header.coded = parts_.residuals.codecs().used();
-  const ToldState told = parts_.states.next(header.cut, ended);
+  header.coded = context_.residuals.codecs().used();
+  const ToldState told = context_.states.next(header.cut, ended);
   std::vector<PushHeader> headers(num_shards, header);
   for (size_t s = 0; s < num_shards; ++s) {
-    std::deque<Bundle>& bundles = parts_.pulls.router().bundles(s);
-    const size_t pieces = ended ? 0 : bundles.size(), sent = std::max<size_t>(1, pieces);
+    std::deque<Bundle>& bundles = context_.pulls.router().bundles(s);
+    const size_t messages = ended ? 0 : bundles.size(), sent = std::max<size_t>(1, messages);
     PushHeader& own = headers[s];
     const uint32_t first = ended ? 0 : sent_elsewhere_[s];
-    own.piece = first;
-    own.num_pieces = static_cast<uint32_t>(first + sent + told.num_messages(s));
-    if (pieces == 0) send(s, own, Payload(encode_push(own, 0, "")));
-    for (size_t n = 0; n < pieces; ++n, ++own.piece) send_rows(s, own, bundles[n], views);
-    own.piece = static_cast<uint32_t>(first + sent);
+    own.slice = first;
+    own.num_slices = static_cast<uint32_t>(first + sent + told.num_messages(s));
+    if (messages == 0) send(s, own, Payload(encode_push(own, 0, "")));
+    for (size_t n = 0; n < messages; ++n, ++own.slice) send_rows(s, own, bundles[n], views);
+    own.slice = static_cast<uint32_t>(first + sent);
   }
-  parts_.states.tell(told, headers, [this](size_t s, const PushHeader& own, std::function<void()> on_answer) {
-    send(s, own, Payload(encode_push(own, 0, "")), std::move(on_answer));
-  });
+  context_.states.tell(told, headers,
+                       [this](size_t s, const PushHeader& own, std::function<void()> on_answer) {
+                         send(s, own, Payload(encode_push(own, 0, "")), std::move(on_answer));
+                       });
 }
 
 // A shard knows the slices of what was pulled from it, until they are pushed; but one that comes again, from its
 // log, knows what was pushed, and not all that was pulled.
 void RemotePushes::send_rows(size_t shard, PushHeader header, Bundle& bundle,
                              std::span<const ParameterView<float>> views) {
-  auto begin = [&](const Piece& piece) {
-    return pushed_floats(parts_.specs[piece.parameter], views[piece.parameter]);
+  auto begin = [&](const RoutedRows& routed) {
+    return pushed_floats(context_.specs[routed.parameter], views[routed.parameter]);
   };
-  const bool logged = parts_.links.welcome(shard).run_status.logged;
+  const bool logged = context_.links.welcome(shard).run_status.logged;
   if (bundle.counted.empty() && !logged) header.pulled = std::exchange(bundle.number, 0);
-  send(shard, header,
-       make_row_message({parts_.specs, parts_.pulls.router(), parts_.links.pool(), parts_.links.cpu()},
-                        encode_push(header, bundle.num_parts(), bundle.push_parts()), shard, bundle,
-                        {.begin = begin,
-                         .gradients = &parts_.pulls.gradients(),
-                         .type = type_,
-                         .residuals = &parts_.residuals}));
+  send(
+      shard, header,
+      make_row_message({context_.specs, context_.pulls.router(), context_.links.pool(), context_.links.cpu()},
+                       encode_push(header, bundle.num_row_slices(), bundle.push_slices()), shard, bundle,
+                       {.begin = begin,
+                        .gradients = &context_.pulls.gradients(),
+                        .type = type_,
+                        .residuals = &context_.residuals}));
 }
 
 // A step is answered with the last of its messages.
 void RemotePushes::send(size_t shard, const PushHeader& header, Payload payload,
                         std::function<void()> on_answer) {
-  const bool last = header.piece + 1 == header.num_pieces;
+  const bool last = header.slice + 1 == header.num_slices;
   auto answered = [this, last, shard, step = header.step,
                    on_answer = std::move(on_answer)](const Frame& frame) {
     if (on_answer) on_answer();
     if (last) pushed(shard, step, frame);
   };
-  parts_.links.request(shard, Message::kPush, std::move(payload), std::move(answered));
+  context_.links.request(shard, Message::kPush, std::move(payload), std::move(answered));
 }
 
 // A shard that has applied the step already says so; any other knows its push, and takes this one for the same again.
 void RemotePushes::finish_held(uint64_t first) {
   for (uint64_t step = first; step < step_; ++step) {
-    unanswered_[step].shards = parts_.links.size();
+    unanswered_[step].shards = context_.links.size();
     const PushHeader header{.step = step, .ended = true};
-    for (size_t s = 0; s < parts_.links.size(); ++s) send(s, header, Payload(encode_push(header, 0, "")));
+    for (size_t s = 0; s < context_.links.size(); ++s) send(s, header, Payload(encode_push(header, 0, "")));
   }
   finish();
 }
@@ -153,16 +155,16 @@ void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
   if (found == unanswered_.end()) return;  // given up by settle
   Unanswered& waiting = found->second;
   ++waiting.pushed;
-  if (done.squares.size() == parts_.specs.size()) {
+  if (done.squares.size() == context_.specs.size()) {
     waiting.measured.push_back(shard);
-    waiting.squares.resize(parts_.specs.size());
-    for (size_t p = 0; p < parts_.specs.size(); ++p) waiting.squares[p].add(done.squares[p]);
+    waiting.squares.resize(context_.specs.size());
+    for (size_t p = 0; p < context_.specs.size(); ++p) waiting.squares[p].add(done.squares[p]);
   } else if (done.held) {
     waiting.measured.push_back(shard);
   } else {
     --waiting.shards;
   }
-  if (waiting.pushed < parts_.links.size() || (leaves_applying_ && !waiting.measured.empty())) return;
+  if (waiting.pushed < context_.links.size() || (leaves_applying_ && !waiting.measured.empty())) return;
   apply_measured(step);
 }
 
@@ -183,7 +185,7 @@ void RemotePushes::apply_measured(uint64_t step, std::vector<double> squares) {
       const auto found = unanswered_.find(step);
       if (found != unanswered_.end() && --found->second.shards == 0) finish_step(step);
     };
-    parts_.links.request(shard, Message::kApply, Payload(encode_apply(request)), std::move(applied));
+    context_.links.request(shard, Message::kApply, Payload(encode_apply(request)), std::move(applied));
   }
   if (waiting.shards == 0) finish_step(step);
 }
@@ -193,8 +195,8 @@ void RemotePushes::finish_step(uint64_t step) {
   const auto found = unanswered_.find(step);
   if (step >= whole_step_) {
     whole_step_ = step;
-    pass_ended_ = found->second.ended == parts_.links.size();
-    dealt_ = found->second.dealt == parts_.links.size();
+    pass_ended_ = found->second.ended == context_.links.size();
+    dealt_ = found->second.dealt == context_.links.size();
   }
   unanswered_.erase(found);
 }
@@ -202,9 +204,9 @@ void RemotePushes::finish_step(uint64_t step) {
 std::vector<double> RemotePushes::wait_for_squares() {
   PS_CHECK(leaves_applying_);
   auto waiting = unanswered_.end();
-  parts_.links.wait_for_others([&] {
+  context_.links.wait_for_others([&] {
     waiting = unanswered_.find(step_ - 1);
-    return waiting == unanswered_.end() || waiting->second.pushed == parts_.links.size();
+    return waiting == unanswered_.end() || waiting->second.pushed == context_.links.size();
   });
   if (waiting == unanswered_.end()) {
     fail(Code::kData, "servers have measured no gradient, but the job clips by norm");
@@ -235,22 +237,22 @@ Done RemotePushes::take_done(uint64_t step, const Frame& frame) {
 }
 
 void RemotePushes::settle(double seconds) {
-  parts_.links.wait([this] { return unanswered_.empty(); }, seconds);
+  context_.links.wait([this] { return unanswered_.empty(); }, seconds);
   unanswered_.clear();
 }
 
 // A shard answers in the order in which it is asked.
 std::vector<uint64_t> RemotePushes::hold_back() {
   holds_back_ = true;
-  std::vector<uint64_t> applied(parts_.links.size());
+  std::vector<uint64_t> applied(context_.links.size());
   size_t waiting = applied.size();
   for (size_t s = 0; s < applied.size(); ++s) {
-    parts_.links.request(s, Message::kApplied, Payload(), [&applied, &waiting, s](const Frame& frame) {
+    context_.links.request(s, Message::kApplied, Payload(), [&applied, &waiting, s](const Frame& frame) {
       applied[s] = decode_applied(frame.body.bytes());
       --waiting;
     });
   }
-  parts_.links.wait([&waiting] { return waiting == 0; });
+  context_.links.wait([&waiting] { return waiting == 0; });
   return applied;
 }
 
@@ -260,7 +262,7 @@ void RemotePushes::go_on() {
 }
 
 void RemotePushes::wait_for_steps_before(uint64_t step) {
-  parts_.links.wait_for_others([&] { return unanswered_.empty() || unanswered_.begin()->first >= step; });
+  context_.links.wait_for_others([&] { return unanswered_.empty() || unanswered_.begin()->first >= step; });
 }
 
 }  // namespace ps

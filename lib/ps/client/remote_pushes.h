@@ -27,14 +27,14 @@ namespace ps {
 class RemotePushes {
  public:
   // The parts of the store that it works with, which outlive it.
-  struct Parts {
+  struct Context {
     ShardLinks& links;
     const std::vector<ParameterSpec>& specs;
     RemotePulls& pulls;
     Residuals& residuals;
     TrainerStateLink& states;
   };
-  RemotePushes(const Parts& parts, const Consistency& consistency, RowType type,
+  RemotePushes(const Context& context, const Consistency& consistency, RowType type,
                std::function<bool(int64_t pass)> cuts_at_end);
 
   // From now on another process of this rank pushes the parameters of compute trainers, before this one pushes a step.
@@ -126,7 +126,7 @@ class RemotePushes {
   Done take_done(uint64_t step, const Frame& frame);
   void finish_step(uint64_t step);
 
-  const Parts parts_;
+  const Context context_;
   const Consistency consistency_;
   const RowType type_;  // of gradients
   const std::function<bool(int64_t pass)> cuts_at_end_;

@@ -11,7 +11,7 @@ RowExchange::RowExchange(ShardLinks& links, const std::vector<ParameterSpec>& sp
 
 // Shards look for the first rows while the keys of the last are dealt out.  A message whose rows will be pushed
 // has a number, so that its keys need not go out again.
-void RowExchange::ask(const Request& request, const AddParts& add_parts) {
+void RowExchange::ask(const Request& request, const AddRowSlices& add_row_slices) {
   PS_CHECK(arrived());
   arrived_.clear();
   asked_ = shown_ = 0;
@@ -21,18 +21,19 @@ void RowExchange::ask(const Request& request, const AddParts& add_parts) {
     bundle.number = request.last_number == nullptr ? 0 : ++*request.last_number;
     const PullHeader header{
         .step = request.step, .mode = request.mode, .type = type_, .number = bundle.number};
-    links_.request(s, Message::kPull, Payload(encode_pull(header, bundle.num_parts(), bundle.parts)),
+    links_.request(s, Message::kPull,
+                   Payload(encode_pull(header, bundle.num_row_slices(), bundle.row_slices)),
                    [this, &bundle, s](Frame frame) {
                      arrived_.push_back({s, &bundle, std::move(frame)});
                    });
   });
-  add_parts(router_);
+  add_row_slices(router_);
   router_.end();
 }
 
-void RowExchange::route(const AddParts& add_parts) {
+void RowExchange::route(const AddRowSlices& add_row_slices) {
   router_.begin();
-  add_parts(router_);
+  add_row_slices(router_);
   router_.end();
 }
 
@@ -44,12 +45,12 @@ bool RowExchange::show_arrived(const OnRows& on_rows) {
 // Statistics travel as f32 whatever the type is.
 void RowExchange::show(Arrived& arrived, const OnRows& on_rows) const {
   std::span<char> left = arrived.frame.body.bytes();
-  for (const Piece& piece : arrived.bundle->pieces) {
-    const ParameterSpec& spec = specs_[piece.parameter];
+  for (const RoutedRows& routed : arrived.bundle->routed) {
+    const ParameterSpec& spec = specs_[routed.parameter];
     const RowType type = spec.kind == ParameterKind::kStatistic ? RowType::kF32 : type_;
-    const size_t size = padded(static_cast<uint64_t>(piece.rows) * encoded_row_bytes(type, spec.cols));
+    const size_t size = padded(static_cast<uint64_t>(routed.rows) * encoded_row_bytes(type, spec.cols));
     if (size > left.size()) fail(Code::kData, "a server answered a pull with too few rows");
-    on_rows(arrived.shard, piece, {left.data(), type, spec.cols, links_.cpu()});
+    on_rows(arrived.shard, routed, {left.data(), type, spec.cols, links_.cpu()});
     left = left.subspan(size);
   }
   if (!left.empty()) fail(Code::kData, "a server answered a pull with too many rows");

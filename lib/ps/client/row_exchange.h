@@ -57,15 +57,15 @@ class RowExchange {
     RowType type;           // of the answers
     uint64_t* last_number;  // the last number that a message got; null: no push follows, and none needs one
   };
-  using AddParts = std::function<void(BatchRouter&)>;
-  using OnRows = std::function<void(size_t shard, const Piece& piece, const ArrivedRows& rows)>;
+  using AddRowSlices = std::function<void(BatchRouter&)>;
+  using OnRows = std::function<void(size_t shard, const RoutedRows& routed, const ArrivedRows& rows)>;
 
   // Sends the request to the shards that have the rows which add_parts names.  The request before must have
   // arrived.
-  void ask(const Request& request, const AddParts& add_parts);
+  void ask(const Request& request, const AddRowSlices& add_row_slices);
 
   // Routes the rows, and asks for nothing: they are to be pushed.
-  void route(const AddParts& add_parts);
+  void route(const AddRowSlices& add_row_slices);
 
   // All answers are here.
   bool arrived() const { return arrived_.size() == asked_; }

@@ -21,7 +21,7 @@ ConstBytes bytes_of(const float* floats, int64_t count) {
   return {reinterpret_cast<const char*>(floats), static_cast<size_t>(count) * sizeof(float)};
 }
 
-// Rows of a piece that lie in sequence, with their residuals; null: there are none.
+// Rows that lie in sequence, with their residuals; null: there are none.
 struct CodedRows {
   const float* values;
   float* residual;
@@ -31,17 +31,17 @@ struct CodedRows {
 // One message in the making.
 class RowMessage {
  public:
-  RowMessage(const RowMessageParts& parts, std::string head, const RowSource& source)
-      : parts_(parts), source_(source), payload_(std::move(head)), memory_(std::make_shared<Memory>()) {
+  RowMessage(const RowMessageContext& context, std::string head, const RowSource& source)
+      : context_(context), source_(source), payload_(std::move(head)), memory_(std::make_shared<Memory>()) {
     memory_->head = std::move(payload_.keep);
   }
 
   // Gradients of f32 are sent from where they lie, together if they are in sequence, one by one if they are
   // wide; others are copied into their order, as the type says.
-  void add_keyed(const Piece& piece);
+  void add_keyed(const RoutedRows& routed);
 
   // Rows [first, first + rows) of the shard's own.
-  void add_ranges(size_t shard, const Piece& piece);
+  void add_ranges(size_t shard, const RoutedRows& routed);
 
   Payload finish() {
     payload_.keep = std::move(memory_);
@@ -59,119 +59,121 @@ class RowMessage {
   void add_padding(size_t size) {
     if (padded(size) > size) payload_.parts.push_back({kPadding.data(), padded(size) - size});
   }
-  void encode_keyed(const Piece& piece, RowType type, char* to);
+  void encode_keyed(const RoutedRows& routed, RowType type, char* to);
 
   // True when the gradients of a parameter travel in the bytes of its codec.
   bool coded(size_t p) const {
     return source_.gradients != nullptr && source_.residuals != nullptr && source_.residuals->codecs().has(p);
   }
-  void add_coded(const Piece& piece, const std::vector<CodedRows>& runs);
-  std::vector<CodedRows> keyed_rows(const Piece& piece) const;
-  std::vector<CodedRows> own_rows(size_t shard, const Piece& piece) const;
+  void add_coded(const RoutedRows& routed, const std::vector<CodedRows>& runs);
+  std::vector<CodedRows> keyed_rows(const RoutedRows& routed) const;
+  std::vector<CodedRows> own_rows(size_t shard, const RoutedRows& routed) const;
 
-  const RowMessageParts& parts_;
+  const RowMessageContext& context_;
   const RowSource& source_;
   Payload payload_;
   std::shared_ptr<Memory> memory_;
 };
 
-void RowMessage::add_keyed(const Piece& piece) {
-  if (coded(piece.parameter)) return add_coded(piece, keyed_rows(piece));
+void RowMessage::add_keyed(const RoutedRows& routed) {
+  if (coded(routed.parameter)) return add_coded(routed, keyed_rows(routed));
   const RowType type = source_.type;
-  const int64_t cols = parts_.specs[piece.parameter].cols;
-  const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(piece.rows) * row_bytes;
+  const int64_t cols = context_.specs[routed.parameter].cols;
+  const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(routed.rows) * row_bytes;
   const bool in_place = source_.gradients != nullptr && type == RowType::kF32;
-  if (in_place && (piece.in_sequence() || row_bytes >= kWorthPointing)) {
-    const float* from = source_.begin(piece);
-    memory_->gradients.push_back((*source_.gradients)[piece.parameter]);
-    if (piece.in_sequence()) payload_.parts.push_back(bytes_of(from + piece.first * cols, piece.rows * cols));
-    for (uint32_t position : piece.positions)
+  if (in_place && (routed.in_sequence() || row_bytes >= kWorthPointing)) {
+    const float* from = source_.begin(routed);
+    memory_->gradients.push_back((*source_.gradients)[routed.parameter]);
+    if (routed.in_sequence())
+      payload_.parts.push_back(bytes_of(from + routed.first * cols, routed.rows * cols));
+    for (uint32_t position : routed.positions)
       payload_.parts.push_back(bytes_of(from + position * cols, cols));
     return add_padding(size);
   }
-  Buffer& rows = memory_->copies.emplace_back(parts_.pool.take(size));
-  encode_keyed(piece, type, rows.data());
+  Buffer& rows = memory_->copies.emplace_back(context_.pool.take(size));
+  encode_keyed(routed, type, rows.data());
   payload_.parts.push_back(rows.bytes());
   add_padding(size);
 }
 
-void RowMessage::encode_keyed(const Piece& piece, RowType type, char* to) {
-  const size_t p = piece.parameter;
-  const int64_t cols = parts_.specs[p].cols;
-  const float* from = source_.begin(piece);
+void RowMessage::encode_keyed(const RoutedRows& routed, RowType type, char* to) {
+  const size_t p = routed.parameter;
+  const int64_t cols = context_.specs[p].cols;
+  const float* from = source_.begin(routed);
   if (type == RowType::kF32) {
-    auto row_at = [&](size_t n) { return from + piece.position(static_cast<int64_t>(n)) * cols; };
-    copy_rows(static_cast<size_t>(piece.rows), static_cast<size_t>(cols), row_at,
+    auto row_at = [&](size_t n) { return from + routed.position(static_cast<int64_t>(n)) * cols; };
+    copy_rows(static_cast<size_t>(routed.rows), static_cast<size_t>(cols), row_at,
               reinterpret_cast<float*>(to));
     return;
   }
-  const RowCodec& codec = row_codec(type, parts_.cpu);
+  const RowCodec& codec = row_codec(type, context_.cpu);
   const uint64_t row_bytes = encoded_row_bytes(type, cols);
-  for (int64_t n = 0; n < piece.rows; ++n, to += row_bytes) {
-    const int64_t position = piece.position(n);
+  for (int64_t n = 0; n < routed.rows; ++n, to += row_bytes) {
+    const int64_t position = routed.position(n);
     float* residual = source_.residuals->of_position(p, position);
     codec.encode_with_error(from + position * cols, residual, 1, cols, to);
   }
 }
 
 // Gradients of f32 are sent from where they lie; statistics and weights are copied.
-void RowMessage::add_ranges(size_t shard, const Piece& piece) {
-  const size_t p = piece.parameter;
-  const int64_t cols = parts_.specs[p].cols;
-  const bool gradient = source_.gradients != nullptr && parts_.specs[p].kind == ParameterKind::kMatrix;
-  if (gradient && coded(p)) return add_coded(piece, own_rows(shard, piece));
+void RowMessage::add_ranges(size_t shard, const RoutedRows& routed) {
+  const size_t p = routed.parameter;
+  const int64_t cols = context_.specs[p].cols;
+  const bool gradient = source_.gradients != nullptr && context_.specs[p].kind == ParameterKind::kMatrix;
+  if (gradient && coded(p)) return add_coded(routed, own_rows(shard, routed));
   const RowType type = gradient ? source_.type : RowType::kF32;
-  const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(piece.rows) * row_bytes;
-  const float* from = source_.begin(piece);
+  const size_t row_bytes = encoded_row_bytes(type, cols), size = static_cast<size_t>(routed.rows) * row_bytes;
+  const float* from = source_.begin(routed);
   const bool in_place = gradient && type == RowType::kF32;
   char* to = nullptr;
   if (in_place) {
     memory_->gradients.push_back((*source_.gradients)[p]);
   } else {
-    to = memory_->copies.emplace_back(parts_.pool.take(size)).data();
+    to = memory_->copies.emplace_back(context_.pool.take(size)).data();
     payload_.parts.push_back(memory_->copies.back().bytes());
   }
   auto add_run = [&](int64_t, int64_t row, int64_t count) {
     const float* run = from + row * cols;
     if (in_place) return payload_.parts.push_back(bytes_of(run, count * cols));
     if (gradient) {
-      row_codec(type, parts_.cpu).encode_with_error(run, source_.residuals->of_row(p, row), count, cols, to);
+      row_codec(type, context_.cpu)
+          .encode_with_error(run, source_.residuals->of_row(p, row), count, cols, to);
     } else {
-      row_codec(type, parts_.cpu).encode(run, count, cols, to);
+      row_codec(type, context_.cpu).encode(run, count, cols, to);
     }
     to += static_cast<size_t>(count) * row_bytes;
   };
-  for_each_run(parts_.router.deal(p, shard), piece.first, piece.rows, add_run);
+  for_each_run(context_.router.deal(p, shard), routed.first, routed.rows, add_run);
   add_padding(size);
 }
 
-std::vector<CodedRows> RowMessage::keyed_rows(const Piece& piece) const {
-  const size_t p = piece.parameter;
+std::vector<CodedRows> RowMessage::keyed_rows(const RoutedRows& routed) const {
+  const size_t p = routed.parameter;
   const bool keeps = source_.residuals->codecs().of(p).keeps_residual();
   std::vector<CodedRows> rows;
-  for (int64_t n = 0; n < piece.rows; ++n) {
-    const int64_t position = piece.position(n);
+  for (int64_t n = 0; n < routed.rows; ++n) {
+    const int64_t position = routed.position(n);
     float* residual = keeps ? source_.residuals->of_position(p, position) : nullptr;
-    rows.push_back({source_.begin(piece) + position * parts_.specs[p].cols, residual, 1});
+    rows.push_back({source_.begin(routed) + position * context_.specs[p].cols, residual, 1});
   }
   return rows;
 }
 
-std::vector<CodedRows> RowMessage::own_rows(size_t shard, const Piece& piece) const {
-  const size_t p = piece.parameter;
+std::vector<CodedRows> RowMessage::own_rows(size_t shard, const RoutedRows& routed) const {
+  const size_t p = routed.parameter;
   const bool keeps = source_.residuals->codecs().of(p).keeps_residual();
   std::vector<CodedRows> runs;
-  for_each_run(parts_.router.deal(p, shard), piece.first, piece.rows,
+  for_each_run(context_.router.deal(p, shard), routed.first, routed.rows,
                [&](int64_t, int64_t row, int64_t count) {
                  float* residual = keeps ? source_.residuals->of_row(p, row) : nullptr;
-                 runs.push_back({source_.begin(piece) + row * parts_.specs[p].cols, residual, count});
+                 runs.push_back({source_.begin(routed) + row * context_.specs[p].cols, residual, count});
                });
   return runs;
 }
 
 // The rows are brought together, so that the codec sees them as a matrix, and their residuals go back where they were.
-void RowMessage::add_coded(const Piece& piece, const std::vector<CodedRows>& runs) {
-  const size_t p = piece.parameter, cols = static_cast<size_t>(parts_.specs[p].cols);
+void RowMessage::add_coded(const RoutedRows& routed, const std::vector<CodedRows>& runs) {
+  const size_t p = routed.parameter, cols = static_cast<size_t>(context_.specs[p].cols);
   Codec& codec = source_.residuals->codecs().of(p);
   std::vector<float> values, residual;
   for (const CodedRows& run : runs) {
@@ -183,7 +185,7 @@ void RowMessage::add_coded(const Piece& piece, const std::vector<CodedRows>& run
   try {
     codec.encode_piece(values, residual, bytes);
   } catch (const Error& error) {
-    throw error.within(cat("the gradient of ", quote(parts_.specs[p].name)));
+    throw error.within(cat("the gradient of ", quote(context_.specs[p].name)));
   }
   const float* next = residual.data();
   for (const CodedRows& run : runs) {
@@ -193,7 +195,7 @@ void RowMessage::add_coded(const Piece& piece, const std::vector<CodedRows>& run
     next += count;
   }
   const uint64_t size = bytes.size();
-  Buffer& rows = memory_->copies.emplace_back(parts_.pool.take(sizeof size + bytes.size()));
+  Buffer& rows = memory_->copies.emplace_back(context_.pool.take(sizeof size + bytes.size()));
   std::memcpy(rows.data(), &size, sizeof size);
   std::ranges::copy(bytes, rows.data() + sizeof size);
   payload_.parts.push_back(rows.bytes());
@@ -202,11 +204,11 @@ void RowMessage::add_coded(const Piece& piece, const std::vector<CodedRows>& run
 
 }  // namespace
 
-Payload make_row_message(const RowMessageParts& parts, std::string head, size_t shard, const Bundle& bundle,
-                         const RowSource& source) {
-  RowMessage message(parts, std::move(head), source);
-  for (const Piece& piece : bundle.pieces) {
-    piece.by_keys ? message.add_keyed(piece) : message.add_ranges(shard, piece);
+Payload make_row_message(const RowMessageContext& context, std::string head, size_t shard,
+                         const Bundle& bundle, const RowSource& source) {
+  RowMessage message(context, std::move(head), source);
+  for (const RoutedRows& routed : bundle.routed) {
+    routed.by_keys ? message.add_keyed(routed) : message.add_ranges(shard, routed);
   }
   return message.finish();
 }

@@ -23,7 +23,7 @@ using GradientBuffers = std::vector<std::shared_ptr<Buffer>>;
 // The rows of a message.
 struct RowSource {
   // The first row of the plan of a slice that goes by keys, or of the parameter of another.
-  std::function<const float*(const Piece&)> begin;
+  std::function<const float*(const RoutedRows&)> begin;
 
   // The buffers of gradients, which are encoded as `type`, or by the codecs that `residuals` have, with their residuals.
   // Gradients of f32 are sent from where they lie, and the message shares their buffers.  Null: the rows are weights, which
@@ -40,7 +40,7 @@ inline const float* pushed_floats(const ParameterSpec& spec, const ParameterView
 }
 
 // The tools to make messages with.  The references outlive this.
-struct RowMessageParts {
+struct RowMessageContext {
   const std::vector<ParameterSpec>& specs;
   const BatchRouter& router;
   BufferPool& pool;
@@ -48,8 +48,8 @@ struct RowMessageParts {
 };
 
 // A message of `head` and the rows of the bundle's slices, in their order, each slice padded.
-Payload make_row_message(const RowMessageParts& parts, std::string head, size_t shard, const Bundle& bundle,
-                         const RowSource& source);
+Payload make_row_message(const RowMessageContext& context, std::string head, size_t shard,
+                         const Bundle& bundle, const RowSource& source);
 
 }  // namespace ps
 

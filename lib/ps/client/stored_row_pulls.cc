@@ -15,9 +15,9 @@ namespace ps {
 namespace {
 
 // The keys of one slice of a message.
-std::vector<uint64_t> keys_of(const Piece& piece, std::span<const uint64_t> keys) {
+std::vector<uint64_t> keys_of(const RoutedRows& routed, std::span<const uint64_t> keys) {
   std::vector<uint64_t> own;
-  for (int64_t n = 0; n < piece.rows; ++n) own.push_back(keys[static_cast<size_t>(piece.position(n))]);
+  for (int64_t n = 0; n < routed.rows; ++n) own.push_back(keys[static_cast<size_t>(routed.position(n))]);
   return own;
 }
 
@@ -47,7 +47,8 @@ uint64_t StoredRowPulls::ask(std::vector<std::vector<uint64_t>> keys) {
       Asked{number, std::move(keys), BatchRouter(specs_, links_.places()), monotonic_seconds()});
   asked->router.begin([this, number, &asked](size_t shard, Bundle& bundle) {
     ++waiting_[number];
-    links_.request(shard, Message::kStoredRows, Payload(encode_parts(bundle.num_parts(), bundle.parts)),
+    links_.request(shard, Message::kStoredRows,
+                   Payload(encode_row_slices(bundle.num_row_slices(), bundle.row_slices)),
                    [this, number, asked, &bundle](const Frame& frame) {
                      take(*asked, bundle, frame);
                      const auto waiting = waiting_.find(number);
@@ -65,10 +66,10 @@ uint64_t StoredRowPulls::ask(std::vector<std::vector<uint64_t>> keys) {
 
 void StoredRowPulls::take(const Asked& asked, const Bundle& bundle, const Frame& frame) {
   ByteReader in(std::string_view(frame.body.data(), frame.body.size()));
-  for (const Piece& piece : bundle.pieces) {
-    const size_t p = piece.parameter;
-    decode_stored_rows(in, layouts_[p], static_cast<size_t>(piece.rows), rows_);
-    if (!std::ranges::includes(keys_of(piece, asked.keys[p]), rows_.keys)) {
+  for (const RoutedRows& routed : bundle.routed) {
+    const size_t p = routed.parameter;
+    decode_stored_rows(in, layouts_[p], static_cast<size_t>(routed.rows), rows_);
+    if (!std::ranges::includes(keys_of(routed, asked.keys[p]), rows_.keys)) {
       fail(Code::kData, "a server gave rows of ", quote(specs_[p].name), " that were not asked for");
     }
     take_(asked.number, p, rows_);

@@ -10,11 +10,11 @@ namespace ps {
 namespace {
 
 // The rows of one slice of a message.
-RowBlock rows_of(const Piece& piece, const RowBlock& rows) {
+RowBlock rows_of(const RoutedRows& routed, const RowBlock& rows) {
   const size_t values = rows.values.size() / rows.size();
   RowBlock own;
-  for (int64_t n = 0; n < piece.rows; ++n) {
-    const size_t at = static_cast<size_t>(piece.position(n));
+  for (int64_t n = 0; n < routed.rows; ++n) {
+    const size_t at = static_cast<size_t>(routed.position(n));
     const auto row = rows.values.begin() + static_cast<ptrdiff_t>(at * values);
     own.keys.push_back(rows.keys[at]);
     own.values.insert(own.values.end(), row, row + static_cast<ptrdiff_t>(values));
@@ -31,7 +31,8 @@ StoredRowReturns::StoredRowReturns(ShardLinks& links, const std::vector<Paramete
 void StoredRowReturns::send(size_t parameter, const RowBlock& rows) {
   router_.begin([this, &rows](size_t shard, const Bundle& bundle) {
     std::vector<ReturnedRows::Slice> slices;
-    for (const Piece& piece : bundle.pieces) slices.push_back({piece.parameter, rows_of(piece, rows)});
+    for (const RoutedRows& routed : bundle.routed)
+      slices.push_back({routed.parameter, rows_of(routed, rows)});
     send_slices(shard, std::move(slices));
   });
   router_.add_keys(parameter, rows.keys);

@@ -94,7 +94,7 @@ void TrainerStateLink::send_chunk(size_t shard, PushHeader& header, std::string 
   header.chunk = std::move(chunk);
   send(shard, header, std::move(on_answer));
   header.chunk.reset();
-  ++header.piece;
+  ++header.slice;
 }
 
 // Chunks are lost when the process before has pushed more since it told them.

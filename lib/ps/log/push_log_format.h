@@ -75,7 +75,7 @@ std::string encode_segment(const SegmentHeader& header, std::string_view snapsho
 //
 // The bytes of the first are size:u64 header[size] size:u64 snapshot[size] event..., the header as JSON; of the
 // others, events.  The first is there whole or not at all, so that the log never ends before that which
-// it says of the segment before.  `checksum` is of the bytes, `check` of the two before it and of the place in
+// it says of the segment before.  `checksum` is of the bytes, `check` of the two before it and of the offset in
 // the file.
 std::string encode_batch(uint64_t offset, std::string_view bytes);
 

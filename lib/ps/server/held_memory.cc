@@ -86,14 +86,14 @@ uint64_t memory_of(std::span<const RowSlice> slices) {
 uint64_t memory_of_pull(const PullRequest& request) {
   constexpr uint64_t kListed = 512;
   uint64_t rows = 0;
-  for (const RowSlice& slice : request.parts) rows += slice.keys.size();
-  return kListed + memory_of(request.parts) + rows * sizeof(float*) +
-         request.parts.size() * sizeof(RowPointers);
+  for (const RowSlice& slice : request.row_slices) rows += slice.keys.size();
+  return kListed + memory_of(request.row_slices) + rows * sizeof(float*) +
+         request.row_slices.size() * sizeof(RowPointers);
 }
 
 uint64_t memory_of_push(const PushRequest& request) {
   constexpr uint64_t kListed = 512;
-  const uint64_t keys = request.pulled == 0 ? memory_of(request.parts) : 0;
+  const uint64_t keys = request.pulled == 0 ? memory_of(request.row_slices) : 0;
   return kListed + request.rows_at.size() * sizeof(size_t) + keys;
 }
 

@@ -76,15 +76,15 @@ bool TableMemory::set_aside(uint64_t bytes) {
 }
 
 // At first as if no key had a row; only when that does not fit are the keys looked up.
-void TableMemory::make_room(const ShardTables& tables, std::span<const RowSlice> parts) {
-  const uint64_t most = tables.row_bytes(parts);
+void TableMemory::make_room(const ShardTables& tables, std::span<const RowSlice> row_slices) {
+  const uint64_t most = tables.row_bytes(row_slices);
   if (most <= room_) return void(room_ -= most);
   const uint64_t used = tables.memory_bytes() + aside_;
   if (used > taken_) budget_->take(used - taken_), taken_ = used;
   room_ = 0;
   if (resize(used + most + kAhead)) return void(room_ = kAhead);
   if (resize(used + most)) return;
-  const uint64_t needed = tables.missing_row_bytes(parts);
+  const uint64_t needed = tables.missing_row_bytes(row_slices);
   if (resize(used + needed)) return;
   ++refused_;
   fail(Code::kExhausted, "new rows need ", human_bytes(needed), ", tables have ",

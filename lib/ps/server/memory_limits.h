@@ -65,9 +65,9 @@ class TableMemory {
   TableMemory(const TableMemory&) = delete;
   TableMemory& operator=(const TableMemory&) = delete;
 
-  // Returns when all keys of `parts` may have rows; throws kExhausted when there is no room for those that
+  // Returns when all keys of `row_slices` may have rows; throws kExhausted when there is no room for those that
   // have none yet.
-  void make_room(const ShardTables& tables, std::span<const RowSlice> parts);
+  void make_room(const ShardTables& tables, std::span<const RowSlice> row_slices);
 
   // Keeps so many bytes of the budget for something else; false when it has not so many.
   bool set_aside(uint64_t bytes);

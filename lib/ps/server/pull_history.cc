@@ -17,7 +17,7 @@ bool same_rows(const RowSlice& a, const RowSlice& b) {
 }
 
 bool same_pull(const PullRequest& a, const PullRequest& b) {
-  return a.step == b.step && a.type == b.type && std::ranges::equal(a.parts, b.parts, same_rows);
+  return a.step == b.step && a.type == b.type && std::ranges::equal(a.row_slices, b.row_slices, same_rows);
 }
 
 // answered := former:u8 pull:text rows:text

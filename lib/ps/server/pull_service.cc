@@ -32,7 +32,7 @@ void PullService::answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& rep
            ", and ", starved_.size(), " pulls wait for room");
     }
     if (pull.held.bytes() == 0) pull.held = held_.take(pull.peer, HeldKind::kPulls, bytes);
-    const uint64_t answer_bytes = tables_.bytes_of(pull.request.parts, pull.request.type);
+    const uint64_t answer_bytes = tables_.bytes_of(pull.request.row_slices, pull.request.type);
     starved_.push(std::move(pull), answer_bytes);
   } catch (...) {
     reply = std::move(pull.reply);
@@ -45,14 +45,14 @@ void PullService::answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& rep
 bool PullService::try_answer(WaitingPull& pull, uint64_t clock) {
   const PullRequest& request = pull.request;
   if (pull.rank >= 0 && keeps_answers_ && answer_again(pull)) return true;
-  if (request.mode == PullMode::kTrain) memory_.make_room(tables_, request.parts);
-  std::optional<Buffer> room = take_answer(tables_.bytes_of(request.parts, request.type));
+  if (request.mode == PullMode::kTrain) memory_.make_room(tables_, request.row_slices);
+  std::optional<Buffer> room = take_answer(tables_.bytes_of(request.row_slices, request.type));
   if (!room) return false;
   std::shared_ptr<const PulledRows> pulled;
   if (request.number == 0) {
-    tables_.read(request.parts, request.mode, request.type, room->data());
+    tables_.read(request.row_slices, request.mode, request.type, room->data());
   } else {
-    pulled = std::make_shared<const PulledRows>(tables_.pull(request.parts, request.type, room->data()));
+    pulled = std::make_shared<const PulledRows>(tables_.pull(request.row_slices, request.type, room->data()));
   }
   count(request);
   auto rows = std::make_shared<const Payload>(Payload(std::move(*room)));
@@ -95,9 +95,9 @@ void PullService::answer_starved(uint64_t clock) {
 }
 
 void PullService::check(const PullRequest& request) const {
-  tables_.check(request.parts);
+  tables_.check(request.row_slices);
   uint64_t bytes = 0;
-  for (const RowSlice& slice : request.parts) {
+  for (const RowSlice& slice : request.row_slices) {
     bytes += tables_.bytes_of({&slice, 1}, request.type);
     if (bytes <= kMaxMessageBytes) continue;
     fail(Code::kData, "pull: the answer would have more than ", human_bytes(kMaxMessageBytes));
@@ -112,7 +112,7 @@ std::optional<Buffer> PullService::take_answer(uint64_t bytes) {
 
 void PullService::count(const PullRequest& request) {
   ++counters_.pulls;
-  for (const RowSlice& slice : request.parts) counters_.rows_pulled += slice.rows();
+  for (const RowSlice& slice : request.row_slices) counters_.rows_pulled += slice.rows();
 }
 
 void PullService::wait(int rank, PullRequest request, ReplyPtr& reply) {

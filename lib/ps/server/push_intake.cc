@@ -19,7 +19,7 @@ void use_pulled_rows(const PullHistory& pulls, PushRequest& request, Widths widt
   if (request.pulled == 0) return;
   const AnsweredPull* pull = pulls.find(request.pulled);
   if (pull == nullptr) fail(Code::kData, "push: there was no pull ", request.pulled);
-  set_parts(request, {pull->request, &pull->request->parts}, widths);
+  set_row_slices(request, {pull->request, &pull->request->row_slices}, widths);
 }
 
 }  // namespace
@@ -30,73 +30,75 @@ void PushIntake::check_order(int rank, const PushRequest& request, bool resumed)
     fail(resumed ? kStateLost : Code::kData, "push: step ", request.step, " of trainer ", rank,
          " comes before step ", next);
   }
-  if (request.num_pieces > kMaxSlices || request.piece >= kMaxSlices) {
-    fail(Code::kData, "push: piece ", request.piece, " of ", request.num_pieces);
+  if (request.num_slices > kMaxSlices || request.slice >= kMaxSlices) {
+    fail(Code::kData, "push: slice ", request.slice, " of ", request.num_slices);
   }
 }
 
 PushIntake::Admitted PushIntake::admit(int rank, PushRequest& request) {
-  use_pulled_rows(parts_.pulls.history(rank), request, tables_.widths());
-  if (request.ended && !request.parts.empty()) fail(Code::kData, "push: gradients after the end of the data");
-  tables_.check_gradients(request.parts);
+  use_pulled_rows(context_.pulls.history(rank), request, tables_.widths());
+  if (request.ended && !request.row_slices.empty())
+    fail(Code::kData, "push: gradients after the end of the data");
+  tables_.check_gradients(request.row_slices);
   Admitted admitted{make_room(rank, request), Buffer()};
   if (request.type != RowType::kF32 || request.coded)
-    admitted.encoded = take_floats(request, tables_.widths(), parts_.held.pool(), codecs_);
+    admitted.encoded = take_floats(request, tables_.widths(), context_.held.pool(), codecs_);
   check_finite(request, "push: the gradient");
   return admitted;
 }
 
 void PushIntake::admit_weights(const PushRequest& request) {
-  tables_.check_weights(request.parts);
+  tables_.check_weights(request.row_slices);
   check_finite(request, "load: the weights");
-  memory_.make_room(tables_, request.parts);
+  memory_.make_room(tables_, request.row_slices);
 }
 
 // The bytes of the body of a push that waits: as it came less its chunk, or of its decoded rows alone.
 uint64_t PushIntake::body_bytes(const PushRequest& request) const {
-  if (request.parts.empty()) return 0;
-  if (request.type != RowType::kF32 || request.coded) return tables_.bytes_of(request.parts, RowType::kF32);
+  if (request.row_slices.empty()) return 0;
+  if (request.type != RowType::kF32 || request.coded)
+    return tables_.bytes_of(request.row_slices, RowType::kF32);
   return request.body.size() - (request.chunk ? request.chunk->size() : 0);
 }
 
 // Finds room for all that the push would have the shard hold: new rows, gradients, the slice and its keys,
 // unless these are a pull's, and its trainer state chunk.
 HeldBytes PushIntake::make_room(int rank, const PushRequest& request) {
-  memory_.make_room(tables_, request.parts);
+  memory_.make_room(tables_, request.row_slices);
   const uint64_t slice_bytes = memory_of_push(request), bytes = slice_bytes + body_bytes(request);
-  if (!parts_.held.has_room(bytes)) parts_.held.refuse(bytes);
-  HeldBytes room = parts_.held.take(static_cast<HeldPeer>(rank), HeldKind::kPushes, slice_bytes);
+  if (!context_.held.has_room(bytes)) context_.held.refuse(bytes);
+  HeldBytes room = context_.held.take(static_cast<HeldPeer>(rank), HeldKind::kPushes, slice_bytes);
   if (!request.chunk) return room;
   const uint64_t more = request.chunk->size();
-  if (!parts_.held.set_chunk_bytes(chunk_bytes() + more)) parts_.held.refuse(more, chunk_bytes());
+  if (!context_.held.set_chunk_bytes(chunk_bytes() + more)) context_.held.refuse(more, chunk_bytes());
   return room;
 }
 
 // A gradient that is not a number would make a weight that is none, and no later step mends that.
 void PushIntake::check_finite(const PushRequest& request, std::string_view what) {
-  for (const RowSlice& slice : request.parts) {
+  for (const RowSlice& slice : request.row_slices) {
     const size_t cols = static_cast<size_t>(tables_.widths()[slice.parameter]);
     if (all_finite(request.floats(slice), slice.rows() * cols)) continue;
-    ++parts_.counters.refused_not_finite;
+    ++context_.counters.refused_not_finite;
     fail(Code::kData, what, " of ", quote(tables_.name(slice.parameter)), " has values that are not finite");
   }
 }
 
 void PushIntake::hold(PendingPush& push, PushRequest request, HeldBytes room) {
-  if (request.parts.empty()) request.body = Buffer();  // its chunk is beside it
+  if (request.row_slices.empty()) request.body = Buffer();  // its chunk is beside it
   push.held.push_back(std::move(room));
-  ++parts_.counters.pushes;
-  for (const RowSlice& slice : request.parts) parts_.counters.rows_pushed += slice.rows();
-  const uint32_t number = request.piece;
+  ++context_.counters.pushes;
+  for (const RowSlice& slice : request.row_slices) context_.counters.rows_pushed += slice.rows();
+  const uint32_t number = request.slice;
   if (request.pulled != 0)
-    push.pulled.emplace(number, parts_.pulls.history(push.rank).find(request.pulled)->pulled);
+    push.pulled.emplace(number, context_.pulls.history(push.rank).find(request.pulled)->pulled);
   push.slices.emplace(number, std::move(request));
 }
 
 // The chunk is beside the body, and need not be held in it too.
 void PushIntake::copy_rows(PushRequest& request) {
   const size_t begin = request.rows_at.front(), size = request.body.size() - begin;
-  Buffer rows = parts_.held.pool().take(size);
+  Buffer rows = context_.held.pool().take(size);
   std::copy_n(request.body.data() + begin, size, rows.data());
   for (size_t& at : request.rows_at) at -= begin;
   request.body = std::move(rows);
@@ -108,7 +110,7 @@ void PushIntake::move_if_waiting(int rank, uint64_t step, uint32_t slice) {
   if (waiting == pushes.end()) return;
   PushRequest& request = waiting->second.slices.at(slice);
   const bool has_chunk = request.chunk && !request.rows_at.empty() && request.rows_at.front() > 0;
-  has_chunk ? copy_rows(request) : parts_.held.pool().adopt(request.body);
+  has_chunk ? copy_rows(request) : context_.held.pool().adopt(request.body);
 }
 
 }  // namespace ps

@@ -10,12 +10,12 @@
 
 namespace ps {
 
-// The owner thread of the shard; the parts of the shard must outlive it.
+// The owner thread of the shard; what they are of the shard must outlive it.
 class PushIntake {
  public:
   PushIntake(ShardTables& tables, TableMemory& memory, const PushCodecs& codecs, StepClock& clock,
-             const StepContext& parts)
-      : tables_(tables), memory_(memory), codecs_(codecs), clock_(clock), parts_(parts) {}
+             const StepContext& context)
+      : tables_(tables), memory_(memory), codecs_(codecs), clock_(clock), context_(context) {}
 
   // A push that was admitted.
   struct Admitted {
@@ -46,13 +46,13 @@ class PushIntake {
   uint64_t body_bytes(const PushRequest& request) const;
   void copy_rows(PushRequest& request);
   void check_finite(const PushRequest& request, std::string_view what);
-  uint64_t chunk_bytes() const { return parts_.states.chunk_bytes() + clock_.pending_chunk_bytes(); }
+  uint64_t chunk_bytes() const { return context_.states.chunk_bytes() + clock_.pending_chunk_bytes(); }
 
   ShardTables& tables_;
   TableMemory& memory_;
   const PushCodecs& codecs_;
   StepClock& clock_;
-  const StepContext parts_;
+  const StepContext context_;
 };
 
 }  // namespace ps

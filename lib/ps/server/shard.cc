@@ -27,7 +27,7 @@ std::string_view text_of(const Buffer& buffer) {
 
 // The slices of a push before the last are answered when they have come: only the step's end is waited for.
 void answer_or_wait(const PushRequest& request, PendingPush& push, ReplyPtr& reply) {
-  if (request.num_pieces > 0 && request.piece + 1 == request.num_pieces)
+  if (request.num_slices > 0 && request.slice + 1 == request.num_slices)
     return push.replies.push_back(std::move(reply));
   reply->answer(Payload());
   reply.reset();
@@ -135,14 +135,14 @@ void Shard::take_over(int rank, uint64_t generation) {
 // A trainer that has pushed for a pass has done what follows the one before, or has its model made of what the
 // servers keep: to save what they have now would be too late as soon as the others push too.
 RunStatus Shard::run_status(const RosterEntry& trainer) const {
-  const TrainerPlace place = clock_->place_of(trainer.rank);
+  const TrainerPosition position = clock_->position_of(trainer.rank);
   return {.run = roster_.run(),
-          .step = place.step,
-          .held = place.held,
-          .pass = place.pass,
-          .batches = place.batches,
-          .pass_batches = place.pass_batches,
-          .pass_begun = place.pass_begun,
+          .step = position.step,
+          .held = position.held,
+          .pass = position.pass,
+          .batches = position.batches,
+          .pass_batches = position.pass_batches,
+          .pass_begun = position.pass_begun,
           .gathered = gatherings_.present().number(),
           .dealings = clock_->rest().dealings(),
           .deals = roster_.loss().go_on || clock_->rest().dealings() > 0,
@@ -208,7 +208,7 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
 }
 
 // In synchronous mode a trainer pushes a step when all shards have applied those before: then the answers for
-// these are not needed any more.  A compute trainer, which does not tell the number of pieces, may push it when its reader
+// these are not needed any more.  A compute trainer, which does not tell the number of slices, may push it when its reader
 // has not heard of that yet.
 void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   const bool has_chunk = request.chunk.has_value();
@@ -227,17 +227,17 @@ void Shard::take_push(int rank, PushRequest request, ReplyPtr& reply) {
   if (broken_) throw *broken_;
   intake_.check_order(rank, request, resumed_);
   if (clock_->answer_repeated(rank, request.step, reply)) return void(++counters_.pushes_repeated);
-  if (pulls_.keeps_answers() && request.num_pieces > 0) pulls_.history(rank).forget_before(request.step);
+  if (pulls_.keeps_answers() && request.num_slices > 0) pulls_.history(rank).forget_before(request.step);
   auto [room, encoded] = intake_.admit(rank, request);
   PendingPush& push = clock_->pending_push(rank, request);
-  const bool is_new = !push.complete() && !push.slices.contains(request.piece);
+  const bool is_new = !push.complete() && !push.slices.contains(request.slice);
   if (is_new) {
     changes_.note(ShardEvent::kPush, rank,
                   [&, &body = encoded.size() > 0 ? encoded : request.body] { return text_of(body); });
   }
   answer_or_wait(request, push, reply);
   const uint64_t number = request.step;
-  const uint32_t slice = request.piece;
+  const uint32_t slice = request.slice;
   is_new ? intake_.hold(push, std::move(request), std::move(room)) : void(++counters_.pushes_repeated);
   step([&] { clock_->advance(rank); });
   if (is_new) intake_.move_if_waiting(rank, number, slice);
@@ -264,7 +264,7 @@ void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
 void Shard::load(const PushRequest& request) {
   intake_.admit_weights(request);
   changes_.note(ShardEvent::kLoad, 0, [&] { return text_of(request.body); });
-  for (const RowSlice& slice : request.parts) tables_.load(slice, request.floats(slice));
+  for (const RowSlice& slice : request.row_slices) tables_.load(slice, request.floats(slice));
 }
 
 // optimizers := samples:i64 steps:i64 learning_rate:f64 ShardTables::save_optimizers

@@ -8,11 +8,11 @@
 namespace ps {
 
 std::map<std::string, std::string> ShardRecovery::states() const {
-  std::map<std::string, std::string> states = parts_.tables.states();
-  if (parts_.tables.place().dense != 0) return states;
-  add_step_rule_state(parts_.applier.rule(), states);
-  RunState run = parts_.clock.run_state();
-  run.clock = parts_.clock.checkpoint_number();
+  std::map<std::string, std::string> states = context_.tables.states();
+  if (context_.tables.place().dense != 0) return states;
+  add_step_rule_state(context_.applier.rule(), states);
+  RunState run = context_.clock.run_state();
+  run.clock = context_.clock.checkpoint_number();
   run.save(states[kRunState]);
   return states;
 }
@@ -22,15 +22,15 @@ void ShardRecovery::restore(const CheckpointReader& reader) {
     fail(Code::kUsage, quote(reader.folder()),
          " was written by a process without servers; --init-model takes its weights");
   }
-  parts_.tables.restore(reader);
-  restore_step_rule(reader, parts_.applier.rule());
+  context_.tables.restore(reader);
+  restore_step_rule(reader, context_.applier.rule());
   const std::string bytes = reader.state(kRunState);
   ByteReader in(bytes);
   restored_ = RunState::load(in);
   if (in.remaining() > 0 || restored_->trainers.empty()) {
     fail(Code::kCorrupt, quote(reader.folder()), ": the state of the run has another length");
   }
-  parts_.states.restore(reader, restored_->trainers.size(), parts_.tables.place());
+  context_.states.restore(reader, restored_->trainers.size(), context_.tables.place());
 }
 
 std::optional<RunState> ShardRecovery::take_restored(size_t num_trainers) {
@@ -40,9 +40,9 @@ std::optional<RunState> ShardRecovery::take_restored(size_t num_trainers) {
 
 void ShardRecovery::load_snapshot(std::string_view snapshot,
                                   const std::function<void(int rank, std::string_view body)>& pull) {
-  load_shard_snapshot(snapshot, parts_, pull);
+  load_shard_snapshot(snapshot, context_, pull);
   restored_.reset();
-  parts_.states.forget_restored();
+  context_.states.forget_restored();
 }
 
 }  // namespace ps

@@ -18,7 +18,7 @@ namespace ps {
 // The owner thread of the shard; the parts of the shard outlive it.
 class ShardRecovery {
  public:
-  explicit ShardRecovery(const SnapshotParts& parts) : parts_(parts) {}
+  explicit ShardRecovery(const SnapshotContext& context) : context_(context) {}
 
   // The states of a checkpoint of this shard: all but its tables' rows and the trainers' state chunks.  The job's
   // first shard adds what all shards have in common.
@@ -33,12 +33,12 @@ class ShardRecovery {
   std::optional<RunState> take_restored(size_t num_trainers);
 
   // See shard_snapshot.h.  The run that load_snapshot puts back takes the place of the one that was restored.
-  std::string save_snapshot() const { return save_shard_snapshot(parts_); }
+  std::string save_snapshot() const { return save_shard_snapshot(context_); }
   void load_snapshot(std::string_view snapshot,
                      const std::function<void(int rank, std::string_view body)>& pull);
 
  private:
-  const SnapshotParts parts_;
+  const SnapshotContext context_;
   std::optional<RunState> restored_;  // until a run begins with it
 };
 

@@ -19,11 +19,11 @@ constexpr uint8_t kTrainerEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kMarked = 8,
 // answered := former:u8 pull:text rows:text
 class TrainerSnapshot {
  public:
-  TrainerSnapshot(const SnapshotParts& parts, RosterEntry& trainer)
-      : parts_(parts),
+  TrainerSnapshot(const SnapshotContext& context, RosterEntry& trainer)
+      : context_(context),
         trainer_(trainer),
-        steps_(parts.clock.trainer(trainer.rank)),
-        state_(parts.states.of(trainer.rank)) {}
+        steps_(context.clock.trainer(trainer.rank)),
+        state_(context.states.of(trainer.rank)) {}
 
   void save(std::string& out) const {
     for (uint64_t number : {trainer_.generation, steps_.next_step, steps_.pulled_at, steps_.marker_at}) {
@@ -33,7 +33,7 @@ class TrainerSnapshot {
     put(out, static_cast<uint32_t>(steps_.done.size()));
     for (const Done& done : steps_.done) put_text(out, encode_done(done));
     save_pushes(out);
-    parts_.pulls.history(trainer_.rank).save(out);
+    context_.pulls.history(trainer_.rank).save(out);
     if (state_.knows_chunks) save_chunks(out);
   }
 
@@ -46,7 +46,7 @@ class TrainerSnapshot {
       steps_.done.push_back(decode_done(bytes_of(take_text(in))));
     }
     load_pushes(in);
-    parts_.pulls.history(trainer_.rank).load(in, parts_.pulls.pool(), parts_.held, trainer_.rank);
+    context_.pulls.history(trainer_.rank).load(in, context_.pulls.pool(), context_.held, trainer_.rank);
     if (state_.knows_chunks) load_chunks(in);
   }
 
@@ -55,7 +55,7 @@ class TrainerSnapshot {
     return static_cast<uint8_t>((trainer_.ended ? kTrainerEnded : 0) | (trainer_.given_up ? kGivenUp : 0) |
                                 (trainer_.was_given_up ? kWasGivenUp : 0) | (steps_.marked ? kMarked : 0) |
                                 (state_.knows_chunks ? kKnowsChunks : 0) | (state_.has_rows ? kHasRows : 0) |
-                                (parts_.clock.rest().at_end(trainer_.rank) ? kAtEnd : 0));
+                                (context_.clock.rest().at_end(trainer_.rank) ? kAtEnd : 0));
   }
 
   void set_flags(uint8_t flags) {
@@ -65,14 +65,14 @@ class TrainerSnapshot {
     steps_.marked = (flags & kMarked) != 0;
     state_.knows_chunks = (flags & kKnowsChunks) != 0;
     state_.has_rows = (flags & kHasRows) != 0;
-    parts_.clock.rest().set_at_end(trainer_.rank, (flags & kAtEnd) != 0);
+    context_.clock.rest().set_at_end(trainer_.rank, (flags & kAtEnd) != 0);
   }
 
   void save_pushes(std::string& out) const {
     std::vector<std::string> slices;
     for (const auto& [step, push] : steps_.pushes) {
       for (const auto& [number, slice] : push.slices) {
-        slices.push_back(encode_again(slice, parts_.tables.widths()));
+        slices.push_back(encode_again(slice, context_.tables.widths()));
       }
     }
     put(out, static_cast<uint32_t>(slices.size()));
@@ -81,14 +81,15 @@ class TrainerSnapshot {
 
   void load_pushes(ByteReader& in) {
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
-      PushRequest request = decode_push(to_buffer(parts_.held.pool(), take_text(in)), parts_.tables.widths());
+      PushRequest request =
+          decode_push(to_buffer(context_.held.pool(), take_text(in)), context_.tables.widths());
       if (request.type != RowType::kF32 || request.coded)
         fail(Code::kCorrupt, "the snapshot of a shard has encoded rows");
-      parts_.tables.check_gradients(request.parts);
-      PendingPush& push = parts_.clock.pending_push(trainer_.rank, request);
+      context_.tables.check_gradients(request.row_slices);
+      PendingPush& push = context_.clock.pending_push(trainer_.rank, request);
       const HeldPeer peer = static_cast<HeldPeer>(trainer_.rank);
-      push.held.push_back(parts_.held.take(peer, HeldKind::kPushes, memory_of_push(request)));
-      push.slices.try_emplace(request.piece, std::move(request));
+      push.held.push_back(context_.held.take(peer, HeldKind::kPushes, memory_of_push(request)));
+      push.slices.try_emplace(request.slice, std::move(request));
     }
   }
 
@@ -103,36 +104,36 @@ class TrainerSnapshot {
     }
   }
 
-  const SnapshotParts& parts_;
+  const SnapshotContext& context_;
   RosterEntry& trainer_;
   TrainerSteps& steps_;
   StoredTrainerState& state_;
 };
 
-void load_trainers(ByteReader& in, uint64_t run, const SnapshotParts& parts) {
+void load_trainers(ByteReader& in, uint64_t run, const SnapshotContext& context) {
   const RunState state = RunState::load(in);
   const size_t num_trainers = state.trainers.size();
-  parts.trainers_held = parts.held.take_trainers(num_trainers);
-  parts.roster.begin_run(run, static_cast<int>(num_trainers), Time());
-  parts.clock.restart(num_trainers);
-  parts.clock.resume_from(state);
-  parts.states.restart(num_trainers);
-  parts.pulls.restart(num_trainers);
-  for (RosterEntry& trainer : parts.roster.trainers()) TrainerSnapshot(parts, trainer).load(in);
-  parts.held.set_chunk_bytes(parts.states.chunk_bytes() + parts.clock.pending_chunk_bytes());
+  context.trainers_held = context.held.take_trainers(num_trainers);
+  context.roster.begin_run(run, static_cast<int>(num_trainers), Time());
+  context.clock.restart(num_trainers);
+  context.clock.resume_from(state);
+  context.states.restart(num_trainers);
+  context.pulls.restart(num_trainers);
+  for (RosterEntry& trainer : context.roster.trainers()) TrainerSnapshot(context, trainer).load(in);
+  context.held.set_chunk_bytes(context.states.chunk_bytes() + context.clock.pending_chunk_bytes());
 }
 
-void load_parts(std::string_view snapshot, const SnapshotParts& parts,
-                const std::function<void(int rank, std::string_view body)>& pull) {
+void load_all(std::string_view snapshot, const SnapshotContext& context,
+              const std::function<void(int rank, std::string_view body)>& pull) {
   ByteReader in(snapshot);
-  CheckpointAlignment::Plan& plan = parts.checkpoints.plan();
+  CheckpointAlignment::Plan& plan = context.checkpoints.plan();
   uint64_t run = 0;
-  for (uint64_t* number : {&run, &plan.next_step, &parts.counters.steps}) *number = in.get<uint64_t>();
-  for (bool* flag : {&parts.going, &plan.wants_markers}) *flag = in.get<uint8_t>() != 0;
-  parts.applier.rule().load(in);
-  parts.gathering.load(in, parts.held);
-  load_trainers(in, run, parts);
-  if (!parts.gathering.is_of(parts.roster.size())) {
+  for (uint64_t* number : {&run, &plan.next_step, &context.counters.steps}) *number = in.get<uint64_t>();
+  for (bool* flag : {&context.going, &plan.wants_markers}) *flag = in.get<uint8_t>() != 0;
+  context.applier.rule().load(in);
+  context.gathering.load(in, context.held);
+  load_trainers(in, run, context);
+  if (!context.gathering.is_of(context.roster.size())) {
     fail(Code::kCorrupt, "the snapshot of a shard has a gathering of more trainers than its run");
   }
   PullService::load_waiting(in, pull);
@@ -147,24 +148,24 @@ void load_parts(std::string_view snapshot, const SnapshotParts& parts,
 //             gathered:u64 last:text before:text given:u32 (rank:u32 text)[given]
 //             state trainer[trainers] waiting:u32 (rank:u32 pull:text)[waiting]
 // The state is that of RunState, as checkpoints have it, and says how many trainers there are.
-std::string save_shard_snapshot(const SnapshotParts& parts) {
+std::string save_shard_snapshot(const SnapshotContext& context) {
   std::string out;
-  const CheckpointAlignment::Plan& plan = parts.checkpoints.plan();
-  for (uint64_t number : {parts.roster.run(), plan.next_step, parts.counters.steps}) put(out, number);
-  for (bool flag : {parts.going, plan.wants_markers}) put(out, static_cast<uint8_t>(flag));
-  parts.applier.rule().save(out);
-  parts.gathering.save(out);
-  parts.clock.run_state().save(out);
-  for (RosterEntry& trainer : parts.roster.trainers()) TrainerSnapshot(parts, trainer).save(out);
-  parts.pulls.save_waiting(out);
+  const CheckpointAlignment::Plan& plan = context.checkpoints.plan();
+  for (uint64_t number : {context.roster.run(), plan.next_step, context.counters.steps}) put(out, number);
+  for (bool flag : {context.going, plan.wants_markers}) put(out, static_cast<uint8_t>(flag));
+  context.applier.rule().save(out);
+  context.gathering.save(out);
+  context.clock.run_state().save(out);
+  for (RosterEntry& trainer : context.roster.trainers()) TrainerSnapshot(context, trainer).save(out);
+  context.pulls.save_waiting(out);
   return out;
 }
 
 // Requests that make no sense, or are of ranks that the run has not, are a fault of the snapshot here.
-void load_shard_snapshot(std::string_view snapshot, const SnapshotParts& parts,
+void load_shard_snapshot(std::string_view snapshot, const SnapshotContext& context,
                          const std::function<void(int rank, std::string_view body)>& pull) {
   try {
-    load_parts(snapshot, parts, pull);
+    load_all(snapshot, context, pull);
   } catch (const Error& error) {
     if (error.code() != Code::kData && error.code() != kStateLost) throw;
     throw Error(Code::kCorrupt, cat("the snapshot of a shard: ", error.message()));

@@ -14,7 +14,7 @@
 namespace ps {
 
 // The parts of a shard that are in its snapshot.
-struct SnapshotParts {
+struct SnapshotContext {
   TrainerRoster& roster;
   StepClock& clock;
   CheckpointAlignment& checkpoints;
@@ -29,11 +29,11 @@ struct SnapshotParts {
   HeldBytes& trainers_held;  // the memory of the trainers of the run
 };
 
-std::string save_shard_snapshot(const SnapshotParts& parts);
+std::string save_shard_snapshot(const SnapshotContext& context);
 
 // Into a shard that has no run.  `pull` is given every pull that waited.  Throws kCorrupt, and then leaves the
 // shard in no state to go on from.
-void load_shard_snapshot(std::string_view snapshot, const SnapshotParts& parts,
+void load_shard_snapshot(std::string_view snapshot, const SnapshotContext& context,
                          const std::function<void(int rank, std::string_view body)>& pull);
 
 }  // namespace ps

@@ -12,11 +12,11 @@ std::string encode_slices(std::span<const RowSlice> slices) {
   std::string out;
   for (const RowSlice& slice : slices) {
     if (!slice.by_keys) {
-      encode_range_part(slice.parameter, slice.first, slice.count, slice.exact, out);
+      encode_range_slice(slice.parameter, slice.first, slice.count, slice.exact, out);
     } else if (slice.counts.empty()) {
-      encode_key_part(slice.parameter, slice.keys, out);
+      encode_key_slice(slice.parameter, slice.keys, out);
     } else {
-      encode_counted_part(slice.parameter, slice.keys, slice.counts, out);
+      encode_counted_slice(slice.parameter, slice.keys, slice.counts, out);
     }
   }
   return out;
@@ -29,15 +29,15 @@ uint32_t count_of(std::span<const RowSlice> slices) {
 }  // namespace
 
 std::string encode_again(const PullRequest& request) {
-  return encode_pull(request, count_of(request.parts), encode_slices(request.parts));
+  return encode_pull(request, count_of(request.row_slices), encode_slices(request.row_slices));
 }
 
 std::string encode_again(const PushRequest& request, Widths widths) {
   PS_CHECK(request.type == RowType::kF32 && !request.coded);
   PushHeader header = request;
   header.pulled = 0;
-  std::string out = encode_push(header, count_of(request.parts), encode_slices(request.parts));
-  for (const RowSlice& slice : request.parts) {
+  std::string out = encode_push(header, count_of(request.row_slices), encode_slices(request.row_slices));
+  for (const RowSlice& slice : request.row_slices) {
     const size_t floats = slice.rows() * static_cast<size_t>(widths[slice.parameter]);
     put_array(out, std::span(request.floats(slice), floats));
     out.resize(padded(out.size()), '\0');

@@ -29,8 +29,8 @@ std::vector<std::vector<Contribution>> StepApplier::contributions_of(std::span<P
     for (const auto& [number, request] : push->slices) {
       const auto found = push->pulled.find(number);
       const PulledRows* pulled = found != push->pulled.end() ? found->second.get() : nullptr;
-      for (size_t s = 0; s < request.parts.size(); ++s) {
-        const RowSlice& slice = request.parts[s];
+      for (size_t s = 0; s < request.row_slices.size(); ++s) {
+        const RowSlice& slice = request.row_slices[s];
         const RowPointers* rows = pulled != nullptr ? &(*pulled)[s] : nullptr;
         contributions[slice.parameter].push_back({&slice, request.floats(slice), push->rank, share, rows});
       }

@@ -78,13 +78,13 @@ PendingPush& StepClock::pending_push(int rank, const PushRequest& request) {
   PendingPush& push = at->second;
   if (is_new) push.rank = rank;
   if (push.complete()) return push;
-  const bool tells = request.num_pieces > 0, told = push.num_slices > 0;
+  const bool tells = request.num_slices > 0, told = push.num_slices > 0;
   const uint32_t last =
-      push.slices.empty() ? request.piece : std::max(request.piece, push.slices.rbegin()->first);
-  const uint32_t num_slices = told ? push.num_slices : request.num_pieces;
-  const bool differs = tells && told && (request.num_pieces != num_slices || request.ended != push.ended);
+      push.slices.empty() ? request.slice : std::max(request.slice, push.slices.rbegin()->first);
+  const uint32_t num_slices = told ? push.num_slices : request.num_slices;
+  const bool differs = tells && told && (request.num_slices != num_slices || request.ended != push.ended);
   if (differs || (num_slices > 0 && last >= num_slices)) {
-    fail(Code::kData, "push: pieces of step ", request.step, " do not belong together");
+    fail(Code::kData, "push: slices of step ", request.step, " do not belong together");
   }
   if (told || !tells) return push;
   push.info = request.info;
@@ -92,7 +92,7 @@ PendingPush& StepClock::pending_push(int rank, const PushRequest& request) {
   push.asks = request.asks;
   push.absent = request.absent;
   push.checkpoint = request.cut;
-  push.num_slices = request.num_pieces;
+  push.num_slices = request.num_slices;
   return push;
 }
 
@@ -112,7 +112,7 @@ PendingPush& StepClock::waiting_push(int rank, const ApplyRequest& request) {
   return *push;
 }
 
-TrainerPlace StepClock::place_of(int rank) const {
+TrainerPosition StepClock::position_of(int rank) const {
   const TrainerSteps& steps = trainer(rank);
   auto is_batch = [](const auto& push) { return push.second.complete() && !push.second.ended; };
   return {.step = steps.next_step,

@@ -49,7 +49,7 @@ struct TrainerSteps {
 };
 
 // How far a trainer has come, as a process that takes its rank up is told.
-struct TrainerPlace {
+struct TrainerPosition {
   uint64_t step = 0;                       // the first that it has to push
   uint64_t held = 0;                       // of those before, the last so many are held, and will be applied
   uint64_t pass = 0;                       // passes that have ended
@@ -118,7 +118,7 @@ class StepClock {
   // none.
   PendingPush& waiting_push(int rank, const ApplyRequest& request);
 
-  virtual TrainerPlace place_of(int rank) const;
+  virtual TrainerPosition position_of(int rank) const;
 
   // Applies every step that can be applied now that something came from this trainer.
   virtual void advance(int rank) = 0;

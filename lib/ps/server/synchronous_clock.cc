@@ -139,26 +139,26 @@ void AheadClock::take_over(int rank, bool returns) {
   for (auto& [step, push] : trainer(rank).pushes) push.all_hold = false;
 }
 
-TrainerPlace AheadClock::place_of(int rank) const {
+TrainerPosition AheadClock::position_of(int rank) const {
   const TrainerSteps& steps = trainer(rank);
-  TrainerPlace place = StepClock::place_of(rank);
+  TrainerPosition position = StepClock::position_of(rank);
   if (trainers_.size() > 1) {
-    for (; steps.has_complete_push(place.step); ++place.step) ++place.held;
-    return place;
+    for (; steps.has_complete_push(position.step); ++position.step) ++position.held;
+    return position;
   }
-  place.pass_begun = pass_begun();
-  for (auto push = steps.pushes.find(place.step); push != steps.pushes.end() && push->second.complete();
-       push = steps.pushes.find(place.step)) {
-    ++place.step, ++place.held;
-    place.pass_begun = !push->second.ended;
+  position.pass_begun = pass_begun();
+  for (auto push = steps.pushes.find(position.step); push != steps.pushes.end() && push->second.complete();
+       push = steps.pushes.find(position.step)) {
+    ++position.step, ++position.held;
+    position.pass_begun = !push->second.ended;
     if (push->second.ended) {
-      ++place.pass;
-      place.pass_batches = 0;
+      ++position.pass;
+      position.pass_batches = 0;
     } else {
-      ++place.batches, ++place.pass_batches;
+      ++position.batches, ++position.pass_batches;
     }
   }
-  return place;
+  return position;
 }
 
 }  // namespace ps

@@ -67,7 +67,7 @@ class AheadClock final : public SynchronousClock {
 
   // A trainer alone is told its place as it will be when the steps that are held are applied.  One of several is told as
   // many steps, and batches and passes as they are: it goes on behind those that are applied.
-  TrainerPlace place_of(int rank) const override;
+  TrainerPosition position_of(int rank) const override;
 
  protected:
   // A job that clips by norm has its steps measured, which is no less.

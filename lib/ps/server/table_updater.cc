@@ -51,27 +51,27 @@ ExactSquares TableUpdater::squares(size_t parameter, std::span<const Contributio
   const ParameterKind kind = tables_.spec(parameter).kind;
   if (kind == ParameterKind::kRows) {
     gather_rows(*table, contributions);
-    for (const GradientPiece& piece : pieces_) sum.add(piece.gradients, std::ssize(piece.keys) * cols);
+    for (const KeyedGradients& some : gradients_) sum.add(some.gradients, std::ssize(some.keys) * cols);
   } else if (kind == ParameterKind::kMatrix) {
     sum.add(matrix_gradient(*table, contributions), static_cast<int64_t>(table->size()) * cols);
   }
   return sum;
 }
 
-// True when no two contributions have the same key, as the pieces of one trainer's push.  A policy needs all
-// keys in one piece.
+// True when no two contributions have the same key, as the slices of one trainer's push.  A policy needs all
+// keys in one some.
 bool TableUpdater::lie_apart(const Table& table, std::span<const Contribution> contributions) const {
   if (contributions.size() == 1) return true;
   return table.policy() == nullptr && ascending(contributions);
 }
 
-// plan_ <- the keys of the contributions, pieces_ <- theirs, without rows: gradients that lie apart, where
+// plan_ <- the keys of the contributions, gradients_ <- theirs, without rows: gradients that lie apart, where
 // they came, or the sums of all.
 void TableUpdater::gather_rows(const Table& table, std::span<const Contribution> contributions) {
-  pieces_.clear();
+  gradients_.clear();
   if (!lie_apart(table, contributions)) {
     const float* sums = sum_rows(table, contributions);
-    pieces_.push_back({plan_.keys, {}, sums});
+    gradients_.push_back({plan_.keys, {}, sums});
     return;
   }
   plan_.keys.clear();
@@ -80,7 +80,7 @@ void TableUpdater::gather_rows(const Table& table, std::span<const Contribution>
     const RowSlice& slice = *contribution.slice;
     plan_.keys.insert(plan_.keys.end(), slice.keys.begin(), slice.keys.end());
     plan_.counts.insert(plan_.counts.end(), slice.counts.begin(), slice.counts.end());
-    pieces_.push_back({slice.keys, {}, contribution.floats});
+    gradients_.push_back({slice.keys, {}, contribution.floats});
   }
 }
 
@@ -99,29 +99,29 @@ void TableUpdater::push_rows(Table& table, std::span<const Contribution> contrib
                              const StepSize& step) {
   if (table.rows_stay() && lie_apart(table, contributions)) {
     use_rows_in_place(table, contributions);
-    return table.push(pieces_, step.scale, step.learning_rate, device_);
+    return table.push(gradients_, step.scale, step.learning_rate, device_);
   }
   gather_rows(table, contributions);
   find_rows(table, contributions);
-  if (pieces_.size() == 1) {
-    return table.push(plan_, rows_, pieces_[0].gradients, step.scale, step.learning_rate, device_);
+  if (gradients_.size() == 1) {
+    return table.push(plan_, rows_, gradients_[0].gradients, step.scale, step.learning_rate, device_);
   }
   size_t begin = 0;
-  for (GradientPiece& piece : pieces_) {
-    piece.rows = std::span(rows_).subspan(begin, piece.keys.size());
-    begin += piece.keys.size();
+  for (KeyedGradients& some : gradients_) {
+    some.rows = std::span(rows_).subspan(begin, some.keys.size());
+    begin += some.keys.size();
   }
-  table.push(pieces_, step.scale, step.learning_rate, device_);
+  table.push(gradients_, step.scale, step.learning_rate, device_);
 }
 
-// pieces_ <- the contributions, with their rows up to date.  A row that was pulled is still where it was then,
+// gradients_ <- the contributions, with their rows up to date.  A row that was pulled is still where it was then,
 // and as it was, unless a step has come between.
 void TableUpdater::use_rows_in_place(Table& table, std::span<const Contribution> contributions) {
   size_t num_unknown = 0;
   for (const Contribution& each : contributions)
     num_unknown += knows_rows(each) ? 0 : each.slice->keys.size();
   rows_.resize(num_unknown);
-  pieces_.clear();
+  gradients_.clear();
   std::span<float*> unknown(rows_);
   for (const Contribution& each : contributions) {
     const std::vector<uint64_t>& keys = each.slice->keys;
@@ -134,13 +134,13 @@ void TableUpdater::use_rows_in_place(Table& table, std::span<const Contribution>
       rows = each.pulled->rows;
       if (each.pulled->step != table.optimizer()->steps()) table.bring_up_to_date(keys, rows, device_);
     }
-    pieces_.push_back({keys, rows, each.floats});
+    gradients_.push_back({keys, rows, each.floats});
   }
 }
 
 // rows_ <- those of plan_, which gather_rows has made, up to date.
 void TableUpdater::find_rows(Table& table, std::span<const Contribution> contributions) {
-  const bool summed = pieces_.size() < contributions.size();
+  const bool summed = gradients_.size() < contributions.size();
   if (!summed || !std::ranges::all_of(contributions, knows_rows)) return table.pull(plan_, device_, rows_);
   rows_.resize(plan_.keys.size());
   for (size_t c = 0; c < contributions.size(); ++c) {
@@ -218,7 +218,7 @@ void TableUpdater::sum_counts(std::span<const Contribution> contributions) {
   }
 }
 
-// Returns the sums of the trainers' gradients, which come in pieces.  The first trainer sets, the others add.
+// Returns the sums of the trainers' gradients, which come in slices.  The first trainer sets, the others add.
 const float* TableUpdater::sum_ranges(const Table& table, std::span<const Contribution> contributions) {
   const int64_t cols = table.width();
   sums_.assign(static_cast<size_t>(table.size()) * static_cast<size_t>(cols), 0.0f);

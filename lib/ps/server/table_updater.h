@@ -35,7 +35,7 @@ class TableUpdater {
       : tables_(tables.parameters()), device_(tables.device()), any_order_(any_order) {}
 
   // One step of parameter number `parameter` with the sum of the contributions, which come in the order of
-  // ranks and pieces; of a statistic, with their mean.  A lone contribution is used where it lies.
+  // ranks and slices; of a statistic, with their mean.  A lone contribution is used where it lies.
   void apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step);
 
   // The squares of the gradient that apply would use.
@@ -62,11 +62,11 @@ class TableUpdater {
 
   // During a call.
   KeyPlanner planner_;
-  KeyPlan plan_;                       // the keys of gather_rows
-  std::vector<float*> rows_;           // of plan_, or of the slices that came without row pointers
-  std::vector<GradientPiece> pieces_;  // of gather_rows and use_rows_in_place
-  std::vector<float> sums_;            // of several trainers' gradients
-  OrderFreeSums order_free_;           // the same, where any order is to give the same bits
+  KeyPlan plan_;                           // the keys of gather_rows
+  std::vector<float*> rows_;               // of plan_, or of the slices that came without row pointers
+  std::vector<KeyedGradients> gradients_;  // of gather_rows and use_rows_in_place
+  std::vector<float> sums_;                // of several trainers' gradients
+  OrderFreeSums order_free_;               // the same, where any order is to give the same bits
 };
 
 }  // namespace ps

@@ -15,10 +15,11 @@ uint64_t row_bytes(const ParameterSpec& spec) {
   return static_cast<uint64_t>(spec.cols) * sizeof(float) + kKeyBytes;
 }
 
-// The part of a push.
+// The row slice of a push.
 void add_counted(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
                  std::string& out) {
-  counts.empty() ? encode_key_part(parameter, keys, out) : encode_counted_part(parameter, keys, counts, out);
+  counts.empty() ? encode_key_slice(parameter, keys, out)
+                 : encode_counted_slice(parameter, keys, counts, out);
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ size_t BatchRouter::shard_of(size_t p, uint64_t key) const {
 void BatchRouter::add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
   PS_CHECK(std::ranges::adjacent_find(keys, std::greater_equal<>()) == keys.end());
   const bool one_shard = specs_[p].sparse && sparse_shards_.size() == 1;
-  one_shard ? add_pieces(p, sparse_shards_[0], keys, {}, counts) : deal_keys(p, keys, counts);
+  one_shard ? add_routed(p, sparse_shards_[0], keys, {}, counts) : deal_keys(p, keys, counts);
 }
 
 void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
@@ -78,34 +79,34 @@ void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<
   }
   for (size_t shard = 0; shard < dealt_.size(); ++shard) {
     const Dealt& dealt = dealt_[shard];
-    if (dealt.keys.size() == keys.size()) return add_pieces(p, shard, keys, {}, counts);
-    add_pieces(p, shard, dealt.keys, dealt.positions, dealt.counts);
+    if (dealt.keys.size() == keys.size()) return add_routed(p, shard, keys, {}, counts);
+    add_routed(p, shard, dealt.keys, dealt.positions, dealt.counts);
   }
 }
 
 // Without positions they are those of the keys themselves.
-void BatchRouter::add_pieces(size_t p, size_t shard, std::span<const uint64_t> keys,
+void BatchRouter::add_routed(size_t p, size_t shard, std::span<const uint64_t> keys,
                              std::span<const uint32_t> positions, std::span<const KeyCount> counts) {
   const size_t most = std::max<size_t>(1, kRowMessageBytes / row_bytes(specs_[p]));
   for (size_t begin = 0; begin < keys.size(); begin += most) {
     const size_t count = std::min(most, keys.size() - begin);
     const auto own_keys = keys.subspan(begin, count);
     Bundle& bundle = room_for(shard, count * row_bytes(specs_[p]), kRowMessageBytes);
-    Piece& piece = bundle.pieces.emplace_back();
-    piece.parameter = static_cast<uint32_t>(p);
-    piece.by_keys = true;
-    piece.rows = static_cast<int64_t>(count);
+    RoutedRows& routed = bundle.routed.emplace_back();
+    routed.parameter = static_cast<uint32_t>(p);
+    routed.by_keys = true;
+    routed.rows = static_cast<int64_t>(count);
     if (positions.empty()) {
-      piece.first = static_cast<int64_t>(begin);
+      routed.first = static_cast<int64_t>(begin);
     } else {
-      piece.positions.assign(positions.begin() + begin, positions.begin() + begin + count);
+      routed.positions.assign(positions.begin() + begin, positions.begin() + begin + count);
     }
     if (!counts.empty() || !bundle.counted.empty()) {
-      if (bundle.counted.empty()) bundle.counted = bundle.parts;
-      add_counted(piece.parameter, own_keys, counts.empty() ? counts : counts.subspan(begin, count),
+      if (bundle.counted.empty()) bundle.counted = bundle.row_slices;
+      add_counted(routed.parameter, own_keys, counts.empty() ? counts : counts.subspan(begin, count),
                   bundle.counted);
     }
-    encode_key_part(piece.parameter, own_keys, bundle.parts);
+    encode_key_slice(routed.parameter, own_keys, bundle.row_slices);
   }
 }
 
@@ -128,11 +129,11 @@ void BatchRouter::add_range(size_t p, size_t shard, int64_t first, int64_t end, 
   for (; first < end; first += most) {
     const int64_t count = std::min(most, end - first);
     Bundle& bundle = room_for(shard, static_cast<uint64_t>(count) * row_bytes(specs_[p]), kMessageBytes);
-    bundle.pieces.push_back({static_cast<uint32_t>(p), false, first, count, {}});
-    const size_t at = bundle.parts.size();
-    encode_range_part(static_cast<uint32_t>(p), static_cast<uint64_t>(first), static_cast<uint64_t>(count),
-                      exact, bundle.parts);
-    if (!bundle.counted.empty()) bundle.counted.append(bundle.parts, at);
+    bundle.routed.push_back({static_cast<uint32_t>(p), false, first, count, {}});
+    const size_t at = bundle.row_slices.size();
+    encode_range_slice(static_cast<uint32_t>(p), static_cast<uint64_t>(first), static_cast<uint64_t>(count),
+                       exact, bundle.row_slices);
+    if (!bundle.counted.empty()) bundle.counted.append(bundle.row_slices, at);
   }
 }
 

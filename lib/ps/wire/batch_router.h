@@ -15,8 +15,8 @@
 
 namespace ps {
 
-// A part of a message, as the trainer sees it.
-struct Piece {
+// The rows of one slice of a message, as the trainer sees them.
+struct RoutedRows {
   uint32_t parameter;
   bool by_keys;
   // Rows of the shard's own, from first on.  By keys: of those that were asked for, from first on; unless
@@ -30,16 +30,16 @@ struct Piece {
   }
 };
 
-// The parts of one message.
+// The row slices of one message.
 struct Bundle {
-  std::string parts;    // encoded
-  std::string counted;  // the same with the counts of keys, for a push; empty: nothing is counted
-  std::vector<Piece> pieces;
-  uint64_t bytes = 0;   // about what pieces and their rows take
+  std::string row_slices;  // encoded
+  std::string counted;     // the same with the counts of keys, for a push; empty: nothing is counted
+  std::vector<RoutedRows> routed;
+  uint64_t bytes = 0;   // about what they and their rows take
   uint64_t number = 0;  // of the message that pulled it; 0: none has
 
-  uint32_t num_parts() const { return static_cast<uint32_t>(pieces.size()); }
-  const std::string& push_parts() const { return counted.empty() ? parts : counted; }
+  uint32_t num_row_slices() const { return static_cast<uint32_t>(routed.size()); }
+  const std::string& push_slices() const { return counted.empty() ? row_slices : counted; }
 };
 
 // One owner thread.
@@ -61,7 +61,7 @@ class BatchRouter {
   void add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts = {});
   void add_all(size_t p);
 
-  // The rows of a dense parameter as they are stored, of weights and of `state_arrays`.  `first` of such a piece is behind
+  // The rows of a dense parameter as they are stored, of weights and of `state_arrays`.  `first` of such rows is behind
   // the numbers of the shard's own rows.
   void add_stored(size_t p, int64_t state_arrays);
 
@@ -79,7 +79,7 @@ class BatchRouter {
 
   size_t shard_of(size_t p, uint64_t key) const;
   void deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts);
-  void add_pieces(size_t p, size_t shard, std::span<const uint64_t> keys, std::span<const uint32_t> positions,
+  void add_routed(size_t p, size_t shard, std::span<const uint64_t> keys, std::span<const uint32_t> positions,
                   std::span<const KeyCount> counts);
   void add_range(size_t p, size_t shard, int64_t first, int64_t end, bool exact);
   Bundle& room_for(size_t shard, uint64_t bytes, uint64_t most);

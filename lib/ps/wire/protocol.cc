@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kPassEnded = 1, kDropped = 2, kHeld = 4, kDealt = 8;    // flags of Done
 constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kChunk = 8;           // flags of a push
 constexpr uint8_t kAsks = 16, kAbsent = 32;                                // beside kEnded
-constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a part
+constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a row slice
 constexpr uint8_t kCoded = 6;  // beside the types of rows: a push in the bytes of the job's codec
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
@@ -32,10 +32,10 @@ void pad(std::string& out) {
   out.resize(padded(out.size()), '\0');
 }
 
-void decode_counts(ByteReader& in, RowSlice& part) {
+void decode_counts(ByteReader& in, RowSlice& row_slice) {
   std::string_view list = in.get_bytes(in.get<uint32_t>());
-  part.counts.resize(part.keys.size());
-  for (KeyCount& count : part.counts) {
+  row_slice.counts.resize(row_slice.keys.size());
+  for (KeyCount& count : row_slice.counts) {
     uint64_t shows = 0, clicks = 0;
     if (!get_varint(list, shows) || !get_varint(list, clicks)) cut_short("counts of keys");
     if (shows == 0 || shows > UINT32_MAX || clicks > shows) {
@@ -46,37 +46,37 @@ void decode_counts(ByteReader& in, RowSlice& part) {
   if (!list.empty()) fail(Code::kData, "counts of keys: ", list.size(), " bytes too many");
 }
 
-RowSlice decode_part(ByteReader& in, size_t most_keys) {
-  RowSlice part;
-  part.parameter = in.get<uint32_t>();
+RowSlice decode_row_slice(ByteReader& in, size_t most_keys) {
+  RowSlice row_slice;
+  row_slice.parameter = in.get<uint32_t>();
   uint8_t form = in.get<uint8_t>();
-  if (form > kExactRange) fail(Code::kData, "a part has the unknown form ", int{form});
-  part.by_keys = form == kByKeys || form == kCounted;
-  part.exact = form == kExactRange;
-  if (part.by_keys) {
-    decode_keys(in, part.keys, most_keys);
-    if (form == kCounted) decode_counts(in, part);
+  if (form > kExactRange) fail(Code::kData, "a row slice has the unknown form ", int{form});
+  row_slice.by_keys = form == kByKeys || form == kCounted;
+  row_slice.exact = form == kExactRange;
+  if (row_slice.by_keys) {
+    decode_keys(in, row_slice.keys, most_keys);
+    if (form == kCounted) decode_counts(in, row_slice);
   } else {
-    part.first = in.get<uint64_t>();
-    part.count = in.get<uint64_t>();
+    row_slice.first = in.get<uint64_t>();
+    row_slice.count = in.get<uint64_t>();
   }
-  return part;
+  return row_slice;
 }
 
-std::vector<RowSlice> decode_parts(ByteReader& in, std::string_view what) {
-  constexpr size_t kSmallestPart = 13;
-  uint32_t num_parts = in.get<uint32_t>();
-  if (!in.has(num_parts * kSmallestPart)) cut_short(what);
-  if (num_parts > kMostParts)
-    fail(Code::kData, what, ": ", num_parts, " parts, expected at most ", kMostParts);
-  std::vector<RowSlice> parts(num_parts);
+std::vector<RowSlice> decode_row_slices(ByteReader& in, std::string_view what) {
+  constexpr size_t kSmallestRowSlice = 13;
+  uint32_t num_row_slices = in.get<uint32_t>();
+  if (!in.has(num_row_slices * kSmallestRowSlice)) cut_short(what);
+  if (num_row_slices > kMostRowSlices)
+    fail(Code::kData, what, ": ", num_row_slices, " row slices, expected at most ", kMostRowSlices);
+  std::vector<RowSlice> row_slices(num_row_slices);
   size_t keys_left = kMostMessageKeys;
-  for (RowSlice& part : parts) {
-    part = decode_part(in, keys_left);
-    keys_left -= part.keys.size();
+  for (RowSlice& row_slice : row_slices) {
+    row_slice = decode_row_slice(in, keys_left);
+    keys_left -= row_slice.keys.size();
   }
   if (!in.ok()) cut_short(what);
-  return parts;
+  return row_slices;
 }
 
 RowType type_of_number(uint8_t number, std::string_view what) {
@@ -85,11 +85,11 @@ RowType type_of_number(uint8_t number, std::string_view what) {
   return *type;
 }
 
-bool is_coded(const PushRequest& request, const RowSlice& part) {
-  return request.coded && !part.exact;
+bool is_coded(const PushRequest& request, const RowSlice& row_slice) {
+  return request.coded && !row_slice.exact;
 }
 
-// The bytes of a codec at a place of the body where they have been found to be.
+// The bytes of a codec at an offset of the body where they have been found to be.
 //
 //   coded := size:u64 bytes[size]      (ps-wire(5))
 std::string_view coded_bytes(const PushRequest& request, size_t at) {
@@ -97,7 +97,7 @@ std::string_view coded_bytes(const PushRequest& request, size_t at) {
   return in.get_bytes(in.get<uint64_t>());
 }
 
-// The size of the rows of a part, which begin at a place of the body.
+// The size of the rows of a slice, which begin at an offset of the body.
 uint64_t coded_size(const PushRequest& request, size_t at, std::string_view what) {
   ByteReader in(std::string_view(request.body.data(), request.body.size()).substr(at));
   const uint64_t size = in.get<uint64_t>();
@@ -108,54 +108,55 @@ uint64_t coded_size(const PushRequest& request, size_t at, std::string_view what
 // Bytes of a codec may stand for any number of values: they stand for no more than a message could have as f32.
 void check_decoded_size(const PushRequest& request, Widths widths, std::string_view what) {
   uint64_t room = kMaxMessageBytes;
-  for (const RowSlice& part : request.parts) {
-    const uint64_t row_bytes = static_cast<uint64_t>(widths[part.parameter]) * sizeof(float);
-    if (part.rows() > room / row_bytes) {
+  for (const RowSlice& row_slice : request.row_slices) {
+    const uint64_t row_bytes = static_cast<uint64_t>(widths[row_slice.parameter]) * sizeof(float);
+    if (row_slice.rows() > room / row_bytes) {
       fail(Code::kData, what, ": its rows take more than ", human_bytes(kMaxMessageBytes),
            " when they are decoded");
     }
-    room -= part.rows() * row_bytes;
+    room -= row_slice.rows() * row_bytes;
   }
 }
 
-// Gives a request its parts, and finds the rows of each: they fill the body from the end of the parts on.
-void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> parts, Widths widths,
-               std::string_view what) {
-  request.parts = *parts;
-  request.parts_owner = std::move(parts);
+// Gives a request its row slices, and finds the rows of each: they fill the body from the end of the slices on.
+void set_row_slices(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> row_slices,
+                    Widths widths, std::string_view what) {
+  request.row_slices = *row_slices;
+  request.slices_owner = std::move(row_slices);
   request.rows_at.clear();
   const size_t size = request.body.size();
-  size_t at = padded(request.parts_end);
-  for (const RowSlice& part : request.parts) {
-    if (part.parameter >= widths.size()) fail(Code::kData, what, ": no parameter ", part.parameter);
+  size_t at = padded(request.slices_end);
+  for (const RowSlice& row_slice : request.row_slices) {
+    if (row_slice.parameter >= widths.size()) fail(Code::kData, what, ": no parameter ", row_slice.parameter);
     if (at > size) cut_short(what);
     request.rows_at.push_back(at);
-    if (is_coded(request, part)) {
+    if (is_coded(request, row_slice)) {
       at += padded(coded_size(request, at, what));
       continue;
     }
-    const uint64_t row_bytes = encoded_row_bytes(type_of(part, request.type), widths[part.parameter]);
-    if (part.rows() > (size - at) / row_bytes) cut_short(what);
-    at += padded(part.rows() * row_bytes);
+    const uint64_t row_bytes =
+        encoded_row_bytes(type_of(row_slice, request.type), widths[row_slice.parameter]);
+    if (row_slice.rows() > (size - at) / row_bytes) cut_short(what);
+    at += padded(row_slice.rows() * row_bytes);
   }
   if (at != size) fail(Code::kData, what, ": ", size, " bytes, expected ", at);
   if (request.coded) check_decoded_size(request, widths, what);
 }
 
-std::shared_ptr<const std::vector<RowSlice>> share(std::vector<RowSlice> parts) {
-  return std::make_shared<const std::vector<RowSlice>>(std::move(parts));
+std::shared_ptr<const std::vector<RowSlice>> share(std::vector<RowSlice> row_slices) {
+  return std::make_shared<const std::vector<RowSlice>>(std::move(row_slices));
 }
 
 }  // namespace
 
-void encode_key_part(uint32_t parameter, std::span<const uint64_t> keys, std::string& out) {
+void encode_key_slice(uint32_t parameter, std::span<const uint64_t> keys, std::string& out) {
   put(out, parameter);
   put(out, kByKeys);
   encode_keys(keys, out);
 }
 
-void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
-                         std::string& out) {
+void encode_counted_slice(uint32_t parameter, std::span<const uint64_t> keys,
+                          std::span<const KeyCount> counts, std::string& out) {
   put(out, parameter);
   put(out, kCounted);
   encode_keys(keys, out);
@@ -166,21 +167,21 @@ void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std
   });
 }
 
-void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, bool exact, std::string& out) {
+void encode_range_slice(uint32_t parameter, uint64_t first, uint64_t count, bool exact, std::string& out) {
   put(out, parameter);
   put(out, exact ? kExactRange : kRange);
   put(out, first);
   put(out, count);
 }
 
-std::string encode_pull(const PullHeader& header, uint32_t num_parts, std::string_view parts) {
+std::string encode_pull(const PullHeader& header, uint32_t num_row_slices, std::string_view row_slices) {
   std::string out;
   put(out, header.step);
   put(out, static_cast<uint8_t>(header.mode == PullMode::kRead));
   put(out, header.type);
   put(out, header.number);
-  put(out, num_parts);
-  out += parts;
+  put(out, num_row_slices);
+  out += row_slices;
   return out;
 }
 
@@ -189,7 +190,7 @@ static void put_sized(std::string& out, std::string_view bytes) {
   out += bytes;
 }
 
-std::string encode_push(const PushHeader& header, uint32_t num_parts, std::string_view parts) {
+std::string encode_push(const PushHeader& header, uint32_t num_row_slices, std::string_view row_slices) {
   std::string out;
   put(out, header.step);
   put(out, static_cast<uint64_t>(header.info.samples));
@@ -198,28 +199,28 @@ std::string encode_push(const PushHeader& header, uint32_t num_parts, std::strin
                                 (header.cut ? kCut : 0) | (header.chunk ? kChunk : 0) |
                                 (header.asks ? kAsks : 0) | (header.absent ? kAbsent : 0)));
   put(out, header.coded ? kCoded : static_cast<uint8_t>(header.type));
-  put(out, header.piece);
-  put(out, header.num_pieces);
+  put(out, header.slice);
+  put(out, header.num_slices);
   put(out, header.pulled);
   if (header.pulled == 0) {
-    put(out, num_parts);
-    out += parts;
+    put(out, num_row_slices);
+    out += row_slices;
   }
   if (header.chunk) put_sized(out, *header.chunk);
   pad(out);
   return out;
 }
 
-std::string encode_load(uint32_t num_parts, std::string_view parts) {
-  std::string out = encode_parts(num_parts, parts);
+std::string encode_load(uint32_t num_row_slices, std::string_view row_slices) {
+  std::string out = encode_row_slices(num_row_slices, row_slices);
   pad(out);
   return out;
 }
 
-std::string encode_parts(uint32_t num_parts, std::string_view parts) {
+std::string encode_row_slices(uint32_t num_row_slices, std::string_view row_slices) {
   std::string out;
-  put(out, num_parts);
-  out += parts;
+  put(out, num_row_slices);
+  out += row_slices;
   return out;
 }
 
@@ -371,7 +372,7 @@ PullRequest decode_pull(std::span<const char> body) {
   request.type = type_of_number(in.get<uint8_t>(), "pull");
   if (!holds_weights(request.type)) fail(Code::kData, "pull: rows of type ", row_type_name(request.type));
   request.number = in.get<uint64_t>();
-  request.parts = decode_parts(in, "pull");
+  request.row_slices = decode_row_slices(in, "pull");
   expect_end(in, "pull");
   return request;
 }
@@ -391,85 +392,86 @@ PushRequest decode_push(Buffer body, Widths widths) {
   const uint8_t type = in.get<uint8_t>();
   request.coded = type == kCoded;
   if (!request.coded) request.type = type_of_number(type, "push");
-  request.piece = in.get<uint32_t>();
-  request.num_pieces = in.get<uint32_t>();
+  request.slice = in.get<uint32_t>();
+  request.num_slices = in.get<uint32_t>();
   request.pulled = in.get<uint64_t>();
   const bool of_end = (flags & (kAsks | kAbsent)) != 0;
   if (samples > INT32_MAX || pass > INT32_MAX ||
       flags > (kEnded | kShrink | kCut | kChunk | kAsks | kAbsent) || (of_end && (flags & kEnded) == 0) ||
-      (request.num_pieces > 0 && request.piece >= request.num_pieces)) {
-    fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", piece ", request.piece, " of ",
-         request.num_pieces, ", flags ", int{flags});
+      (request.num_slices > 0 && request.slice >= request.num_slices)) {
+    fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", slice ", request.slice, " of ",
+         request.num_slices, ", flags ", int{flags});
   }
   request.info = {static_cast<int64_t>(samples), static_cast<int64_t>(pass), (flags & kShrink) != 0};
   request.ended = (flags & kEnded) != 0;
   request.asks = (flags & kAsks) != 0;
   request.absent = (flags & kAbsent) != 0;
   request.cut = (flags & kCut) != 0;
-  std::vector<RowSlice> parts;
-  if (request.pulled == 0) parts = decode_parts(in, "push");
+  std::vector<RowSlice> row_slices;
+  if (request.pulled == 0) row_slices = decode_row_slices(in, "push");
   if ((flags & kChunk) != 0) request.chunk = take_sized(in);
   if (!in.ok()) cut_short("push");
-  request.parts_end = body.size() - in.remaining();
+  request.slices_end = body.size() - in.remaining();
   request.body = std::move(body);
-  if (request.pulled == 0) set_parts(request, share(std::move(parts)), widths, "push");
+  if (request.pulled == 0) set_row_slices(request, share(std::move(row_slices)), widths, "push");
   return request;
 }
 
 PushRequest decode_load(Buffer body, Widths widths) {
   ByteReader in(text_of(body.bytes()));
   PushRequest request;
-  std::vector<RowSlice> parts = decode_parts(in, "load");
-  request.parts_end = body.size() - in.remaining();
+  std::vector<RowSlice> row_slices = decode_row_slices(in, "load");
+  request.slices_end = body.size() - in.remaining();
   request.body = std::move(body);
-  set_parts(request, share(std::move(parts)), widths, "load");
+  set_row_slices(request, share(std::move(row_slices)), widths, "load");
   return request;
 }
 
 std::vector<RowSlice> decode_stored_rows_request(std::span<const char> body) {
   ByteReader in(text_of(body));
-  std::vector<RowSlice> parts = decode_parts(in, "stored rows");
+  std::vector<RowSlice> row_slices = decode_row_slices(in, "stored rows");
   expect_end(in, "stored rows");
-  return parts;
+  return row_slices;
 }
 
-void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> parts, Widths widths) {
-  set_parts(request, std::move(parts), widths, "push");
+void set_row_slices(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> row_slices,
+                    Widths widths) {
+  set_row_slices(request, std::move(row_slices), widths, "push");
 }
 
-// Decodes the rows of part number `i`, floats [rows, cols].
+// Decodes the rows of slice number `i`, floats [rows, cols].
 static void decode_rows(const PushRequest& request, size_t i, Widths widths, const PushCodecs& codecs,
                         float* floats) {
-  const RowSlice& part = request.parts[i];
-  const int64_t rows = static_cast<int64_t>(part.rows()), cols = widths[part.parameter];
-  if (!is_coded(request, part)) {
-    row_codec(type_of(part, request.type), codecs.cpu())
+  const RowSlice& row_slice = request.row_slices[i];
+  const int64_t rows = static_cast<int64_t>(row_slice.rows()), cols = widths[row_slice.parameter];
+  if (!is_coded(request, row_slice)) {
+    row_codec(type_of(row_slice, request.type), codecs.cpu())
         .decode(request.body.data() + request.rows_at[i], rows, cols, floats);
     return;
   }
   try {
-    codecs.of(part.parameter)
+    codecs.of(row_slice.parameter)
         .decode(coded_bytes(request, request.rows_at[i]), {floats, static_cast<size_t>(rows * cols)});
   } catch (const Error& error) {
-    fail(Code::kData, "push: parameter ", part.parameter, ": ", error.message());
+    fail(Code::kData, "push: parameter ", row_slice.parameter, ": ", error.message());
   }
 }
 
 Buffer take_floats(PushRequest& request, Widths widths, BufferPool& pool, const PushCodecs& codecs) {
   size_t size = 0;
-  for (const RowSlice& part : request.parts) {
-    if (is_coded(request, part) && !codecs.has(part.parameter)) {
-      fail(Code::kData, "push: the job has no codec for parameter ", part.parameter);
+  for (const RowSlice& row_slice : request.row_slices) {
+    if (is_coded(request, row_slice) && !codecs.has(row_slice.parameter)) {
+      fail(Code::kData, "push: the job has no codec for parameter ", row_slice.parameter);
     }
-    size += padded(part.rows() * static_cast<uint64_t>(widths[part.parameter]) * sizeof(float));
+    size += padded(row_slice.rows() * static_cast<uint64_t>(widths[row_slice.parameter]) * sizeof(float));
   }
   Buffer floats = pool.take(size);
   size_t at = 0;
-  for (size_t i = 0; i < request.parts.size(); ++i) {
-    const RowSlice& part = request.parts[i];
+  for (size_t i = 0; i < request.row_slices.size(); ++i) {
+    const RowSlice& row_slice = request.row_slices[i];
     decode_rows(request, i, widths, codecs, reinterpret_cast<float*>(floats.data() + at));
     request.rows_at[i] = at;
-    at += padded(part.rows() * static_cast<uint64_t>(widths[part.parameter]) * sizeof(float));
+    at += padded(row_slice.rows() * static_cast<uint64_t>(widths[row_slice.parameter]) * sizeof(float));
   }
   request.type = RowType::kF32;
   request.coded = false;

@@ -1,8 +1,8 @@
 // The messages of trainers and shards: the bodies of their frames.
 //
-// The grammar stands in ps-wire(5).  In short: requests name rows in parts, by keys or by a range of the
-// shard's own numbers; rows follow in the order of the parts, each part's padded with zeros to a multiple of
-// 64 bytes, so that floats lie where kernels want them.  A push has most often the parts of a
+// The grammar stands in ps-wire(5).  In short: requests name rows in row slices, by keys or by a range of the
+// shard's own numbers; rows follow in the order of the slices, each slice's padded with zeros to a multiple of
+// 64 bytes, so that floats lie where kernels want them.  A push has most often the row slices of a
 // message that the trainer pulled: it then gives that message's number, and the keys do not travel again.
 #ifndef PS_PS_WIRE_PROTOCOL_H_
 #define PS_PS_WIRE_PROTOCOL_H_
@@ -64,7 +64,7 @@ inline constexpr uint64_t kMaxAskedBytes = 4 << 20;     // of what only names ro
 inline constexpr uint64_t kMaxGatherBytes = 256 << 20;  // what one trainer gives
 
 // Parts and keys of one message, at most: decoded they take some 70 and 16 bytes each.  Trainers name up to 21845 keys.
-inline constexpr uint32_t kMostParts = 1 << 16;
+inline constexpr uint32_t kMostRowSlices = 1 << 16;
 inline constexpr size_t kMostMessageKeys = size_t{1} << 16;
 
 // Bytes that the rows of one message take as f32, or with their state where they are given as they are stored, at most;
@@ -89,9 +89,9 @@ struct RowSlice {
   uint64_t rows() const { return by_keys ? keys.size() : count; }
 };
 
-// How the rows of a part travel in a message of type `type`, unless it is coded and the part is not exact.
-inline RowType type_of(const RowSlice& part, RowType type) {
-  return part.exact ? RowType::kF32 : type;
+// How the rows of a slice travel in a message of type `type`, unless it is coded and the slice is not exact.
+inline RowType type_of(const RowSlice& row_slice, RowType type) {
+  return row_slice.exact ? RowType::kF32 : type;
 }
 
 struct PullHeader {
@@ -102,7 +102,7 @@ struct PullHeader {
 };
 
 struct PullRequest : PullHeader {
-  std::vector<RowSlice> parts;
+  std::vector<RowSlice> row_slices;
 };
 
 struct PushHeader {
@@ -114,26 +114,27 @@ struct PushHeader {
   bool cut = false;     // a checkpoint is to begin after this step
   RowType type = RowType::kF32;
   bool coded = false;  // gradients are in the bytes of the job's codec, and `type` says nothing
-  uint32_t piece = 0,
-           num_pieces = 1;  // 0 of them: another process of this rank tells how many, and all above
-  uint64_t pulled = 0;      // the pull whose parts these are; 0: the message has its own
+  uint32_t slice = 0,
+           num_slices = 1;  // 0 of them: another process of this rank tells how many, and all above
+  uint64_t pulled = 0;      // the pull whose row slices these are; 0: the message has its own
   std::optional<std::string> chunk = {};  // a trainer state chunk, of the trainer when it has done this step
 };
 
 struct PushRequest : PushHeader {
-  std::span<const RowSlice> parts;  // none yet, when they are those of a pull, which has them too
-  std::shared_ptr<const std::vector<RowSlice>> parts_owner;
-  std::vector<size_t> rows_at;  // in the body, of each part
+  std::span<const RowSlice> row_slices;  // none yet, when they are those of a pull, which has them too
+  std::shared_ptr<const std::vector<RowSlice>> slices_owner;
+  std::vector<size_t> rows_at;  // in the body, of each slice
   Buffer body;
-  size_t parts_end = 0;  // in the body
+  size_t slices_end = 0;  // in the body
 
-  // The rows of one of the parts, when they are f32.
-  const float* floats(const RowSlice& part) const {
-    return reinterpret_cast<const float*>(body.data() + rows_at[static_cast<size_t>(&part - parts.data())]);
+  // The rows of one of the slices, when they are f32.
+  const float* floats(const RowSlice& row_slice) const {
+    return reinterpret_cast<const float*>(body.data() +
+                                          rows_at[static_cast<size_t>(&row_slice - row_slices.data())]);
   }
 };
 
-// The answer to the last piece of a push, and to apply.
+// The answer to the last slice of a push, and to apply.
 //
 // A job that clips by norm applies a step in two: the shards answer a push with the squares of their parts of
 // the gradient, and apply the step when a trainer sends them the sums of all.  So do several shards of a trainer that
@@ -190,17 +191,17 @@ struct FoundKeys {
 // gathering of a run with checkpoints, when everything is done.
 inline constexpr char kGathered = 1, kGatheredAtEnd = 2;
 
-void encode_key_part(uint32_t parameter, std::span<const uint64_t> keys, std::string& out);
-void encode_counted_part(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
-                         std::string& out);
-void encode_range_part(uint32_t parameter, uint64_t first, uint64_t count, bool exact, std::string& out);
+void encode_key_slice(uint32_t parameter, std::span<const uint64_t> keys, std::string& out);
+void encode_counted_slice(uint32_t parameter, std::span<const uint64_t> keys,
+                          std::span<const KeyCount> counts, std::string& out);
+void encode_range_slice(uint32_t parameter, uint64_t first, uint64_t count, bool exact, std::string& out);
 
-// `parts` are num_parts encoded ones, of a push none when header.pulled says which they are.  Push and
+// `row_slices` are num_row_slices encoded ones, of a push none when header.pulled says which they are.  Push and
 // load are padded: rows follow.
-std::string encode_pull(const PullHeader& header, uint32_t num_parts, std::string_view parts);
-std::string encode_push(const PushHeader& header, uint32_t num_parts, std::string_view parts);
-std::string encode_load(uint32_t num_parts, std::string_view parts);
-std::string encode_parts(uint32_t num_parts, std::string_view parts);  // nothing follows
+std::string encode_pull(const PullHeader& header, uint32_t num_row_slices, std::string_view row_slices);
+std::string encode_push(const PushHeader& header, uint32_t num_row_slices, std::string_view row_slices);
+std::string encode_load(uint32_t num_row_slices, std::string_view row_slices);
+std::string encode_row_slices(uint32_t num_row_slices, std::string_view row_slices);  // nothing follows
 std::string encode_apply(const ApplyRequest& request);
 std::string encode_keys_request(const KeysRequest& request);
 std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys);
@@ -224,8 +225,9 @@ PushRequest decode_push(Buffer body, Widths widths);
 PushRequest decode_load(Buffer body, Widths widths);
 std::vector<RowSlice> decode_stored_rows_request(std::span<const char> body);
 
-// Gives a push whose parts are those of a pull these parts.  Throws kData unless the body has their rows.
-void set_parts(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> parts, Widths widths);
+// Gives a push whose row slices are those of a pull these.  Throws kData unless the body has their rows.
+void set_row_slices(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> row_slices,
+                    Widths widths);
 
 // Puts the rows into a buffer of `pool`, as f32.  Returns the body as it was.  Throws kData for a coded push that the
 // codecs cannot have made; the request must then not be used any more.

@@ -1,7 +1,7 @@
 // PushCodecs: the codecs of a job whose gradients travel to servers in the bytes of a codec, one for each parameter.  Used
 // by trainers, which encode with them, and by shards, which decode.
 //
-// A codec encodes the rows that a message has of a parameter, a piece, as if they were a matrix of their own; the caller
+// A codec encodes the rows that a message has of a parameter as if they were a matrix of their own; the caller
 // keeps the residuals, row by row.
 #ifndef PS_PS_WIRE_PUSH_CODECS_H_
 #define PS_PS_WIRE_PUSH_CODECS_H_

@@ -44,7 +44,7 @@ ReturnedRows decode_returned_rows(std::string_view body, const ReturnedLayout& l
   ReturnedRows returned;
   returned.number = in.get<uint64_t>();
   const uint32_t num_slices = in.get<uint32_t>();
-  if (!in.ok() || returned.number == 0 || num_slices > kMostParts) {
+  if (!in.ok() || returned.number == 0 || num_slices > kMostRowSlices) {
     fail(Code::kData, "return rows: message ", returned.number, " of ", num_slices, " slices");
   }
   size_t keys_left = kMostMessageKeys;

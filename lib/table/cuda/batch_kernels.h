@@ -19,8 +19,8 @@ __device__ inline uint32_t length_of_run(const Batch& batch, uint32_t run) {
 }
 
 // The last position of a run in the batch.
-__device__ inline uint32_t last_place(const Batch& batch, uint32_t run) {
-  return batch.places[batch.begins[run + 1] - 1];
+__device__ inline uint32_t last_position(const Batch& batch, uint32_t run) {
+  return batch.positions[batch.begins[run + 1] - 1];
 }
 
 // One thread a key.
@@ -51,25 +51,25 @@ __device__ inline uint32_t begin_of_prefix(const Batch& batch, uint64_t prefix) 
 __global__ inline void complete_hashes(Batch batch, uint32_t* is_listed) {
   const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
   if (j >= batch.size) return;
-  const uint64_t hash = hash_key(batch.keys[batch.places[j]]);
+  const uint64_t hash = hash_key(batch.keys[batch.positions[j]]);
   batch.sorted_hashes[j] = hash;
   const uint32_t prefix = batch.sorted_prefixes[j];
   if (j == 0 || batch.sorted_prefixes[j - 1] != prefix) return;
-  if (hash_key(batch.keys[batch.places[j - 1]]) == hash) return;
+  if (hash_key(batch.keys[batch.positions[j - 1]]) == hash) return;
   const uint32_t begin = begin_of_prefix(batch, prefix);
   if (gpu::atomic_exchange<Order::kRelaxed>(&is_listed[begin], 1) != 0) return;
   batch.mixed[gpu::atomic_add<Order::kRelaxed>(batch.num_mixed, 1)] = begin;
 }
 
-// Puts two sorted positions into the order of their hashes, and of their places where these are equal.
+// Puts two sorted positions into the order of their hashes, and of their positions where these are equal.
 __device__ inline void put_in_order(const Batch& batch, uint32_t i, uint32_t j) {
   const uint64_t x = batch.sorted_hashes[i], y = batch.sorted_hashes[j];
-  const uint32_t place_x = batch.places[i], place_y = batch.places[j];
-  if (x < y || (x == y && place_x < place_y)) return;
+  const uint32_t position_x = batch.positions[i], position_y = batch.positions[j];
+  if (x < y || (x == y && position_x < position_y)) return;
   batch.sorted_hashes[i] = y;
   batch.sorted_hashes[j] = x;
-  batch.places[i] = place_y;
-  batch.places[j] = place_x;
+  batch.positions[i] = position_y;
+  batch.positions[j] = position_x;
 }
 
 // Blocks for every n-th prefix that several hashes share: sorts its positions by hash.  There are few, of two positions
@@ -137,7 +137,7 @@ __global__ inline void list_runs(Batch batch) {
 __device__ inline uint64_t score_of_run(const Batch& batch, uint32_t run, Scoring scoring) {
   if (scoring.score == EvictionScore::kAge) return scoring.call;
   if (scoring.score == EvictionScore::kCount) return length_of_run(batch, run);
-  return batch.scores[last_place(batch, run)];
+  return batch.scores[last_position(batch, run)];
 }
 
 // One warp for 32 runs: finds the rows that are there, and scores them.
@@ -187,8 +187,8 @@ __device__ inline void take_free_slots(const Rows& rows, const Batch& batch, con
                                        uint32_t taken, Scoring scoring) {
   for (uint32_t run = group.begin; run < group.end; ++run) {
     if (batch.missing[run] == 0) continue;
-    const uint32_t place = gpu::lowest_bit(~taken), slot = group.bucket * kSlots + place;
-    taken |= 1u << place;
+    const uint32_t entry = gpu::lowest_bit(~taken), slot = group.bucket * kSlots + entry;
+    taken |= 1u << entry;
     rows.keys[slot] = key_of_run(batch, run);
     rows.scores[slot] = score_of_run(batch, run, scoring);
     batch.slots[run] = slot;
@@ -215,12 +215,12 @@ __device__ inline uint64_t lowest_score(const Slot& slot) {
 }
 
 struct Claimed {
-  uint32_t outcome, place;
+  uint32_t outcome, entry;
 };
 
 // Chooses a slot of the bucket for a key that has none: a free one, else the untouched slot with the lowest score.
 // Touched slots are never evicted, so keys of the same batch do not evict each other.
-__device__ inline Claimed choose_place(const Slot& slot, uint64_t score, EvictionScore scoring) {
+__device__ inline Claimed choose_entry(const Slot& slot, uint64_t score, EvictionScore scoring) {
   if (slot.taken != kFullWarp) return {kInserted, gpu::lowest_bit(~slot.taken)};
   if (slot.touched == kFullWarp) return {kRefused, 0};
   const uint64_t lowest = lowest_score(slot);
@@ -232,10 +232,10 @@ __device__ inline Claimed choose_place(const Slot& slot, uint64_t score, Evictio
 __device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint32_t bucket, Scoring scoring,
                                      Slot& slot) {
   const uint64_t score = score_of_run(batch, run, scoring);
-  const Claimed claimed = choose_place(slot, score, scoring.score);
-  if (gpu::lane() == claimed.place) {
+  const Claimed claimed = choose_entry(slot, score, scoring.score);
+  if (gpu::lane() == claimed.entry) {
     batch.outcomes[run] = claimed.outcome;
-    batch.slots[run] = claimed.outcome == kRefused ? kNoSlot : bucket * kSlots + claimed.place;
+    batch.slots[run] = claimed.outcome == kRefused ? kNoSlot : bucket * kSlots + claimed.entry;
     if (claimed.outcome == kEvicted) {
       batch.evicted_flags[run] = 1;
       batch.evicted_keys[run] = slot.key;
@@ -247,9 +247,9 @@ __device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint32_t 
     }
   }
   if (claimed.outcome == kRefused) return;
-  slot.taken |= 1u << claimed.place;
-  slot.touched |= 1u << claimed.place;
-  slot.changed |= 1u << claimed.place;
+  slot.taken |= 1u << claimed.entry;
+  slot.touched |= 1u << claimed.entry;
+  slot.changed |= 1u << claimed.entry;
 }
 
 // Returns the slots of the bucket that the group's other runs have.
@@ -268,10 +268,10 @@ __device__ inline void claim_crowded(const Rows& rows, const Batch& batch, const
   for (uint32_t run = group.begin; run < group.end; ++run) {
     if (batch.missing[run] != 0) claim_for_run(batch, run, group.bucket, scoring, slot);
   }
-  const uint32_t place = group.bucket * kSlots + gpu::lane();
+  const uint32_t index = group.bucket * kSlots + gpu::lane();
   if ((slot.changed >> gpu::lane() & 1) != 0) {
-    rows.keys[place] = slot.key;
-    rows.scores[place] = slot.score;
+    rows.keys[index] = slot.key;
+    rows.scores[index] = slot.score;
   }
   if (gpu::lane() == 0) rows.taken[group.bucket] = slot.taken;
 }
@@ -297,8 +297,8 @@ __global__ inline void claim_slots(Rows rows, Batch batch, Scoring scoring) {
       const unsigned from = gpu::lowest_bit(left);
       groups[n] = {gpu::shuffle(kFullWarp, group.bucket, from), gpu::shuffle(kFullWarp, group.begin, from),
                    gpu::shuffle(kFullWarp, group.end, from), 1};
-      const uint32_t place = groups[n].bucket * kSlots + lane;
-      slots[n] = {rows.keys[place], rows.scores[place], gpu::shuffle(kFullWarp, taken, from), 0, 0};
+      const uint32_t index = groups[n].bucket * kSlots + lane;
+      slots[n] = {rows.keys[index], rows.scores[index], gpu::shuffle(kFullWarp, taken, from), 0, 0};
       left &= left - 1;
     }
     PS_UNROLL for (uint32_t n = 0; n < kAhead; ++n) {
@@ -311,7 +311,7 @@ __global__ inline void claim_slots(Rows rows, Batch batch, Scoring scoring) {
 __global__ inline void count_outcomes(Rows rows, Batch batch, RowsOut evicted) {
   const uint32_t num_runs = *batch.num_runs, first = blockIdx.x * blockDim.x + threadIdx.x;
   if (first == 0 && evicted.count != nullptr) {
-    *evicted.count = batch.evicted_places[batch.size - 1] + batch.evicted_flags[batch.size - 1];
+    *evicted.count = batch.evicted_positions[batch.size - 1] + batch.evicted_flags[batch.size - 1];
   }
   if (*batch.any_missing == 0) return;
   uint32_t inserted = 0, evictions = 0, refused = 0;
@@ -335,7 +335,7 @@ __global__ inline void count_outcomes(Rows rows, Batch batch, RowsOut evicted) {
 __global__ inline void save_evicted(Rows rows, Batch batch, RowsOut evicted) {
   const uint32_t run = blockIdx.x * blockDim.x + threadIdx.x;
   const bool saves = run < *batch.num_runs && batch.outcomes[run] == kEvicted;
-  const uint32_t to = saves ? batch.evicted_places[run] : 0;
+  const uint32_t to = saves ? batch.evicted_positions[run] : 0;
   float* const row = saves ? evicted.rows + static_cast<uint64_t>(to) * rows.row_floats : nullptr;
   read_rows(rows, row, saves ? row_at(rows, batch.slots[run]) : nullptr);
   if (!saves) return;

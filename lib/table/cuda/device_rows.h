@@ -103,7 +103,7 @@ struct Batch {
   const uint64_t* scores;  // [size], or null
   uint32_t size;
   uint32_t *prefixes, *sorted_prefixes;  // [size]: the high halves of hashes
-  uint32_t *order, *places;              // [size]: 0, 1, ...; sorted with the hashes
+  uint32_t *order, *positions;           // [size]: 0, 1, ...; sorted with the hashes
   uint64_t* sorted_hashes;               // [size]
   uint32_t *mixed, *num_mixed;           // where prefixes begin that several hashes share, in any order
   uint32_t* runs_before;                 // [size]: the runs that begin before a sorted position
@@ -113,8 +113,8 @@ struct Batch {
   uint32_t *slots, *outcomes;
   uint32_t *missing, *any_missing;  // 1 where there was no row; and [1], if there is one such
   uint64_t *evicted_keys, *evicted_scores;
-  uint32_t *evicted_flags, *evicted_places;  // [size]
-  uint32_t *long_runs, *num_long_runs;       // the runs of more than kLongRun keys, in any order
+  uint32_t *evicted_flags, *evicted_positions;  // [size]
+  uint32_t *long_runs, *num_long_runs;          // the runs of more than kLongRun keys, in any order
 };
 
 // The parameters of an Initializer, whose virtual functions a device cannot call.

@@ -156,12 +156,12 @@ Batch DeviceTable::batch_of(DeviceKeys keys) const {
   batch.evicted_keys = wide + 2 * each;
   batch.evicted_scores = wide + 3 * each;
   batch.order = narrow;
-  batch.places = narrow + each;
+  batch.positions = narrow + each;
   batch.runs_before = narrow + 2 * each;
   batch.slots = narrow + 3 * each;
   batch.outcomes = narrow + 4 * each;
   batch.evicted_flags = narrow + 5 * each;
-  batch.evicted_places = narrow + 6 * each;
+  batch.evicted_positions = narrow + 6 * each;
   batch.long_runs = narrow + 7 * each;
   batch.missing = narrow + 8 * each;
   batch.prefixes = narrow + 9 * each;
@@ -187,7 +187,7 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
   stream.fill(batch.num_runs, 0, 4 * sizeof(uint32_t));
   run_threads(device_table::hash_keys, batch.size, stream, batch);
   gpu::sort_pairs<uint32_t>(stream, workspace_,
-                            {batch.prefixes, batch.order, batch.sorted_prefixes, batch.places, keys.size});
+                            {batch.prefixes, batch.order, batch.sorted_prefixes, batch.positions, keys.size});
   // Half a hash sorts in half the time, and nearly always tells keys apart.
   stream.fill(batch.runs_before, 0, static_cast<uint64_t>(keys.size) * sizeof(uint32_t));
   run_threads(device_table::complete_hashes, batch.size, stream, batch, batch.runs_before);
@@ -203,7 +203,7 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
   run_threads(device_table::find_runs, batch.size, stream, view_, batch, scoring);
   run_threads(device_table::claim_slots, batch.size, stream, view_, batch, scoring);
   if (evicted.count != nullptr)
-    gpu::exclusive_scan(stream, workspace_, batch.evicted_flags, batch.evicted_places, keys.size);
+    gpu::exclusive_scan(stream, workspace_, batch.evicted_flags, batch.evicted_positions, keys.size);
   run_threads(device_table::count_outcomes, (batch.size + 15) / 16, stream, view_, batch, evicted);
   if (evicted.count != nullptr)
     run_threads(device_table::save_evicted, batch.size, stream, view_, batch, evicted);

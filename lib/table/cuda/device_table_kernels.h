@@ -19,7 +19,7 @@ __device__ inline uint64_t hash_of(const Batch& batch, uint32_t run, uint32_t sl
 __global__ inline void assign_rows(Rows rows, Batch batch, const float* values) {
   const uint32_t run = blockIdx.x * blockDim.x + threadIdx.x;
   const uint32_t slot = run < *batch.num_runs ? batch.slots[run] : kNoSlot;
-  const uint64_t last = slot != kNoSlot ? last_place(batch, run) : 0;
+  const uint64_t last = slot != kNoSlot ? last_position(batch, run) : 0;
   write_rows(rows, hash_of(batch, run, slot), slot != kNoSlot ? row_at(rows, slot) : nullptr,
              values + last * rows.row_floats);
 }
@@ -29,7 +29,7 @@ __global__ inline void assign_rows(Rows rows, Batch batch, const float* values) 
 __global__ inline void load_rows(Rows rows, Batch batch, const uint32_t* sources, const float* values) {
   const uint32_t run = blockIdx.x * blockDim.x + threadIdx.x;
   const uint32_t slot = run < *batch.num_runs ? batch.slots[run] : kNoSlot;
-  const uint32_t source = slot != kNoSlot ? sources[last_place(batch, run)] : kNoSource;
+  const uint32_t source = slot != kNoSlot ? sources[last_position(batch, run)] : kNoSource;
   const bool loads = source != kNoSource;
   write_rows(rows, hash_of(batch, run, slot), loads ? row_at(rows, slot) : nullptr,
              values + (loads ? static_cast<uint64_t>(source) * rows.row_floats : 0));
@@ -73,7 +73,7 @@ __global__ inline void point_to_rows(Rows rows, Batch batch, float** pointers) {
   const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
   if (j >= batch.size) return;
   const uint32_t slot = slot_at(batch, j);
-  pointers[batch.places[j]] = slot == kNoSlot ? nullptr : row_at(rows, slot);
+  pointers[batch.positions[j]] = slot == kNoSlot ? nullptr : row_at(rows, slot);
 }
 
 // One warp for 32 keys.
@@ -107,11 +107,11 @@ __global__ inline void find_whole_rows(Rows rows, const uint64_t* keys, uint32_t
 __global__ inline void read_weights(Rows rows, Batch batch, Initial initial, float* weights) {
   const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
   const bool here = j < batch.size;
-  const uint32_t slot = here ? slot_at(batch, j) : kNoSlot, place = here ? batch.places[j] : 0;
-  float* const out = weights + static_cast<uint64_t>(place) * rows.width;
+  const uint32_t slot = here ? slot_at(batch, j) : kNoSlot, position = here ? batch.positions[j] : 0;
+  float* const out = weights + static_cast<uint64_t>(position) * rows.width;
   read_weights_of(rows, slot != kNoSlot ? out : nullptr, slot != kNoSlot ? row_at(rows, slot) : nullptr);
   for (uint32_t left = gpu::ballot(kFullWarp, here && slot == kNoSlot); left != 0; left &= left - 1) {
-    const uint32_t refused = gpu::shuffle(kFullWarp, place, gpu::lowest_bit(left));
+    const uint32_t refused = gpu::shuffle(kFullWarp, position, gpu::lowest_bit(left));
     write_initial(rows, initial, batch.keys[refused], weights + static_cast<uint64_t>(refused) * rows.width);
   }
 }

@@ -63,8 +63,8 @@ __device__ void step_run(const Rows& rows, const Batch& batch, uint32_t run, con
   float* const row = row_at(rows, batch.slots[run]);
   for (uint32_t c = kFloats * gpu::lane(); c < rows.width; c += kFloats * kLanes) {
     const auto gradient = [&](uint32_t j) {
-      return *reinterpret_cast<const Some*>(gradients + static_cast<uint64_t>(batch.places[j]) * rows.width +
-                                            c);
+      return *reinterpret_cast<const Some*>(gradients +
+                                            static_cast<uint64_t>(batch.positions[j]) * rows.width + c);
     };
     SteppedColumns<Step, kFloats> columns(rows, row, c);
     Some sum = gradient(begin);
@@ -95,12 +95,12 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
 }
 
 // The gradients of a long run on their way through shared memory: a tile is kTileKeys gradients of kTileColumns columns;
-// kTilesAhead tiles are being copied while one is added up, and the places of as many more.  All threads of a block copy,
+// kTilesAhead tiles are being copied while one is added up, and the positions of as many more.  All threads of a block copy,
 // and the first warp adds.
 constexpr uint32_t kTileKeys = 64, kTileColumns = kLanes, kTilesAhead = 8;
-constexpr uint32_t kTiles = kTilesAhead + 1, kTilesOfPlaces = 2 * kTilesAhead;
+constexpr uint32_t kTiles = kTilesAhead + 1, kTilesOfPositions = 2 * kTilesAhead;
 constexpr uint32_t kStepBytes =
-    kTiles * kTileKeys * kTileColumns * sizeof(float) + kTilesOfPlaces * kTileKeys * sizeof(uint32_t);
+    kTiles * kTileKeys * kTileColumns * sizeof(float) + kTilesOfPositions * kTileKeys * sizeof(uint32_t);
 
 // One gradient in shared memory is 32 floats, of which thread i of eight copies the i-th 16 bytes.
 class LongRunSum {
@@ -112,7 +112,7 @@ class LongRunSum {
         width_(width),
         aligned_(width % 4 == 0 && reinterpret_cast<uintptr_t>(gradients) % 16 == 0),
         tiles_(shared),
-        places_(reinterpret_cast<uint32_t*>(shared + kTiles * kTileKeys * kTileColumns)) {}
+        positions_(reinterpret_cast<uint32_t*>(shared + kTiles * kTileKeys * kTileColumns)) {}
 
   // Returns the sum of column first_column + lane in the lanes of the first warp that have a column.
   __device__ float add_up(uint32_t run, uint32_t first_column) {
@@ -120,7 +120,7 @@ class LongRunSum {
     size_ = batch_.begins[run + 1] - begin_;
     first_column_ = first_column;
     const uint32_t num_tiles = (size_ + kTileKeys - 1) / kTileKeys;
-    for (uint32_t tile = 0; tile < kTilesAhead; ++tile) copy_places(tile);
+    for (uint32_t tile = 0; tile < kTilesAhead; ++tile) copy_positions(tile);
     gpu::commit_copies();
     gpu::wait_copies<0>();
     gpu::sync_block();
@@ -144,15 +144,15 @@ class LongRunSum {
   static constexpr uint32_t kAhead = 16;  // values that a thread reads before it adds up as many others
   static_assert(kTileKeys <= kStepThreads);
 
-  // Begins to copy the places of a tile.  Behind the last tile these copy nothing.
-  __device__ void copy_places(uint32_t tile) {
+  // Begins to copy the positions of a tile.  Behind the last tile these copy nothing.
+  __device__ void copy_positions(uint32_t tile) {
     const uint32_t j = tile * kTileKeys + threadIdx.x;
     if (threadIdx.x >= kTileKeys || j >= size_) return;
-    gpu::copy_async(places_ + (tile % kTilesOfPlaces) * kTileKeys + threadIdx.x, batch_.places + begin_ + j,
-                    sizeof(uint32_t));
+    gpu::copy_async(positions_ + (tile % kTilesOfPositions) * kTileKeys + threadIdx.x,
+                    batch_.positions + begin_ + j, sizeof(uint32_t));
   }
 
-  // Begins to copy a tile, whose places are there, and the places of a later one: a group of copies.  Whole tiles, which are
+  // Begins to copy a tile, whose positions are there, and the positions of a later one: a group of copies.  Whole tiles, which are
   // nearly all of a long run, are copied without a branch, as the first warp has little time beside its additions.
   __device__ void copy_tile(uint32_t tile) {
     const uint32_t column = first_column_ + 4 * (threadIdx.x % kParts);
@@ -164,7 +164,7 @@ class LongRunSum {
     } else {
       for (uint32_t n = 0; n < kCopies; ++n) copy_some(tile, n, column);
     }
-    copy_places(tile + kTilesAhead);
+    copy_positions(tile + kTilesAhead);
     gpu::commit_copies();
   }
 
@@ -172,8 +172,8 @@ class LongRunSum {
     return tiles_ + ((tile % kTiles) * kTileKeys + in_tile(n)) * kTileColumns + 4 * (threadIdx.x % kParts);
   }
   __device__ const float* source(uint32_t tile, uint32_t n, uint32_t column) const {
-    const uint64_t place = places_[(tile % kTilesOfPlaces) * kTileKeys + in_tile(n)];
-    return gradients_ + place * width_ + column;
+    const uint64_t position = positions_[(tile % kTilesOfPositions) * kTileKeys + in_tile(n)];
+    return gradients_ + position * width_ + column;
   }
   __device__ static uint32_t in_tile(uint32_t n) { return n * kKeysAtOnce + threadIdx.x / kParts; }
 
@@ -221,7 +221,7 @@ class LongRunSum {
   const uint32_t width_;
   const bool aligned_;
   float* const tiles_;
-  uint32_t* const places_;
+  uint32_t* const positions_;
   uint32_t begin_ = 0, size_ = 0, first_column_ = 0;
 };
 

@@ -25,15 +25,15 @@ class Numbered {
     return [this](Block& block) {
       std::lock_guard lock(mutex_);
       readers_.insert(std::this_thread::get_id());
-      block.place = read_++;
-      return block.place < kBlocks;
+      block.position = read_++;
+      return block.position < kBlocks;
     };
   }
   ParsePipeline::Parse parse() {
     return [this](const Block& block, Parsed& out) {
       std::lock_guard lock(mutex_);
       parsers_.insert(std::this_thread::get_id());
-      out.batch.labels = {static_cast<float>(block.place)};
+      out.batch.labels = {static_cast<float>(block.position)};
     };
   }
 
@@ -85,10 +85,10 @@ TEST(ParsePipelineTest, TakesTheConsumersThreadForOneOfTwo) {
   auto plain = blocks.parse();
   bool met[2] = {false, false};
   auto parse = [&](const Block& block, Parsed& out) {
-    if (block.place < 2) {
-      begun[block.place].set_value();
-      auto other = begun[1 - block.place].get_future();
-      met[block.place] = other.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+    if (block.position < 2) {
+      begun[block.position].set_value();
+      auto other = begun[1 - block.position].get_future();
+      met[block.position] = other.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
     }
     plain(block, out);
   };
@@ -104,7 +104,7 @@ TEST(ParsePipelineTest, GivesWhatCameBeforeAnErrorAndThenTheError) {
     Numbered blocks;
     auto plain = blocks.parse();
     auto parse = [&](const Block& block, Parsed& out) {
-      if (block.place == 50) fail(Code::kCorrupt, "block 50");
+      if (block.position == 50) fail(Code::kCorrupt, "block 50");
       plain(block, out);
     };
     ParsePipeline pipeline(blocks.read(), parse, threads, /*read_may_wait=*/false);

@@ -29,13 +29,13 @@ class EtcdClientTest : public testing::Test {
 };
 
 TEST_F(EtcdClientTest, PlacesHaveEndpointsAndAPrefix) {
-  const EtcdPlace place = parse_etcd_place("etcd://a:1,b,[::1]:3/jobs/ctr");
-  EXPECT_EQ(place.prefix, "/jobs/ctr/");
-  EXPECT_EQ(place.endpoints, (std::vector<Address>{{"a", 1}, {"b", 2379}, {"::1", 3}}));
-  EXPECT_EQ(parse_etcd_place("etcd://a").prefix, "/");
+  const EtcdUrl url = parse_etcd_url("etcd://a:1,b,[::1]:3/jobs/ctr");
+  EXPECT_EQ(url.prefix, "/jobs/ctr/");
+  EXPECT_EQ(url.endpoints, (std::vector<Address>{{"a", 1}, {"b", 2379}, {"::1", 3}}));
+  EXPECT_EQ(parse_etcd_url("etcd://a").prefix, "/");
   for (const char* bad :
        {"", "a:2379", "http://a/b", "etcd://", "etcd:///b", "etcd://a:x/b", "etcd://a,,b/c"}) {
-    EXPECT_EQ(error_of([&] { parse_etcd_place(bad); }).code(), Code::kUsage) << bad;
+    EXPECT_EQ(error_of([&] { parse_etcd_url(bad); }).code(), Code::kUsage) << bad;
   }
 }
 
@@ -60,9 +60,9 @@ TEST_F(EtcdClientTest, ChangesAreMadeIfNothingElseHas) {
 }
 
 TEST_F(EtcdClientTest, AnotherEndpointIsAskedWhenOneIsGone) {
-  EtcdPlace place = etcd_.place();
-  place.endpoints.insert(place.endpoints.begin(), {"127.0.0.1", 1});
-  EtcdClient client(*network_, place, 5s);
+  EtcdUrl url = etcd_.url();
+  url.endpoints.insert(url.endpoints.begin(), {"127.0.0.1", 1});
+  EtcdClient client(*network_, url, 5s);
   EXPECT_NO_THROW(client.grant(15));
 }
 

@@ -22,7 +22,7 @@ class EtcdFenceTest : public testing::Test {
   }
 
   EtcdFenceOptions options(const std::string& name, int num_servers = 1) const {
-    return {.place = etcd_.place(),
+    return {.url = etcd_.url(),
             .registration = {.num_servers = num_servers,
                              .address = name + ":1",
                              .name = name,

@@ -29,7 +29,7 @@ class EtcdOverTls : public testing::Test {
   // Asks it with these files; the error, if any.
   std::optional<Error> ask(EtcdTransport& transport) {
     try {
-      EtcdClient(transport, place_, 20s).list("servers/");
+      EtcdClient(transport, url_, 20s).list("servers/");
       return std::nullopt;
     } catch (const Error& error) {
       return error;
@@ -48,7 +48,7 @@ class EtcdOverTls : public testing::Test {
       {.server = std::make_shared<TlsContext>(authority_.issue("etcd", "IP:127.0.0.1"), TlsSide::kServer),
        .client = nullptr}};
   FakeEtcd etcd_{front_};
-  const EtcdPlace place_ = etcd_.place();
+  const EtcdUrl url_ = etcd_.url();
   std::thread thread_;
 };
 

@@ -25,12 +25,12 @@ class ServerFinderTest : public testing::Test {
   }
 
   ServerFinderOptions options(int num_servers) const {
-    return {.discovery = etcd_.place().text, .num_servers = num_servers, .timeout = 20, .stop = [] {
+    return {.discovery = etcd_.url().text, .num_servers = num_servers, .timeout = 20, .stop = [] {
               return false;
             }};
   }
   ServerLeaseOptions lease_options(uint16_t port, int num_servers) const {
-    return {.discovery = etcd_.place().text,
+    return {.discovery = etcd_.url().text,
             .num_servers = num_servers,
             .host = "localhost",
             .port = port,

@@ -14,7 +14,7 @@ class BarrierMarkersTest : public ShardTest {
   const std::vector<uint64_t> keys_ = {0, 1, 2};
 
   OutcomePtr push_step(int rank, uint64_t step, bool cut = false, std::optional<std::string> chunk = {}) {
-    return push_piece(rank, {.step = step, .info = {1, 0}, .cut = cut, .chunk = std::move(chunk)},
+    return push_slice(rank, {.step = step, .info = {1, 0}, .cut = cut, .chunk = std::move(chunk)},
                       {static_cast<uint64_t>(rank)}, -1);
   }
   void watch(std::map<uint64_t, std::vector<float>>& cuts, std::function<bool(uint64_t)> wanted = nullptr) {

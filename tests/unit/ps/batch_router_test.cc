@@ -27,7 +27,7 @@ TEST(BatchRouterTest, ABundleIsReadyWhenItIsFullAndEachIsOnce) {
   std::vector<size_t> bytes(2);
   router.begin([&](size_t shard, Bundle& bundle) {
     ready[shard].push_back(&bundle);
-    bytes[shard] += bundle.parts.size();
+    bytes[shard] += bundle.row_slices.size();
   });
   router.add_keys(0, keys);
   EXPECT_GT(ready[0].size(), 1u) << "some are on their way before all are made";
@@ -38,7 +38,7 @@ TEST(BatchRouterTest, ABundleIsReadyWhenItIsFullAndEachIsOnce) {
     ASSERT_EQ(ready[shard].size(), bundles.size());
     for (size_t b = 0; b < bundles.size(); ++b) {
       EXPECT_EQ(ready[shard][b], &bundles[b]);
-      bytes[shard] -= bundles[b].parts.size();
+      bytes[shard] -= bundles[b].row_slices.size();
     }
     EXPECT_EQ(bytes[shard], 0u) << "nothing was added to a bundle that was ready";
   }
@@ -64,14 +64,14 @@ TEST(BatchRouterTest, EachPieceKnowsTheKeysOfItsRows) {
     for (size_t shard = 0; shard < places.size(); ++shard) {
       for (const Bundle& bundle : router.bundles(shard)) {
         const std::vector<RowSlice> parts =
-            decode_pull(encode_pull({}, bundle.num_parts(), bundle.push_parts())).parts;
-        ASSERT_EQ(parts.size(), bundle.pieces.size());
+            decode_pull(encode_pull({}, bundle.num_row_slices(), bundle.push_slices())).row_slices;
+        ASSERT_EQ(parts.size(), bundle.routed.size());
         for (size_t i = 0; i < parts.size(); ++i) {
-          const Piece& piece = bundle.pieces[i];
-          EXPECT_EQ(piece.in_sequence(), shards == 1);
-          ASSERT_EQ(static_cast<size_t>(piece.rows), parts[i].keys.size());
-          for (int64_t row = 0; row < piece.rows; ++row) {
-            const size_t n = static_cast<size_t>(piece.position(row)), r = static_cast<size_t>(row);
+          const RoutedRows& routed = bundle.routed[i];
+          EXPECT_EQ(routed.in_sequence(), shards == 1);
+          ASSERT_EQ(static_cast<size_t>(routed.rows), parts[i].keys.size());
+          for (int64_t row = 0; row < routed.rows; ++row) {
+            const size_t n = static_cast<size_t>(routed.position(row)), r = static_cast<size_t>(row);
             ++seen[n];
             ASSERT_EQ(parts[i].keys[r], keys[n]);
             ASSERT_EQ(parts[i].counts[r], counts[n]);

@@ -69,7 +69,7 @@ class MemoryTest : public testing::Test {
   }
   int pull(const std::vector<uint64_t>& keys, PullMode mode = PullMode::kTrain) {
     std::string parts;
-    encode_key_part(0, keys, parts);
+    encode_key_slice(0, keys, parts);
     PullRequest request = decode_pull(encode_pull({.step = step_, .mode = mode}, 1, parts));
     return outcome([&](ReplyPtr& reply) {
       mode == PullMode::kRead ? shard_->read(kReader, request, reply) : shard_->pull(0, request, reply);
@@ -77,7 +77,7 @@ class MemoryTest : public testing::Test {
   }
   int push(int rank, const std::vector<uint64_t>& keys) {
     std::string parts;
-    encode_key_part(0, keys, parts);
+    encode_key_slice(0, keys, parts);
     std::string body = encode_push({.step = step_, .info = {1, 0}}, 1, parts);
     body.resize(body.size() + keys.size() * 16 * sizeof(float));
     return push(rank, body);
@@ -195,24 +195,24 @@ TEST_F(MemoryTest, WhatTrainersTellOfThemselvesIsBoundedBesideIt) {
   limits.held_bytes = kMebi;
   limits.tables = std::make_shared<MemoryBudget>(1200 << 10);
   make(limits, 2);
-  PushHeader header{.info = {1, 0}, .num_pieces = 4, .chunk = std::string(640 << 10, 'x')};
+  PushHeader header{.info = {1, 0}, .num_slices = 4, .chunk = std::string(640 << 10, 'x')};
   const uint64_t before = limits.tables->used_bytes();
   auto push_next = [&](int rank) { return push(rank, encode_push(header, 0, "")); };
   EXPECT_EQ(push_next(0), 0);
   EXPECT_EQ(limits.tables->used_bytes(), before);
-  ++header.piece;
+  ++header.slice;
   header.chunk = std::string(400 << 10, 'x');
   EXPECT_EQ(push_next(0), 0);
   EXPECT_EQ(limits.tables->used_bytes(), before + (1040 << 10)) << "more than there is room for beside";
-  ++header.piece;
+  ++header.slice;
   EXPECT_EQ(push_next(0), kExhausted);
   EXPECT_THAT(message_, HasSubstr("400"));
   header.chunk = "little";
   EXPECT_EQ(push_next(0), 0);
   header.chunk.reset();
-  ++header.piece;
+  ++header.slice;
   EXPECT_EQ(push_next(0), 0);
-  header.num_pieces = 1, header.piece = 0;
+  header.num_slices = 1, header.slice = 0;
   EXPECT_EQ(push_next(1), 0);
   EXPECT_EQ(shard_->steps().clock(), 1u);
   EXPECT_EQ(shard_->trainer_states().chunk_states(shard_->tables().place()).size(), 3u);
@@ -271,7 +271,7 @@ class HeldMemoryTest : public MemoryTest {
   }
   int pull_numbered(uint64_t number, uint64_t step) {
     std::string parts;
-    encode_key_part(0, keys(0, 1000), parts);
+    encode_key_slice(0, keys(0, 1000), parts);
     const PullRequest request = decode_pull(encode_pull({.step = step, .number = number}, 1, parts));
     return outcome([&](ReplyPtr& reply) { shard_->pull(0, request, reply); });
   }
@@ -302,7 +302,7 @@ TEST_F(HeldMemoryTest, PullsThatAreRememberedAreBoundedAndGoWithTheirProcess) {
 
 TEST_F(HeldMemoryTest, SlicesOfPushesWithoutRowsAreBounded) {
   const int times = repeat([this](int slice) {
-    const PushHeader header{.info = {1, 0}, .piece = static_cast<uint32_t>(slice), .num_pieces = 1 << 16};
+    const PushHeader header{.info = {1, 0}, .slice = static_cast<uint32_t>(slice), .num_slices = 1 << 16};
     return push(0, encode_push(header, 0, ""));
   });
   EXPECT_LT(times, 2100) << "half a KiB each";
@@ -338,7 +338,7 @@ TEST_F(HeldMemoryTest, ARunBeginsAlthoughTheOneThatWasLeftHoldsAllThereIs) {
 TEST_F(HeldMemoryTest, AChunkIsHeldOnceBesideTheRowsOfItsPush) {
   const std::string chunk(600 << 10, 'c');
   std::string parts;
-  encode_key_part(0, keys(0, 1), parts);
+  encode_key_slice(0, keys(0, 1), parts);
   std::string body = encode_push({.info = {1, 0}, .chunk = chunk}, 1, parts);
   body.resize(body.size() + 16 * sizeof(float));
   EXPECT_EQ(push(0, body), 0);
@@ -382,7 +382,7 @@ TEST_F(MemoryTest, GradientsAndWeightsThatAreNotNumbersAreRefusedAndCounted) {
   make({});
   const float kInfinite = std::numeric_limits<float>::infinity(), kNaN = std::nanf("");
   std::string parts;
-  encode_key_part(0, keys(0, 3), parts);
+  encode_key_slice(0, keys(0, 3), parts);
   const auto body_with = [&](std::string body, size_t at, float value) {
     const size_t rows = body.size();
     body.resize(rows + 3 * 16 * sizeof(float));
@@ -417,7 +417,7 @@ TEST_F(MemoryTest, GradientsAndWeightsThatAreNotNumbersAreRefusedAndCounted) {
 TEST_F(MemoryTest, EncodedGradientsThatAreNotNumbersAreRefusedToo) {
   make({});
   std::string parts;
-  encode_key_part(0, keys(0, 1), parts);
+  encode_key_slice(0, keys(0, 1), parts);
   std::string body = encode_push({.info = {1, 0}, .type = RowType::kF16}, 1, parts);
   const size_t rows = body.size();
   body.resize(rows + padded(16 * sizeof(uint16_t)));
@@ -434,7 +434,7 @@ TEST_F(MemoryTest, APullThatNamesTheSameRowsManyTimesMakesNoAnswerOfManyTimesThe
   for (const PullMode mode : {PullMode::kRead, PullMode::kTrain}) {
     for (const uint32_t times : {4u, 5u}) {
       std::string parts;
-      for (uint32_t i = 0; i < times; ++i) encode_range_part(0, 0, 1 << 16, false, parts);
+      for (uint32_t i = 0; i < times; ++i) encode_range_slice(0, 0, 1 << 16, false, parts);
       const PullRequest request = decode_pull(encode_pull({.mode = mode}, times, parts));
       const int code = outcome([&](ReplyPtr& reply) {
         mode == PullMode::kRead ? shard_->read(kReader, request, reply) : shard_->pull(0, request, reply);

@@ -41,12 +41,12 @@ class MessageWork : public testing::Test {
   }
   static std::string keyed(uint32_t parameter, uint64_t first, uint64_t count) {
     std::string part;
-    encode_key_part(parameter, keys(first, count), part);
+    encode_key_slice(parameter, keys(first, count), part);
     return part;
   }
   static std::string range(uint64_t first, uint64_t count) {
     std::string part;
-    encode_range_part(kMatrix, first, count, false, part);
+    encode_range_slice(kMatrix, first, count, false, part);
     return part;
   }
 
@@ -64,10 +64,10 @@ class MessageWork : public testing::Test {
     return 0;
   }
 
-  int pull(PullMode mode, RowType type, uint32_t num_parts, const std::string& parts) {
+  int pull(PullMode mode, RowType type, uint32_t num_row_slices, const std::string& parts) {
     const uint64_t before = shard_->counters().rows_pulled;
     const int code = outcome([&](ReplyPtr& reply) {
-      PullRequest request = decode_pull(encode_pull({.mode = mode, .type = type}, num_parts, parts));
+      PullRequest request = decode_pull(encode_pull({.mode = mode, .type = type}, num_row_slices, parts));
       mode == PullMode::kRead ? shard_->read(~uint64_t{0}, std::move(request), reply)
                               : shard_->pull(0, std::move(request), reply);
     });
@@ -82,11 +82,11 @@ class MessageWork : public testing::Test {
     return buffer;
   }
 
-  int push(uint32_t num_parts, const std::string& parts, uint64_t row_bytes) {
+  int push(uint32_t num_row_slices, const std::string& parts, uint64_t row_bytes) {
     const uint64_t before = shard_->counters().rows_pushed;
     const int code = outcome([&](ReplyPtr& reply) {
-      Buffer body = body_of(encode_push({.step = shard_->steps().clock(), .info = {1, 0}}, num_parts, parts),
-                            row_bytes);
+      Buffer body = body_of(
+          encode_push({.step = shard_->steps().clock(), .info = {1, 0}}, num_row_slices, parts), row_bytes);
       shard_->push(0, decode_push(std::move(body), shard_->tables().widths()), reply);
     });
     work_ = {shard_->counters().rows_pushed - before, code == 0 ? row_bytes : 0};
@@ -101,7 +101,7 @@ class MessageWork : public testing::Test {
 
   int stored(uint32_t parameter, uint64_t count) {
     return outcome([&](ReplyPtr& reply) {
-      const std::string body = encode_parts(1, keyed(parameter, 0, count));
+      const std::string body = encode_row_slices(1, keyed(parameter, 0, count));
       reply->answer(Payload(shard_->stored_rows(decode_stored_rows_request({body.data(), body.size()}))));
     });
   }
@@ -198,8 +198,8 @@ TEST_F(MessageWork, OfALongRowIsThatOfTheRow) {
       make_optimizer_plan({{"type", "sgd"}}, "sum"), ShardPlace(), Consistency(), TrainerLoss());
   shard_->join({0, 1, 1}, {});
   std::string one, two;
-  encode_range_part(0, 0, 1, false, one);
-  encode_range_part(0, 0, 2, false, two);
+  encode_range_slice(0, 0, 1, false, one);
+  encode_range_slice(0, 0, 2, false, two);
   EXPECT_EQ(pull(PullMode::kTrain, RowType::kF32, 1, one), 0);
   EXPECT_EQ(work_.first, 1u);
   EXPECT_EQ(pull(PullMode::kTrain, RowType::kF32, 1, two), kRefused);

@@ -30,8 +30,8 @@ Buffer buffer_of(const std::string& bytes) {
 
 std::string two_parts() {
   std::string parts;
-  encode_key_part(0, std::vector<uint64_t>{2, 300}, parts);
-  encode_range_part(1, 5, 4, false, parts);
+  encode_key_slice(0, std::vector<uint64_t>{2, 300}, parts);
+  encode_range_slice(1, 5, 4, false, parts);
   return parts;
 }
 
@@ -46,7 +46,7 @@ std::string floats_of_two_parts() {
 }
 
 std::string a_push() {
-  PushHeader header{.step = 9, .info = {200, 3}, .ended = false, .piece = 1, .num_pieces = 2};
+  PushHeader header{.step = 9, .info = {200, 3}, .ended = false, .slice = 1, .num_slices = 2};
   return encode_push(header, 2, two_parts()) + floats_of_two_parts();
 }
 
@@ -110,11 +110,11 @@ TEST(Protocol, PullComesBack) {
   PullRequest pull = decode_pull(encode_pull({.step = 7, .mode = PullMode::kRead}, 2, two_parts()));
   EXPECT_EQ(pull.step, 7u);
   EXPECT_EQ(pull.mode, PullMode::kRead);
-  ASSERT_EQ(pull.parts.size(), 2u);
-  EXPECT_THAT(pull.parts[0].keys, ElementsAre(2, 300));
-  EXPECT_FALSE(pull.parts[1].by_keys);
-  EXPECT_EQ(pull.parts[1].first, 5u);
-  EXPECT_EQ(pull.parts[1].rows(), 4u);
+  ASSERT_EQ(pull.row_slices.size(), 2u);
+  EXPECT_THAT(pull.row_slices[0].keys, ElementsAre(2, 300));
+  EXPECT_FALSE(pull.row_slices[1].by_keys);
+  EXPECT_EQ(pull.row_slices[1].first, 5u);
+  EXPECT_EQ(pull.row_slices[1].rows(), 4u);
 }
 
 TEST(Protocol, FloatsOfAPushAreAlignedWhereTheyCame) {
@@ -122,20 +122,20 @@ TEST(Protocol, FloatsOfAPushAreAlignedWhereTheyCame) {
   EXPECT_EQ(push.step, 9u);
   EXPECT_EQ(push.info.samples, 200);
   EXPECT_EQ(push.info.pass, 3);
-  EXPECT_EQ(push.piece, 1u);
-  EXPECT_EQ(push.num_pieces, 2u);
-  ASSERT_EQ(push.parts.size(), 2u);
-  for (const RowSlice& part : push.parts) {
+  EXPECT_EQ(push.slice, 1u);
+  EXPECT_EQ(push.num_slices, 2u);
+  ASSERT_EQ(push.row_slices.size(), 2u);
+  for (const RowSlice& part : push.row_slices) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(push.floats(part)) % kFloatAlignment, 0u);
   }
-  EXPECT_EQ(push.floats(push.parts[0])[5], 6);
-  EXPECT_EQ(push.floats(push.parts[1])[3], 10);
+  EXPECT_EQ(push.floats(push.row_slices[0])[5], 6);
+  EXPECT_EQ(push.floats(push.row_slices[1])[3], 10);
 }
 
 std::string a_counted_push(const std::vector<KeyCount>& counts) {
   std::string parts;
-  encode_counted_part(0, std::vector<uint64_t>{2, 300}, counts, parts);
-  encode_range_part(1, 5, 4, false, parts);
+  encode_counted_slice(0, std::vector<uint64_t>{2, 300}, counts, parts);
+  encode_range_slice(1, 5, 4, false, parts);
   return encode_push({.step = 9, .info = {200, 3, /*shrink=*/true}}, 2, parts) + floats_of_two_parts();
 }
 
@@ -143,10 +143,10 @@ TEST(Protocol, CountsOfKeysTravelWithTheirRows) {
   PushRequest push = decode_push(buffer_of(a_counted_push({{1, 0}, {UINT32_MAX, 200}})), kWidths);
   EXPECT_TRUE(push.info.shrink);
   EXPECT_FALSE(push.ended);
-  EXPECT_THAT(push.parts[0].keys, ElementsAre(2, 300));
-  EXPECT_THAT(push.parts[0].counts, ElementsAre(KeyCount{1, 0}, KeyCount{UINT32_MAX, 200}));
-  EXPECT_THAT(push.parts[1].counts, testing::IsEmpty());
-  EXPECT_EQ(push.floats(push.parts[0])[5], 6);
+  EXPECT_THAT(push.row_slices[0].keys, ElementsAre(2, 300));
+  EXPECT_THAT(push.row_slices[0].counts, ElementsAre(KeyCount{1, 0}, KeyCount{UINT32_MAX, 200}));
+  EXPECT_THAT(push.row_slices[1].counts, testing::IsEmpty());
+  EXPECT_EQ(push.floats(push.row_slices[0])[5], 6);
   EXPECT_FALSE(decode_push(buffer_of(a_push()), kWidths).info.shrink);
 }
 
@@ -169,8 +169,8 @@ TEST(Protocol, CountsThatCannotBeAreRefused) {
 // Two rows of 3 bytes with their scales, and four of f32, which are exact in any message.
 TEST(Protocol, RowsOfAnyTypeBecomeFloats) {
   std::string parts;
-  encode_key_part(0, std::vector<uint64_t>{2, 300}, parts);
-  encode_range_part(1, 5, 4, true, parts);
+  encode_key_slice(0, std::vector<uint64_t>{2, 300}, parts);
+  encode_range_slice(1, 5, 4, true, parts);
   std::string body = encode_push({.type = RowType::kInt8}, 2, parts);
   const std::vector<float> rows = {127, -1, 0, 254, 2, 4}, exact = {7, 8, 9, 10.1f};
   std::string encoded(2 * encoded_row_bytes(RowType::kInt8, 3), '\0');
@@ -181,11 +181,11 @@ TEST(Protocol, RowsOfAnyTypeBecomeFloats) {
   body.resize(padded(body.size()));
   PushRequest push = decode_push(buffer_of(body), kWidths);
   EXPECT_EQ(push.type, RowType::kInt8);
-  EXPECT_TRUE(push.parts[1].exact);
+  EXPECT_TRUE(push.row_slices[1].exact);
   BufferPool pool;
   take_floats(push, kWidths, pool);
-  EXPECT_EQ(std::vector<float>(push.floats(push.parts[0]), push.floats(push.parts[0]) + 6), rows);
-  EXPECT_EQ(std::vector<float>(push.floats(push.parts[1]), push.floats(push.parts[1]) + 4), exact);
+  EXPECT_EQ(std::vector<float>(push.floats(push.row_slices[0]), push.floats(push.row_slices[0]) + 6), rows);
+  EXPECT_EQ(std::vector<float>(push.floats(push.row_slices[1]), push.floats(push.row_slices[1]) + 4), exact);
 }
 
 TEST(Protocol, UnknownTypesOfRowsAreRefused) {
@@ -361,9 +361,9 @@ TEST(Hello, TheFirstDifferenceIsToldWithItsPath) {
 
 // 64 MiB of steps of a byte each would be half a GiB of keys.
 TEST(Protocol, AMessageHasOnlySoManyKeysAndParts) {
-  const auto pull_of = [](uint32_t num_parts, size_t keys_each) {
-    std::string body = encode_pull({}, num_parts, "");
-    for (uint32_t p = 0; p < num_parts; ++p) {
+  const auto pull_of = [](uint32_t num_row_slices, size_t keys_each) {
+    std::string body = encode_pull({}, num_row_slices, "");
+    for (uint32_t p = 0; p < num_row_slices; ++p) {
       put(body, uint32_t{0});
       put(body, uint8_t{0});
       put(body, static_cast<uint32_t>(keys_each));
@@ -373,8 +373,8 @@ TEST(Protocol, AMessageHasOnlySoManyKeysAndParts) {
     return body;
   };
   const auto decode = [](const std::string& body) { return decode_pull({body.data(), body.size()}); };
-  EXPECT_EQ(decode(pull_of(2, kMostMessageKeys / 2)).parts[1].keys.size(), kMostMessageKeys / 2);
-  for (const std::string& body : {pull_of(2, kMostMessageKeys / 2 + 1), pull_of(kMostParts + 1, 0)}) {
+  EXPECT_EQ(decode(pull_of(2, kMostMessageKeys / 2)).row_slices[1].keys.size(), kMostMessageKeys / 2);
+  for (const std::string& body : {pull_of(2, kMostMessageKeys / 2 + 1), pull_of(kMostRowSlices + 1, 0)}) {
     try {
       decode(body);
       FAIL() << "decoded";
@@ -383,7 +383,7 @@ TEST(Protocol, AMessageHasOnlySoManyKeysAndParts) {
       EXPECT_THAT(error.message(), testing::HasSubstr("expected at most"));
     }
   }
-  EXPECT_EQ(decode(pull_of(kMostParts, 0)).parts.size(), kMostParts);
+  EXPECT_EQ(decode(pull_of(kMostRowSlices, 0)).row_slices.size(), kMostRowSlices);
 }
 
 }  // namespace

@@ -18,9 +18,9 @@ PullRequest pull_of(uint64_t number, uint64_t step, std::vector<uint64_t> keys,
   request.number = number;
   request.step = step;
   request.type = type;
-  request.parts.resize(2);
-  request.parts[0].keys = std::move(keys);
-  RowSlice& range = request.parts[1];
+  request.row_slices.resize(2);
+  request.row_slices[0].keys = std::move(keys);
+  RowSlice& range = request.row_slices[1];
   range.parameter = 1;
   range.by_keys = false;
   range.first = 2;
@@ -57,7 +57,7 @@ class PullHistoryTest : public testing::Test {
 TEST_F(PullHistoryTest, APushFindsThePullThatItNames) {
   add(pull_of(4, 0, {1, 2}), "rows");
   ASSERT_NE(history_.find(4), nullptr);
-  EXPECT_THAT(history_.find(4)->request->parts[0].keys, ElementsAre(1, 2));
+  EXPECT_THAT(history_.find(4)->request->row_slices[0].keys, ElementsAre(1, 2));
   EXPECT_EQ(history_.find(5), nullptr);
 }
 
@@ -75,10 +75,10 @@ TEST_F(PullHistoryTest, AnEqualPullOfAnyNumberIsAnsweredAgain) {
   EXPECT_EQ(answer(pull_of(9, 7, {1})), "none") << "of fewer rows";
   EXPECT_EQ(answer(pull_of(9, 7, {1, 2}, RowType::kF16)), "none") << "in another type";
   PullRequest other = pull_of(9, 7, {1, 2});
-  other.parts[1].first = 3;
+  other.row_slices[1].first = 3;
   EXPECT_EQ(answer(other), "none") << "of another range";
   other = pull_of(9, 7, {1, 2});
-  other.parts.pop_back();
+  other.row_slices.pop_back();
   EXPECT_EQ(answer(other), "none") << "of fewer slices";
 }
 
@@ -169,8 +169,8 @@ TEST(SnapshotFields, ATextIsTakenWholeOrNotAtAll) {
 
 TEST(SnapshotFields, APullIsEncodedAsItsTrainerWould) {
   std::string parts;
-  encode_key_part(0, std::vector<uint64_t>{3, 70, ~uint64_t{0}}, parts);
-  encode_range_part(2, 5, 9, true, parts);
+  encode_key_slice(0, std::vector<uint64_t>{3, 70, ~uint64_t{0}}, parts);
+  encode_range_slice(2, 5, 9, true, parts);
   const std::string body =
       encode_pull({.step = 6, .mode = PullMode::kTrain, .type = RowType::kF16, .number = 8}, 2, parts);
   EXPECT_EQ(encode_again(decode_pull(body)), body);
@@ -182,10 +182,10 @@ TEST(SnapshotFields, APushIsEncodedWithItsKeysItsCountsAndItsRows) {
   const std::vector<uint64_t> keys = {3, 70};
   const std::vector<KeyCount> counts = {{2, 1}, {4, 3}};
   std::string parts;
-  encode_counted_part(0, keys, counts, parts);
-  encode_range_part(1, 5, 3, true, parts);
+  encode_counted_slice(0, keys, counts, parts);
+  encode_range_slice(1, 5, 3, true, parts);
   const PushHeader header{
-      .step = 6, .info = {4, 1, true}, .cut = true, .piece = 1, .num_pieces = 3, .chunk = "state"};
+      .step = 6, .info = {4, 1, true}, .cut = true, .slice = 1, .num_slices = 3, .chunk = "state"};
   std::string body = encode_push(header, 2, parts);
   for (float value : {1.0f, 2.0f, 3.0f, 4.0f}) put(body, value);
   body.resize(padded(body.size()), '\0');

@@ -65,12 +65,13 @@ class CodedPush : public testing::TestWithParam<Json> {
     }
     residuals.find(plans_);
     const Bundle& bundle = router_.bundles(0).at(0);
-    const RowSource source{.begin = [this](const Piece& piece) { return floats_of(piece.parameter).data(); },
-                           .gradients = &gradients_,
-                           .residuals = &residuals};
+    const RowSource source{
+        .begin = [this](const RoutedRows& routed) { return floats_of(routed.parameter).data(); },
+        .gradients = &gradients_,
+        .residuals = &residuals};
     const Payload payload = make_row_message(
         {specs_, router_, pool_, best_cpu_level()},
-        encode_push({.coded = true}, bundle.num_parts(), bundle.push_parts()), 0, bundle, source);
+        encode_push({.coded = true}, bundle.num_row_slices(), bundle.push_slices()), 0, bundle, source);
     std::string body(payload.head.data(), payload.head.size());
     for (ConstBytes part : payload.parts) body.append(part.data(), part.size());
     return body;
@@ -84,8 +85,8 @@ class CodedPush : public testing::TestWithParam<Json> {
 
   // The values and the residuals of a part, in the order of the message.
   std::vector<float> told(const PushRequest& request, size_t part) {
-    const float* floats = request.floats(request.parts[part]);
-    return {floats, floats + request.parts[part].rows() * static_cast<uint64_t>(widths_[part])};
+    const float* floats = request.floats(request.row_slices[part]);
+    return {floats, floats + request.row_slices[part].rows() * static_cast<uint64_t>(widths_[part])};
   }
 
   const std::vector<ParameterSpec> specs_ = make_specs();
@@ -180,9 +181,9 @@ INSTANTIATE_TEST_SUITE_P(Codecs, CodedPush, testing::ValuesIn(all_codecs()), [](
 });
 
 // A push of a part in `bytes` of a codec, in the parameter of the first part that `parts` have.
-std::string coded_push(const std::string& parts, std::string_view bytes, uint32_t num_parts = 1) {
-  std::string body = encode_push({.info = {1, 0}, .coded = true}, num_parts, parts);
-  for (uint32_t n = 0; n < num_parts; ++n) {
+std::string coded_push(const std::string& parts, std::string_view bytes, uint32_t num_row_slices = 1) {
+  std::string body = encode_push({.info = {1, 0}, .coded = true}, num_row_slices, parts);
+  for (uint32_t n = 0; n < num_row_slices; ++n) {
     put(body, static_cast<uint64_t>(bytes.size()));
     body += bytes;
     body.resize(padded(body.size()), '\0');
@@ -192,7 +193,7 @@ std::string coded_push(const std::string& parts, std::string_view bytes, uint32_
 
 std::string key_part(const std::vector<uint64_t>& keys) {
   std::string part;
-  encode_key_part(0, keys, part);
+  encode_key_slice(0, keys, part);
   return part;
 }
 
@@ -203,7 +204,7 @@ TEST(CodedPushes, DecodeToNoMoreThanAMessageHas) {
   BufferPool pool;
   auto decode = [&](uint64_t rows, uint32_t times) {
     std::string parts;
-    for (uint32_t n = 0; n < times; ++n) encode_range_part(1, 0, rows, false, parts);
+    for (uint32_t n = 0; n < times; ++n) encode_range_slice(1, 0, rows, false, parts);
     decode_push(to_buffer(pool, coded_push(parts, "", times)), widths);
   };
   const uint64_t most = kMaxMessageBytes / (kCols * sizeof(float));

@@ -15,7 +15,7 @@ class PushIntakeTest : public testing::Test {
  protected:
   PushRequest request(const PushHeader& header, float gradient, uint64_t key = 1) {
     std::string parts;
-    encode_key_part(0, std::vector{key}, parts);
+    encode_key_slice(0, std::vector{key}, parts);
     std::string body = encode_push(header, 1, parts);
     put(body, gradient);
     body.resize(padded(body.size()), '\0');
@@ -55,7 +55,7 @@ TEST_F(PushIntakeTest, AdmittedPushIsHeldUntilItIsForgotten) {
   EXPECT_EQ(run_.counters.rows_pushed, 1u);
   EXPECT_GT(run_.held.bytes_in_use(HeldKind::kPushes), 0u);
   intake_.move_if_waiting(0, 0, 0);
-  EXPECT_EQ(*pending.slices.at(0).floats(pending.slices.at(0).parts[0]), 2);
+  EXPECT_EQ(*pending.slices.at(0).floats(pending.slices.at(0).row_slices[0]), 2);
   run_.clock->restart(2);
   EXPECT_EQ(run_.held.bytes_in_use(HeldKind::kPushes), 0u);
 }
@@ -64,9 +64,9 @@ TEST_F(PushIntakeTest, StepThatComesTooEarlyIsRefusedAndSaysSoWhereALogMayHaveLo
   EXPECT_EQ(refusal(request({.step = 0, .info = {1, 0}}, 2)), std::nullopt);
   EXPECT_EQ(refusal(request({.step = 5, .info = {1, 0}}, 2)), Code::kData);
   EXPECT_EQ(refusal(request({.step = 5, .info = {1, 0}}, 2), /*resumed=*/true), kStateLost);
-  EXPECT_EQ(refusal(request({.step = 0, .info = {1, 0}, .piece = 7, .num_pieces = 1 << 16}, 2)),
+  EXPECT_EQ(refusal(request({.step = 0, .info = {1, 0}, .slice = 7, .num_slices = 1 << 16}, 2)),
             std::nullopt);
-  EXPECT_EQ(refusal(request({.step = 0, .info = {1, 0}, .piece = 7, .num_pieces = (1 << 16) + 1}, 2)),
+  EXPECT_EQ(refusal(request({.step = 0, .info = {1, 0}, .slice = 7, .num_slices = (1 << 16) + 1}, 2)),
             Code::kData);
 }
 

@@ -30,7 +30,7 @@ class RemoteRowsTest : public testing::Test {
   RemoteRowsTest() {
     shards_.handlers[Message::kPull] = [this](size_t, std::string_view body) {
       std::string answer;
-      for (const RowSlice& slice : decode_pull(bytes_of(body)).parts) {
+      for (const RowSlice& slice : decode_pull(bytes_of(body)).row_slices) {
         for (uint64_t key : slice.keys)
           put(answer, static_cast<float>(key)), put(answer, static_cast<float>(key) + 0.5f);
         answer.resize(padded(answer.size()), '\0');
@@ -140,7 +140,7 @@ TEST_F(RemoteRowsTest, WeightsAreLoadedWhereTheirKeysBelong) {
   std::map<uint64_t, float> loaded;
   for (const auto& asked : shards_.of_type(Message::kLoad)) {
     const PushRequest request = decoded_load(asked.body);
-    for (const RowSlice& slice : request.parts) {
+    for (const RowSlice& slice : request.row_slices) {
       for (size_t n = 0; n < slice.keys.size(); ++n) {
         EXPECT_EQ(shard_of_key(slice.keys[n], 2), static_cast<int>(asked.shard));
         loaded[slice.keys[n]] = request.floats(slice)[2 * n];
@@ -206,7 +206,7 @@ TEST_F(RemoteStepTest, AShardWithALogGetsTheKeysWithEveryPush) {
   std::map<uint64_t, float> gradients;
   for (const PushRequest& request : pushed()) {
     EXPECT_EQ(request.pulled, 0u);
-    for (const RowSlice& slice : request.parts) {
+    for (const RowSlice& slice : request.row_slices) {
       for (size_t n = 0; n < slice.keys.size(); ++n) gradients[slice.keys[n]] = request.floats(slice)[2 * n];
     }
   }
@@ -321,7 +321,7 @@ class DenseLinkTest : public testing::Test {
   DenseLinkTest() {
     shards_.handlers[Message::kPull] = [](size_t, std::string_view body) {
       std::string answer;
-      for (const RowSlice& slice : decode_pull(bytes_of(body)).parts) {
+      for (const RowSlice& slice : decode_pull(bytes_of(body)).row_slices) {
         EXPECT_FALSE(slice.by_keys);
         for (uint64_t n = 0; n < slice.rows() * 2; ++n) put(answer, 1.5f);
         answer.resize(padded(answer.size()), '\0');
@@ -383,8 +383,8 @@ TEST_F(DenseLinkTest, APushIsHeldWhenAllShardsHaveAnswered) {
   for (const auto& asked : shards_.of_type(Message::kPush)) {
     const PushRequest request = decode_push(to_buffer(pool, asked.body), std::vector<int64_t>{2, 2, 2});
     EXPECT_EQ(request.step, 4u);
-    EXPECT_EQ(request.num_pieces, 0u) << "the trainer tells how many there are";
-    for (const RowSlice& slice : request.parts) {
+    EXPECT_EQ(request.num_slices, 0u) << "the trainer tells how many there are";
+    for (const RowSlice& slice : request.row_slices) {
       EXPECT_EQ(*request.floats(slice), static_cast<float>(slice.parameter));
       sent.push_back(*request.floats(slice));
     }

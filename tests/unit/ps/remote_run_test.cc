@@ -372,12 +372,12 @@ TEST_F(TrainerStateLinkTest, EachShardGetsItsChunksAndThenAnEmptyOne) {
   shards_.run([&](ShardLinks& links) {
     Parts parts(links, &own);
     std::vector<PushHeader> headers(2);
-    headers[0].piece = 4;
+    headers[0].slice = 4;
     headers[1].type = RowType::kF16;
     parts.states.tell(parts.states.next(true, false), headers,
                       [&](size_t shard, const PushHeader& header, const std::function<void()>& on_answer) {
                         EXPECT_EQ(header.type, RowType::kF32);
-                        sent.push_back(cat(shard, ":", header.piece, header.chunk.value_or("none")));
+                        sent.push_back(cat(shard, ":", header.slice, header.chunk.value_or("none")));
                         on_answer();
                       });
     EXPECT_FALSE(headers[0].chunk);

@@ -44,24 +44,24 @@ std::vector<float> step(ResidualRows& memory, uint64_t number) {
   return before;
 }
 
-void put_back(const std::vector<std::string>& pieces, ResidualRows& memory) {
-  for (const std::string& piece : pieces) {
-    read_error_chunk(piece, specs(), [&](uint32_t, ErrorRows rows, uint64_t key, std::string_view error) {
+void put_back(const std::vector<std::string>& chunks, ResidualRows& memory) {
+  for (const std::string& chunk : chunks) {
+    read_error_chunk(chunk, specs(), [&](uint32_t, ErrorRows rows, uint64_t key, std::string_view error) {
       std::memcpy(memory.put_back(key, rows == ErrorRows::kYoung), error.data(), error.size());
     });
   }
 }
 
-std::vector<std::string> encoded(const ResidualChunks& pieces) {
+std::vector<std::string> encoded(const ResidualChunks& chunks) {
   std::vector<std::string> all;
-  for (size_t n = 0; n < pieces.size(); ++n) all.push_back(pieces.encode(n));
+  for (size_t n = 0; n < chunks.size(); ++n) all.push_back(chunks.encode(n));
   return all;
 }
 
 std::vector<std::string> pieces_of(const ResidualRows& memory, uint64_t most_bytes) {
-  ResidualChunks pieces(most_bytes);
-  pieces.add_keyed(0, kCols, memory);
-  return encoded(pieces);
+  ResidualChunks chunks(most_bytes);
+  chunks.add_keyed(0, kCols, memory);
+  return encoded(chunks);
 }
 
 // Errors are dropped a generation at a time: what is dropped later depends on the generation of each.
@@ -90,12 +90,12 @@ TEST(ResidualChunks, AreOfBoundedSizeAndHaveEachRowOnce) {
     ResidualChunks made(most_bytes);
     made.add_keyed(0, kCols, memory);
     made.add_whole(1, kCols, whole);
-    const std::vector<std::string> pieces = encoded(made);
+    const std::vector<std::string> chunks = encoded(made);
     std::vector<float> back(whole.size(), -1);
     size_t keyed = 0;
-    for (const std::string& piece : pieces) {
-      EXPECT_LE(piece.size(), std::max<uint64_t>(most_bytes, 1 + 9 + 8 + kCols * sizeof(float)));
-      read_error_chunk(piece, specs(),
+    for (const std::string& chunk : chunks) {
+      EXPECT_LE(chunk.size(), std::max<uint64_t>(most_bytes, 1 + 9 + 8 + kCols * sizeof(float)));
+      read_error_chunk(chunk, specs(),
                        [&](uint32_t parameter, ErrorRows, uint64_t key, std::string_view error) {
                          if (parameter == 0) return void(++keyed);
                          EXPECT_EQ(back[key * kCols], -1);
@@ -104,14 +104,14 @@ TEST(ResidualChunks, AreOfBoundedSizeAndHaveEachRowOnce) {
     }
     EXPECT_EQ(back, whole);
     EXPECT_EQ(keyed, memory.rows());
-    EXPECT_EQ(pieces.size() == 1, most_bytes == 1u << 20);
+    EXPECT_EQ(chunks.size() == 1, most_bytes == 1u << 20);
   }
   EXPECT_EQ(ResidualChunks(100).size(), 0u);
 }
 
-std::string refusal(std::string_view piece) {
+std::string refusal(std::string_view chunk) {
   try {
-    read_error_chunk(piece, specs(), [](uint32_t, ErrorRows, uint64_t, std::string_view) {});
+    read_error_chunk(chunk, specs(), [](uint32_t, ErrorRows, uint64_t, std::string_view) {});
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kCorrupt);
     return error.message();
@@ -119,35 +119,35 @@ std::string refusal(std::string_view piece) {
   return "accepted";
 }
 
-std::string piece_of(const std::string& sections) {
+std::string chunk_of(const std::string& sections) {
   return "\1" + sections;
 }
 
 std::string section(uint32_t parameter, int rows, uint64_t key) {
-  std::string piece;
-  put(piece, parameter);
-  put(piece, static_cast<uint8_t>(rows));
-  put(piece, uint32_t{1});
-  put(piece, key);
-  piece.append(kCols * sizeof(float), '\1');
-  return piece;
+  std::string chunk;
+  put(chunk, parameter);
+  put(chunk, static_cast<uint8_t>(rows));
+  put(chunk, uint32_t{1});
+  put(chunk, key);
+  chunk.append(kCols * sizeof(float), '\1');
+  return chunk;
 }
 
 TEST(ResidualChunks, WhatMakesNoSenseIsRefused) {
-  EXPECT_EQ(refusal(piece_of(section(0, 1, UINT64_MAX) + section(1, 0, 39))), "accepted");
-  EXPECT_THAT(refusal(piece_of(section(3, 1, 0))), testing::HasSubstr("no parameter 3"));
-  EXPECT_THAT(refusal(piece_of(section(0, 0, 0))), testing::HasSubstr("no rows of kind 0"));
-  EXPECT_THAT(refusal(piece_of(section(0, 3, 0))), testing::HasSubstr("no rows of kind 3"));
-  EXPECT_THAT(refusal(piece_of(section(1, 2, 0))), testing::HasSubstr("no rows of kind 2"));
-  EXPECT_THAT(refusal(piece_of(section(2, 0, 0))), testing::HasSubstr("no rows of kind 0"));
-  EXPECT_THAT(refusal(piece_of(section(1, 0, 40))), testing::HasSubstr("no row 40"));
-  const std::string piece = piece_of(section(0, 1, 7));
+  EXPECT_EQ(refusal(chunk_of(section(0, 1, UINT64_MAX) + section(1, 0, 39))), "accepted");
+  EXPECT_THAT(refusal(chunk_of(section(3, 1, 0))), testing::HasSubstr("no parameter 3"));
+  EXPECT_THAT(refusal(chunk_of(section(0, 0, 0))), testing::HasSubstr("no rows of kind 0"));
+  EXPECT_THAT(refusal(chunk_of(section(0, 3, 0))), testing::HasSubstr("no rows of kind 3"));
+  EXPECT_THAT(refusal(chunk_of(section(1, 2, 0))), testing::HasSubstr("no rows of kind 2"));
+  EXPECT_THAT(refusal(chunk_of(section(2, 0, 0))), testing::HasSubstr("no rows of kind 0"));
+  EXPECT_THAT(refusal(chunk_of(section(1, 0, 40))), testing::HasSubstr("no row 40"));
+  const std::string chunk = chunk_of(section(0, 1, 7));
   EXPECT_THAT(refusal(""), testing::HasSubstr("something else"));
   EXPECT_THAT(refusal("\4" + section(0, 1, 7)), testing::HasSubstr("something else"));
-  EXPECT_EQ(refusal("\1"), "accepted") << "a piece without rows";
-  for (size_t size = 2; size < piece.size(); ++size) EXPECT_NE(refusal(piece.substr(0, size)), "accepted");
-  for (size_t i = 0; i < piece.size(); ++i) {
-    std::string flipped = piece;
+  EXPECT_EQ(refusal("\1"), "accepted") << "a chunk without rows";
+  for (size_t size = 2; size < chunk.size(); ++size) EXPECT_NE(refusal(chunk.substr(0, size)), "accepted");
+  for (size_t i = 0; i < chunk.size(); ++i) {
+    std::string flipped = chunk;
     flipped[i] = static_cast<char>(flipped[i] ^ 0x80);
     refusal(flipped);  // or it is read as something else, and nothing worse
   }

@@ -45,12 +45,12 @@ class RowMessageTest : public testing::Test {
     for (size_t p : {1, 2}) router_.add_all(p);
     router_.end();
     const Bundle& bundle = router_.bundles(0).at(0);
-    const RowSource source{.begin = [this](const Piece& piece) { return floats_of(piece.parameter); },
+    const RowSource source{.begin = [this](const RoutedRows& routed) { return floats_of(routed.parameter); },
                            .gradients = &gradients_,
                            .type = type,
                            .residuals = &residuals_};
     payload_ = make_row_message({specs_, router_, pool_, best_cpu_level()},
-                                encode_push({.type = type}, bundle.num_parts(), bundle.push_parts()), 0,
+                                encode_push({.type = type}, bundle.num_row_slices(), bundle.push_slices()), 0,
                                 bundle, source);
     std::string body(payload_.head.data(), payload_.head.size());
     for (ConstBytes part : payload_.parts) body.append(part.data(), part.size());
@@ -59,7 +59,7 @@ class RowMessageTest : public testing::Test {
     return request;
   }
   static std::vector<float> rows(const PushRequest& request, size_t slice, size_t count) {
-    const float* floats = request.floats(request.parts[slice]);
+    const float* floats = request.floats(request.row_slices[slice]);
     return {floats, floats + count};
   }
   std::vector<float> sent(size_t p, size_t count) { return {floats_of(p), floats_of(p) + count}; }
@@ -77,8 +77,8 @@ class RowMessageTest : public testing::Test {
 
 TEST_F(RowMessageTest, AShardReadsTheGradientsOfEverySlice) {
   const PushRequest request = push(RowType::kF32);
-  ASSERT_EQ(request.parts.size(), 3u);
-  EXPECT_THAT(request.parts[0].keys, ElementsAre(5, 6, 9));
+  ASSERT_EQ(request.row_slices.size(), 3u);
+  EXPECT_THAT(request.row_slices[0].keys, ElementsAre(5, 6, 9));
   EXPECT_EQ(rows(request, 0, 9), sent(0, 9));
   EXPECT_EQ(rows(request, 1, 12), sent(1, 12));
   EXPECT_EQ(rows(request, 2, 2), sent(2, 2));

@@ -50,7 +50,7 @@ struct RunParts {
   // One message of a push, as a shard holds it; the last of a step is answered with the step.
   OutcomePtr send(int rank, const PushHeader& header, float gradient, uint64_t key = 1) {
     std::string parts;
-    encode_key_part(0, std::vector{key}, parts);
+    encode_key_slice(0, std::vector{key}, parts);
     std::string body = encode_push(header, 1, parts);
     put(body, gradient);
     return send_body(rank, std::move(body));
@@ -69,11 +69,11 @@ struct RunParts {
     PushRequest request = decode_push(to_buffer(held.pool(), body), tables.widths());
     auto outcome = std::make_shared<Outcome>();
     PendingPush& pending = clock->pending_push(rank, request);
-    if (request.piece + 1 == request.num_pieces) {
+    if (request.slice + 1 == request.num_slices) {
       pending.replies.push_back(std::make_unique<RecordingReply>(outcome));
     }
-    const uint32_t piece = request.piece;
-    pending.slices.try_emplace(piece, std::move(request));
+    const uint32_t slice = request.slice;
+    pending.slices.try_emplace(slice, std::move(request));
     clock->advance(rank);
     return outcome;
   }
@@ -121,7 +121,7 @@ struct RunParts {
     return value;
   }
 
-  SnapshotParts snapshot_parts() {
+  SnapshotContext snapshot_parts() {
     return {roster, *clock, checkpoints, applier,  gathering, states,
             pulls,  held,   tables,      counters, going,     trainers_held};
   }

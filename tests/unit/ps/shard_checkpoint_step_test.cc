@@ -21,22 +21,22 @@ class CheckpointStepTest : public ShardTest {
     shard_->checkpoints().on_checkpoint(begin, is_wanted, at_ends);
   }
   OutcomePtr push_marked(int rank, uint64_t step) {
-    return push_piece(rank, {.step = step, .info = {1, 0}, .cut = true}, {1}, 1);
+    return push_slice(rank, {.step = step, .info = {1, 0}, .cut = true}, {1}, 1);
   }
 
   OutcomePtr push_marked_end(int rank, uint64_t step) {
     return push_body(rank, encode_push({.step = step, .ended = true, .cut = true}, 0, ""));
   }
 
-  // A push with a checkpoint behind it, if one is to be, which tells these pieces of its trainer.
-  void push_telling(int rank, PushHeader header, const std::vector<std::string>& pieces) {
+  // A push with a checkpoint behind it, if one is to be, which tells these chunks of its trainer.
+  void push_telling(int rank, PushHeader header, const std::vector<std::string>& chunks) {
     header.info.samples = 1;
-    header.num_pieces = static_cast<uint32_t>(1 + pieces.size());
+    header.num_slices = static_cast<uint32_t>(1 + chunks.size());
     if (header.ended) push_body(rank, encode_push(header, 0, ""));
-    if (!header.ended) push_piece(rank, header, {1}, 1);
-    for (const std::string& piece : pieces) {
-      ++header.piece;
-      header.chunk = piece;
+    if (!header.ended) push_slice(rank, header, {1}, 1);
+    for (const std::string& chunk : chunks) {
+      ++header.slice;
+      header.chunk = chunk;
       push_body(rank, encode_push(header, 0, ""));
     }
   }

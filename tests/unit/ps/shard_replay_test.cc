@@ -51,13 +51,13 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     pull(rank, step, keys, ++pulls_);
     if (random.below(3) == 0) return;
     const bool cut = step + 1 == cut_at_[rank];
-    const PushHeader header{.step = step, .info = {1, 0}, .cut = cut, .num_pieces = 2};
-    push_piece(rank, header, keys, static_cast<float>(random.uniform()));
+    const PushHeader header{.step = step, .info = {1, 0}, .cut = cut, .num_slices = 2};
+    push_slice(rank, header, keys, static_cast<float>(random.uniform()));
     if (random.below(5) == 0) return;
     PushHeader last = header;
-    last.piece = 1;
+    last.slice = 1;
     if (cut || random.below(4) == 0) last.chunk = cat("chunk of ", rank, " at ", number);
-    const OutcomePtr outcome = push_piece(rank, last, keys, 1);
+    const OutcomePtr outcome = push_slice(rank, last, keys, 1);
     waiting_[rank] = outcome;
     for (int each = 0; each < kTrainers; ++each) {
       if (!waiting_[each] || waiting_[each]->waits()) continue;
@@ -109,7 +109,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     std::vector<uint64_t> keys(100);
     for (size_t i = 0; i < keys.size(); ++i) keys[i] = i;
     std::string parts;
-    encode_key_part(0, keys, parts);
+    encode_key_slice(0, keys, parts);
     return read(shard, parts)->floats(200);
   }
 

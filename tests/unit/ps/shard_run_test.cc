@@ -22,7 +22,7 @@ TEST_F(ShardTest, AnotherProcessTakesARankUpWhereItWasLeft) {
   make(2);
   for (int rank : {0, 1}) push(rank, 0, {1}, 1);
   push(0, 1, {1}, 1);
-  push_piece(1, {.step = 1, .info = {1, 0}, .piece = 0, .num_pieces = 2}, {1}, 8);  // and dies
+  push_slice(1, {.step = 1, .info = {1, 0}, .slice = 0, .num_slices = 2}, {1}, 8);  // and dies
   leave(1, 2, 1);
   RunStatus run_status = join(1, 2, 7);
   EXPECT_EQ(run_status.step, 1u);
@@ -54,7 +54,7 @@ TEST_F(ShardTest, APassHasBegunForWhoHasPushedForIt) {
   make(2);
   for (int rank : {0, 1}) push(rank, 0, {1}, 1);
   for (int rank : {0, 1}) push_end(rank, 1);
-  push_piece(0, {.step = 2, .info = {1, 1}, .piece = 0, .num_pieces = 1}, {1}, 8);
+  push_slice(0, {.step = 2, .info = {1, 1}, .slice = 0, .num_slices = 1}, {1}, 8);
   for (int rank : {0, 1}) leave(rank, 2, 1);
   EXPECT_TRUE(join(0, 2, 7).pass_begun);
   EXPECT_FALSE(join(1, 2, 7).pass_begun);
@@ -155,7 +155,7 @@ TEST_F(ShardGoesOnTest, TheOthersGoOnWithoutATrainerThatIsGone) {
 TEST_F(ShardGoesOnTest, WhatATrainerPushedBeforeItWasGoneCounts) {
   make(2, {.staleness = 1});
   push(1, 0, {1}, 5);
-  push_piece(1, {.step = 1, .info = {1, 0}, .piece = 1, .num_pieces = 2}, {1}, 50);
+  push_slice(1, {.step = 1, .info = {1, 0}, .slice = 1, .num_slices = 2}, {1}, 50);
   lose(1, 2);
   push(0, 0, {1}, 1);
   push(0, 1, {1}, 1);

@@ -25,8 +25,8 @@ class ShardSnapshotTest : public testing::TestWithParam<Consistency> {
     run_.roster.at(0).generation = 7;
     run_.roster.at(1).was_given_up = true;
     run_.roster.at(1).ended = true;
-    run_.send(0, {.step = 1, .info = {3, 2, true}, .piece = 0, .num_pieces = 3, .chunk = "a chunk"}, 5, 70);
-    run_.send(0, {.step = 1, .info = {3, 2, true}, .piece = 2, .num_pieces = 3}, 6, 80);
+    run_.send(0, {.step = 1, .info = {3, 2, true}, .slice = 0, .num_slices = 3, .chunk = "a chunk"}, 5, 70);
+    run_.send(0, {.step = 1, .info = {3, 2, true}, .slice = 2, .num_slices = 3}, 6, 80);
     run_.states.of(1).knows_chunks = true;
     run_.states.of(1).chunks = {std::make_shared<const std::string>("of rank 1")};
     run_.gathering.give(0, "given", {});
@@ -43,8 +43,8 @@ class ShardSnapshotTest : public testing::TestWithParam<Consistency> {
     auto request = std::make_shared<PullRequest>();
     request->number = number;
     request->step = 9;
-    request->parts.resize(1);
-    request->parts[0].keys = {1, 2};
+    request->row_slices.resize(1);
+    request->row_slices[0].keys = {1, 2};
     return request;
   }
 
@@ -105,7 +105,7 @@ TEST_P(ShardSnapshotTest, PushesThatWereNotWholeAreCompletedAfterIt) {
   Pulls pulls;
   load(saved(run_), *again, pulls);
   EXPECT_EQ(again->repeated(0, 0)->learning_rate, 1) << "steps before are answered again";
-  const PushHeader missing{.step = 1, .info = {3, 2, true}, .piece = 1, .num_pieces = 3};
+  const PushHeader missing{.step = 1, .info = {3, 2, true}, .slice = 1, .num_slices = 3};
   again->send(0, missing, 7, 90);
   again->push(1, 1, 1);
   EXPECT_EQ(again->weight(70), -5);

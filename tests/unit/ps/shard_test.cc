@@ -81,58 +81,58 @@ TEST_F(ShardTest, APushThatIsRepeatedWhileItWaitsCountsOnce) {
 
 TEST_F(ShardTest, PiecesOfAPushAreOneStepInAnyOrder) {
   make(1);
-  auto last = push_piece(0, {.step = 0, .info = {1, 0}, .piece = 1, .num_pieces = 2}, {7}, 1);
+  auto last = push_slice(0, {.step = 0, .info = {1, 0}, .slice = 1, .num_slices = 2}, {7}, 1);
   EXPECT_TRUE(last->waits());
-  auto first = push_piece(0, {.step = 0, .info = {1, 0}, .piece = 0, .num_pieces = 2}, {8}, 2);
+  auto first = push_slice(0, {.step = 0, .info = {1, 0}, .slice = 0, .num_slices = 2}, {8}, 2);
   EXPECT_FALSE(first->waits());
   EXPECT_FALSE(last->waits());
   EXPECT_EQ(shard_->counters().steps, 1u);
   EXPECT_THAT(weights({7, 8}), ElementsAre(-1, -2));
 }
 
-// A compute trainer pushes some pieces, the reader for which it computes tells how many there are.
+// A compute trainer pushes some slices, the reader for which it computes tells how many there are.
 TEST_F(ShardTest, PiecesThatDoNotTellTheirNumberArePartOfTheStepOfThoseThatDo) {
   make(1);
-  const PushHeader other{.step = 0, .info = {5, 0}, .piece = 0, .num_pieces = 0};
-  auto first = push_piece(0, other, {8}, 2);
+  const PushHeader other{.step = 0, .info = {5, 0}, .slice = 0, .num_slices = 0};
+  auto first = push_slice(0, other, {8}, 2);
   EXPECT_FALSE(first->waits()) << "it is held";
   EXPECT_EQ(shard_->counters().steps, 0u);
-  auto again = push_piece(0, other, {8}, 2);
+  auto again = push_slice(0, other, {8}, 2);
   EXPECT_FALSE(again->waits()) << "of another compute trainer, or sent again";
-  auto last = push_piece(0, {.step = 0, .info = {1, 0}, .piece = 1, .num_pieces = 2}, {7}, 1);
+  auto last = push_slice(0, {.step = 0, .info = {1, 0}, .slice = 1, .num_slices = 2}, {7}, 1);
   EXPECT_FALSE(last->waits());
   EXPECT_EQ(shard_->counters().steps, 1u);
   EXPECT_THAT(weights({7, 8}), ElementsAre(-1, -2));
-  push_piece(0, other, {8}, 2);
+  push_slice(0, other, {8}, 2);
   EXPECT_THAT(weights({8}), ElementsAre(-2)) << "the step was applied";
 }
 
 TEST_F(ShardTest, PiecesThatDoNotTellTheirNumberMayComeLast) {
   make(1);
-  auto last = push_piece(0, {.step = 0, .info = {1, 0}, .piece = 1, .num_pieces = 2}, {7}, 1);
+  auto last = push_slice(0, {.step = 0, .info = {1, 0}, .slice = 1, .num_slices = 2}, {7}, 1);
   EXPECT_TRUE(last->waits());
-  push_piece(0, {.step = 0, .piece = 0, .num_pieces = 0}, {8}, 2);
+  push_slice(0, {.step = 0, .slice = 0, .num_slices = 0}, {8}, 2);
   EXPECT_FALSE(last->waits());
   EXPECT_THAT(weights({7, 8}), ElementsAre(-1, -2));
 }
 
 TEST_F(ShardTest, PiecesBeyondTheNumberThatIsToldAreRefused) {
   make(1);
-  push_piece(0, {.step = 0, .piece = 2, .num_pieces = 0}, {8}, 2);
-  auto push_told = [&](uint32_t piece, uint32_t count) {
-    push_piece(0, {.step = 0, .info = {1, 0}, .piece = piece, .num_pieces = count}, {7}, 1);
+  push_slice(0, {.step = 0, .slice = 2, .num_slices = 0}, {8}, 2);
+  auto push_told = [&](uint32_t slice, uint32_t count) {
+    push_slice(0, {.step = 0, .info = {1, 0}, .slice = slice, .num_slices = count}, {7}, 1);
   };
   EXPECT_THAT(refusal([&] { push_told(1, 2); }, Code::kData), HasSubstr("do not belong together"));
   push_told(1, 4);
-  EXPECT_THAT(refusal([&] { push_piece(0, {.step = 0, .piece = 4, .num_pieces = 0}, {9}, 1); }, Code::kData),
+  EXPECT_THAT(refusal([&] { push_slice(0, {.step = 0, .slice = 4, .num_slices = 0}, {9}, 1); }, Code::kData),
               HasSubstr("do not belong together"));
 }
 
 TEST_F(ShardTest, APieceWhoseNumberNoPushCanHaveIsRefused) {
   make(1);
-  for (uint32_t piece : {uint32_t{1} << 20, UINT32_MAX}) {
-    const PushHeader header{.step = 0, .piece = piece, .num_pieces = 0};
-    EXPECT_THAT(refusal([&] { push_piece(0, header, {8}, 2); }, Code::kData), HasSubstr("push: piece "));
+  for (uint32_t slice : {uint32_t{1} << 20, UINT32_MAX}) {
+    const PushHeader header{.step = 0, .slice = slice, .num_slices = 0};
+    EXPECT_THAT(refusal([&] { push_slice(0, header, {8}, 2); }, Code::kData), HasSubstr("push: slice "));
   }
 }
 
@@ -142,7 +142,7 @@ TEST_F(ShardTest, APieceOfAComputeTrainerLeavesTheReaderItsAnswers) {
   make(1);
   auto first = pull(0, 0, {1}, /*number=*/1);
   push(0, 0, {1}, 5);
-  push_piece(0, {.step = 1, .piece = 0, .num_pieces = 0}, {1}, 2);
+  push_slice(0, {.step = 1, .slice = 0, .num_slices = 0}, {1}, 2);
   auto again = pull(0, 0, {1}, /*number=*/1);
   ASSERT_FALSE(again->waits());
   EXPECT_EQ(again->answer, first->answer) << "the weights before step 0";
@@ -151,8 +151,8 @@ TEST_F(ShardTest, APieceOfAComputeTrainerLeavesTheReaderItsAnswers) {
 TEST_F(ShardTest, PiecesOfAPushMayAscendOrHaveTheSameKeys) {
   make(1);
   for (uint64_t second : {9, 8}) {
-    push_piece(0, {.step = 9 - second, .info = {1, 0}, .piece = 0, .num_pieces = 2}, {7, 8}, 1);
-    push_piece(0, {.step = 9 - second, .info = {1, 0}, .piece = 1, .num_pieces = 2}, {second}, 2);
+    push_slice(0, {.step = 9 - second, .info = {1, 0}, .slice = 0, .num_slices = 2}, {7, 8}, 1);
+    push_slice(0, {.step = 9 - second, .info = {1, 0}, .slice = 1, .num_slices = 2}, {second}, 2);
   }
   EXPECT_THAT(weights({7, 8, 9}), ElementsAre(-2, -4, -2)) << "8 has 1, then 1 + 2";
 }
@@ -225,11 +225,11 @@ TEST_F(ShardTest, WhatMakesNoSenseIsRefusedAndChangesNothing) {
   EXPECT_THAT(refusal([&] { push(0, 0, {100}, 1); }, Code::kData), HasSubstr("key 100 is not of this shard"));
   EXPECT_THAT(refusal([&] { pull(0, 0, {100}); }, Code::kData), HasSubstr("key 100"));
   std::string parts;
-  encode_range_part(0, 0, 1, false, parts);
+  encode_range_slice(0, 0, 1, false, parts);
   EXPECT_THAT(refusal([&] { read(*shard_, parts); }, Code::kData),
               HasSubstr("not reached by numbers of rows"));
   parts.clear();
-  encode_range_part(1, 2, 1, true, parts);
+  encode_range_slice(1, 2, 1, true, parts);
   EXPECT_THAT(refusal([&] { read(*shard_, parts); }, Code::kData), HasSubstr("of 2"));
   EXPECT_EQ(shard_->steps().clock(), 0u);
   push(0, 0, {1}, 1);
@@ -239,7 +239,7 @@ TEST_F(ShardTest, WhatMakesNoSenseIsRefusedAndChangesNothing) {
 TEST_F(ShardTest, ATrainerReadsTheStateOfParametersThatServersMoveAndDoesNotSetIt) {
   make(1);
   std::string parts;
-  encode_range_part(1, 1, 1, true, parts);
+  encode_range_slice(1, 1, 1, true, parts);
   EXPECT_THAT(read(*shard_, parts)->floats(1), ElementsAre(0));
   std::string load = encode_load(1, parts);
   put(load, 3.0f);
@@ -326,7 +326,7 @@ TEST_F(ShardTest, WeightsThatAreRefusedAreNotLogged) {
   int changes = 0;
   shard_->on_change([&changes](ShardEvent, int, std::string_view) { ++changes; });
   std::string parts;
-  encode_key_part(0, std::vector<uint64_t>{1}, parts);
+  encode_key_slice(0, std::vector<uint64_t>{1}, parts);
   std::string body = encode_load(1, parts);
   body.resize(body.size() + padded(4 * sizeof(float)));
   const PushRequest request = decode_load(to_buffer(pool_, body), shard_->tables().widths());

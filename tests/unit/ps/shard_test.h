@@ -47,7 +47,7 @@ class ShardTest : public testing::Test {
   OutcomePtr pull(int rank, uint64_t step, const std::vector<uint64_t>& keys, uint64_t number = 0,
                   RowType type = RowType::kF32) {
     std::string parts;
-    encode_key_part(0, keys, parts);
+    encode_key_slice(0, keys, parts);
     return send([&](ReplyPtr& reply) {
       PullHeader header{.step = step, .type = type, .number = number};
       shard_->pull(rank, decode_pull(encode_pull(header, 1, parts)), reply);
@@ -57,12 +57,12 @@ class ShardTest : public testing::Test {
   // A gradient whose elements are all `gradient`.
   OutcomePtr push(int rank, uint64_t step, const std::vector<uint64_t>& keys, float gradient,
                   int64_t samples = 1) {
-    return push_piece(rank, {.step = step, .info = {samples, 0}}, keys, gradient);
+    return push_slice(rank, {.step = step, .info = {samples, 0}}, keys, gradient);
   }
-  OutcomePtr push_piece(int rank, const PushHeader& header, const std::vector<uint64_t>& keys,
+  OutcomePtr push_slice(int rank, const PushHeader& header, const std::vector<uint64_t>& keys,
                         float gradient) {
     std::string parts;
-    encode_key_part(0, keys, parts);
+    encode_key_slice(0, keys, parts);
     std::string body = encode_push(header, 1, parts);
     for (size_t i = 0; i < 2 * keys.size(); ++i) put(body, gradient);
     return push_body(rank, body);
@@ -75,7 +75,7 @@ class ShardTest : public testing::Test {
   }
   OutcomePtr push_statistic(int rank, uint64_t step, float value, int64_t samples) {
     std::string parts;
-    encode_range_part(1, 0, 1, true, parts);
+    encode_range_slice(1, 0, 1, true, parts);
     std::string body = encode_push({.step = step, .info = {samples, 0}}, 1, parts);
     put(body, value);
     return push_body(rank, body);
@@ -102,7 +102,7 @@ class ShardTest : public testing::Test {
   // The first element of rows.
   std::vector<float> weights(const std::vector<uint64_t>& keys) {
     std::string parts;
-    encode_key_part(0, keys, parts);
+    encode_key_slice(0, keys, parts);
     const std::vector<float> rows = read(*shard_, parts)->floats(2 * keys.size());
     std::vector<float> first;
     for (size_t i = 0; i < keys.size(); ++i) first.push_back(rows[2 * i]);
@@ -110,7 +110,7 @@ class ShardTest : public testing::Test {
   }
   float statistic() {
     std::string parts;
-    encode_range_part(1, 0, 1, true, parts);
+    encode_range_slice(1, 0, 1, true, parts);
     return read(*shard_, parts)->floats(1)[0];
   }
 

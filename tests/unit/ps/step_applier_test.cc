@@ -29,8 +29,8 @@ class StepApplierTest : public testing::Test {
   // A push of a gradient of row 1 and of a value of the statistic.
   PendingPush push(int rank, int64_t samples, float gradient, float value) {
     std::string parts;
-    encode_key_part(0, std::vector<uint64_t>{1}, parts);
-    encode_range_part(1, 0, 1, true, parts);
+    encode_key_slice(0, std::vector<uint64_t>{1}, parts);
+    encode_range_slice(1, 0, 1, true, parts);
     std::string body = encode_push({.info = {samples, 0}}, 2, parts);
     for (float each : {gradient, value}) {
       put(body, each);

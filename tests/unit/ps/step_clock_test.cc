@@ -49,14 +49,14 @@ TEST_P(AnyClock, AStepThatIsLongPastIsRefused) {
 }
 
 TEST_P(AnyClock, AStepIsWholeWhenAllItsMessagesHaveCome) {
-  PushHeader header{.step = 0, .info = {1, 0}, .piece = 2, .num_pieces = 3};
+  PushHeader header{.step = 0, .info = {1, 0}, .slice = 2, .num_slices = 3};
   OutcomePtr last = run_.send(0, header, 1);
-  header.piece = 0;
+  header.slice = 0;
   run_.send(0, header, 10);
   run_.send(0, header, 10);
   EXPECT_TRUE(last->waits()) << "a message that comes twice is one";
   EXPECT_TRUE(run_.clock->holds_pushes());
-  header.piece = 1;
+  header.slice = 1;
   run_.send(0, header, 100);
   EXPECT_TRUE(last->answer);
   EXPECT_EQ(run_.weight(), -111);
@@ -65,35 +65,35 @@ TEST_P(AnyClock, AStepIsWholeWhenAllItsMessagesHaveCome) {
 
 // Another process of the rank, which computes for it, does not know how many messages there are.
 TEST_P(AnyClock, AStepOfTwoProcessesIsWholeWhenOneHasToldTheNumberAndAllAreThere) {
-  run_.send(0, {.step = 0, .piece = 0, .num_pieces = 0}, 1);
+  run_.send(0, {.step = 0, .slice = 0, .num_slices = 0}, 1);
   EXPECT_EQ(run_.counters.steps, 0u);
-  OutcomePtr last = run_.send(0, {.step = 0, .info = {1, 0}, .piece = 1, .num_pieces = 2}, 10);
+  OutcomePtr last = run_.send(0, {.step = 0, .info = {1, 0}, .slice = 1, .num_slices = 2}, 10);
   EXPECT_TRUE(last->answer);
   EXPECT_EQ(run_.weight(), -11);
 }
 
 TEST_P(AnyClock, MessagesThatDoNotBelongTogetherAreRefused) {
-  run_.send(0, {.step = 0, .info = {1, 0}, .piece = 0, .num_pieces = 3}, 1);
-  const PushHeader others[] = {{.step = 0, .info = {1, 0}, .piece = 1, .num_pieces = 2},
-                               {.step = 0, .info = {1, 0}, .ended = true, .piece = 1, .num_pieces = 3},
-                               {.step = 0, .piece = 3, .num_pieces = 0}};
+  run_.send(0, {.step = 0, .info = {1, 0}, .slice = 0, .num_slices = 3}, 1);
+  const PushHeader others[] = {{.step = 0, .info = {1, 0}, .slice = 1, .num_slices = 2},
+                               {.step = 0, .info = {1, 0}, .ended = true, .slice = 1, .num_slices = 3},
+                               {.step = 0, .slice = 3, .num_slices = 0}};
   for (const PushHeader& other : others) {
     EXPECT_EQ(error_of([&] { run_.send(0, other, 1); }).code(), Code::kData)
-        << other.piece << other.num_pieces;
+        << other.slice << other.num_slices;
   }
   EXPECT_EQ(run_.counters.steps, 0u);
 }
 
 TEST_P(AnyClock, ANumberOfMessagesBelowThoseThatCameIsRefused) {
-  run_.send(0, {.step = 0, .piece = 4, .num_pieces = 0}, 1);
+  run_.send(0, {.step = 0, .slice = 4, .num_slices = 0}, 1);
   EXPECT_EQ(error_of([this] {
-              run_.send(0, {.step = 0, .info = {1, 0}, .piece = 0, .num_pieces = 3}, 1);
+              run_.send(0, {.step = 0, .info = {1, 0}, .slice = 0, .num_slices = 3}, 1);
             }).code(),
             Code::kData);
 }
 
 TEST_P(AnyClock, AnotherProcessPushesAnewWhatTheOneBeforeHasNotPushedWhole) {
-  run_.send(0, {.step = 0, .info = {1, 0}, .piece = 0, .num_pieces = 2}, 100);
+  run_.send(0, {.step = 0, .info = {1, 0}, .slice = 0, .num_slices = 2}, 100);
   run_.clock->take_over(0, false);
   EXPECT_FALSE(run_.clock->holds_pushes());
   run_.push(0, 0, 1);

@@ -89,7 +89,7 @@ TEST(SynchronousClock, TheOthersGoOnWithoutTrainersThatAreGivenUp) {
 TEST(SynchronousClock, WholePushesOfATrainerThatIsGivenUpCountAndHalfOnesDoNot) {
   RunParts run({.staleness = 1}, 2);
   run.push(1, 0, 10);
-  run.send(1, {.step = 1, .info = {1, 0}, .piece = 0, .num_pieces = 2}, 100);
+  run.send(1, {.step = 1, .info = {1, 0}, .slice = 0, .num_slices = 2}, 100);
   run.push(0, 0, 1);
   run.give_up(1);
   run.push(0, 1, 2);
@@ -225,29 +225,31 @@ TEST(AheadClock, TellsThePlaceOfATrainerAsItWillBe) {
   run.push(0, 0, 1);
   run.hold(0, 0);
   run.push(0, 1, 1);
-  TrainerPlace place = run.clock->place_of(0);
-  EXPECT_EQ(std::tuple(place.step, place.held, place.batches, place.pass), std::tuple(2u, 1u, 2u, 0u));
-  EXPECT_TRUE(place.pass_begun);
+  TrainerPosition position = run.clock->position_of(0);
+  EXPECT_EQ(std::tuple(position.step, position.held, position.batches, position.pass),
+            std::tuple(2u, 1u, 2u, 0u));
+  EXPECT_TRUE(position.pass_begun);
   EXPECT_TRUE(run.end(0, 2)->done().held);
-  place = run.clock->place_of(0);
-  EXPECT_EQ(std::tuple(place.step, place.held, place.batches, place.pass), std::tuple(3u, 2u, 2u, 1u));
-  EXPECT_EQ(place.pass_batches, 0u);
-  EXPECT_FALSE(place.pass_begun);
+  position = run.clock->position_of(0);
+  EXPECT_EQ(std::tuple(position.step, position.held, position.batches, position.pass),
+            std::tuple(3u, 2u, 2u, 1u));
+  EXPECT_EQ(position.pass_batches, 0u);
+  EXPECT_FALSE(position.pass_begun);
   run.hold(0, 1);
   EXPECT_TRUE(run.hold(0, 2)->done().pass_ended);
-  const TrainerPlace then = run.clock->place_of(0);
+  const TrainerPosition then = run.clock->position_of(0);
   EXPECT_EQ(std::tuple(then.step, then.held, then.batches, then.pass), std::tuple(3u, 0u, 2u, 1u));
   EXPECT_EQ(run.clock->pass(), 1u);
 }
 
 TEST(AheadClock, HalfAPushIsNotHeld) {
   RunParts run({.ahead = 2}, 1);
-  run.send(0, {.step = 0, .info = {1, 0}, .piece = 0, .num_pieces = 2}, 1);
+  run.send(0, {.step = 0, .info = {1, 0}, .slice = 0, .num_slices = 2}, 1);
   run.push(0, 1, 1);
-  EXPECT_EQ(run.clock->place_of(0).step, 0u);
+  EXPECT_EQ(run.clock->position_of(0).step, 0u);
   EXPECT_THROW(run.hold(0, 0), Error);
-  EXPECT_TRUE(run.send(0, {.step = 0, .info = {1, 0}, .piece = 1, .num_pieces = 2}, 1, 2)->done().held);
-  EXPECT_EQ(run.clock->place_of(0).step, 2u);
+  EXPECT_TRUE(run.send(0, {.step = 0, .info = {1, 0}, .slice = 1, .num_slices = 2}, 1, 2)->done().held);
+  EXPECT_EQ(run.clock->position_of(0).step, 2u);
 }
 
 TEST(AheadClock, AStepThatIsMeasuredIsNotHeldToo) {
@@ -282,11 +284,11 @@ TEST(AheadClock, TheProcessThatTakesARankOfSeveralUpSaysAgainWhatAllShardsHold) 
   run.push(0, 0, 1);
   run.hold(0, 0);
   EXPECT_EQ(run.weight(), 0);
-  const TrainerPlace place = run.clock->place_of(1);
-  EXPECT_EQ(std::tuple(place.step, place.held, place.batches), std::tuple(2u, 2u, 0u));
+  const TrainerPosition position = run.clock->position_of(1);
+  EXPECT_EQ(std::tuple(position.step, position.held, position.batches), std::tuple(2u, 2u, 0u));
   run.hold(1, 0);
   EXPECT_EQ(run.weight(), -2);
-  EXPECT_EQ(run.clock->place_of(1).held, 1u);
+  EXPECT_EQ(run.clock->position_of(1).held, 1u);
 }
 
 TEST(AheadClock, AMeasuredStepOfSeveralNeedsTheWordOfAll) {

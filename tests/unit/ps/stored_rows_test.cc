@@ -157,8 +157,8 @@ TEST_F(StoredRows, MoreThanOneAnswerHoldsIsRefusedBeforeItIsMade) {
 // Requests are key slices with nothing behind them.
 TEST_F(StoredRows, ARequestIsReadAsItWasWritten) {
   std::string parts;
-  encode_key_part(0, std::vector<uint64_t>{3, 4, 1000}, parts);
-  const std::string body = encode_parts(1, parts);
+  encode_key_slice(0, std::vector<uint64_t>{3, 4, 1000}, parts);
+  const std::string body = encode_row_slices(1, parts);
   const std::vector<RowSlice> slices = decode_stored_rows_request({body.data(), body.size()});
   ASSERT_EQ(slices.size(), 1u);
   EXPECT_THAT(slices[0].keys, ElementsAre(3, 4, 1000));

@@ -38,7 +38,7 @@ class WirePage : public testing::Test {
 
   std::string pull() const {
     std::string parts;
-    encode_key_part(0, keys_, parts);
+    encode_key_slice(0, keys_, parts);
     return encode_pull({.step = 7, .type = RowType::kF16, .number = 3}, 1, parts);
   }
 };
@@ -70,7 +70,7 @@ TEST_F(WirePage, ItsAnswerIsAsItSays) {
   table.cols = 2;
   Shard shard({table}, make_optimizer_plan({{"type", "sgd"}}, "mean"), ShardPlace(), {}, {});
   std::string parts;
-  encode_key_part(0, keys_, parts);
+  encode_key_slice(0, keys_, parts);
   std::string load = encode_load(1, parts);
   for (float weight : {1.0f, -2.0f, 0.5f, 0.0f, 65504.0f, 0.1f}) put(load, weight);
   load.resize(padded(load.size()));

@@ -51,7 +51,7 @@ class ParameterTablesTest : public testing::Test {
     std::vector<float*> rows(keys.size());
     table.pull(keys, device_, rows);
     const std::vector<float> gradients(keys.size() * 2, 1.0f);
-    const GradientPiece piece{keys, rows, gradients.data()};
+    const KeyedGradients piece{keys, rows, gradients.data()};
     table.push({&piece, 1}, 1, 1, device_);
   }
 

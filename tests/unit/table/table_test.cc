@@ -136,9 +136,9 @@ TEST_P(SparseTableTest, GradientsThatLieInPiecesAreOneStep) {
   const std::vector<float> first = {1, 2, 3, 4}, second = {5, 6};
   const std::span<const uint64_t> keys(plan.keys);
   const std::span<float* const> rows(rows_);
-  const std::vector<GradientPiece> pieces = {{keys.first(2), rows.first(2), first.data()},
-                                             {{}, {}, nullptr},
-                                             {keys.last(1), rows.last(1), second.data()}};
+  const std::vector<KeyedGradients> pieces = {{keys.first(2), rows.first(2), first.data()},
+                                              {{}, {}, nullptr},
+                                              {keys.last(1), rows.last(1), second.data()}};
   table_.push(pieces, 1, 1, device_);
   EXPECT_THAT(read(7), ElementsAre(99, 98));
   EXPECT_THAT(read(8), ElementsAre(97, 96));
@@ -248,8 +248,8 @@ TEST(TableInterface, SparseAndDenseRowsAreTheSameBits) {
       table->pull(keys, device, rows);
       ASSERT_TRUE(table->rows_stay());
       const std::span<const uint64_t> all(keys);
-      const GradientPiece pieces[] = {{all.first(7), std::span(rows).first(7), gradients.data()},
-                                      {all.subspan(7), std::span(rows).subspan(7), gradients.data() + 21}};
+      const KeyedGradients pieces[] = {{all.first(7), std::span(rows).first(7), gradients.data()},
+                                       {all.subspan(7), std::span(rows).subspan(7), gradients.data() + 21}};
       table->push(pieces, 0.5f, 0.25, device);
     }
     if (step == 10) {
