@@ -237,7 +237,7 @@ TEST(DeviceTableValues, IdleStepsAreTheCpusBitForBit) {
       for (int step = 0; step < 9; ++step) optimizer->begin_step(0.1);
       Random random(rounding.seed, 5);
       Both<Step> both(table_of(5, 1, rounding), rounding.seed);
-      ASSERT_NO_FATAL_FAILURE(both.push(draw_batch(random, 5, 25), Step{0.9f, 0.1f, 0.01f, 0.001f}, 2));
+      ASSERT_NO_FATAL_FAILURE(both.push(draw_batch(random, 5, 25), Step{0.9f, 0.1f, 0.01f, 0, 0.001f}, 2));
       ASSERT_NO_FATAL_FAILURE(both.advance(*optimizer, 2));
     }
   }
