@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "codec/dgc.h"
 #include "gpu/device_data.h"
+#include "support/bits.h"
 #include "test_device.h"
 
 namespace ps {
@@ -25,12 +26,6 @@ using Floats = std::vector<float>;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr uint32_t kFewTiles = 8;  // tiles then have several turns of a warp
-
-std::vector<uint32_t> bits_of(std::span<const float> values) {
-  std::vector<uint32_t> bits;
-  for (float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
-  return bits;
-}
 
 // Values of several kinds, normal ones among them: equal sizes, few that are not zero, all the large ones in one
 // place, and sizes of all magnitudes.

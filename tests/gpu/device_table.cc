@@ -18,6 +18,7 @@
 #include "optim/kernels/steps.h"
 #include "optim/optimizer_plan.h"
 #include "optim/step_kernels.h"
+#include "support/bits.h"
 #include "test_device.h"
 
 namespace ps {
@@ -25,12 +26,6 @@ namespace ps {
 namespace {
 
 constexpr float kNoBound = std::numeric_limits<float>::infinity();
-
-std::vector<uint32_t> bits_of(const std::vector<float>& values) {
-  std::vector<uint32_t> bits(values.size());
-  for (size_t i = 0; i < values.size(); ++i) bits[i] = std::bit_cast<uint32_t>(values[i]);
-  return bits;
-}
 
 // Draws the keys and gradients of a call: some keys again and again, the lowest and the highest among them.
 struct Draw {

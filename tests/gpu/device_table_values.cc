@@ -13,6 +13,7 @@
 #include "optim/kernels/steps.h"
 #include "optim/optimizer_plan.h"
 #include "optim/step_kernels.h"
+#include "support/bits.h"
 #include "table/cuda/device_table.h"
 #include "test_device.h"
 
@@ -26,12 +27,6 @@ constexpr ValueRounding kRoundings[] = {{ValueType::kF16, false, 1},
                                         {ValueType::kF16, true, 2},
                                         {ValueType::kBf16, false, 3},
                                         {ValueType::kBf16, true, 4}};
-
-std::vector<uint32_t> bits_of_all(const std::vector<float>& values) {
-  std::vector<uint32_t> bits(values.size());
-  for (size_t i = 0; i < values.size(); ++i) bits[i] = std::bit_cast<uint32_t>(values[i]);
-  return bits;
-}
 
 struct Batch {
   std::vector<uint64_t> keys;
@@ -132,7 +127,7 @@ class Both {
     table_.push(stream_, {keys.data(), keys.size()}, gradients.data(), constants, 0.5f, kNoBound);
     table_.pull(stream_, {keys.data(), keys.size()}, weights.data());
     cpu_.push(batch, constants, step);
-    ASSERT_EQ(bits_of_all(download(stream_, weights)), bits_of_all(cpu_.all(batch.keys, width_)));
+    ASSERT_EQ(bits_of(download(stream_, weights)), bits_of(cpu_.all(batch.keys, width_)));
   }
 
   // Weights and state of all rows.
@@ -151,13 +146,13 @@ class Both {
     for (const auto& [key, row] : cpu_.rows()) all.push_back(key);
     const std::vector<float> expected = cpu_.all(all, table_.row_floats());
     const std::vector<float> there = find_rows(all);
-    ASSERT_EQ(bits_of_all(there), bits_of_all(expected));
+    ASSERT_EQ(bits_of(there), bits_of(expected));
     auto keys = upload(stream_, all);
     auto rows = upload(stream_, there);
     table_.clear(stream_);
     table_.set_step(99);
     table_.insert_and_evict(stream_, {keys.data(), keys.size()}, rows.data());
-    ASSERT_EQ(bits_of_all(find_rows(all)), bits_of_all(expected));
+    ASSERT_EQ(bits_of(find_rows(all)), bits_of(expected));
   }
 
   // Applies idle steps, up to this one, to the rows.
@@ -176,7 +171,7 @@ class Both {
       optimizer.catch_up({row.data(), row.data() + width, width, width}, from, to);
       cpu_.round(key, static_cast<uint64_t>(to), row);
     }
-    ASSERT_EQ(bits_of_all(find_rows(all)), bits_of_all(cpu_.all(all, table_.row_floats())));
+    ASSERT_EQ(bits_of(find_rows(all)), bits_of(cpu_.all(all, table_.row_floats())));
   }
 
  private:
@@ -274,7 +269,7 @@ TEST(DeviceTableValues, EvictedRowsAreThoseOfTheCpu) {
     gone.resize(28);
     std::vector<float> rows = download(stream, out_rows);
     rows.resize(28 * table.row_floats());
-    EXPECT_EQ(bits_of_all(rows), bits_of_all(cpu.all(gone, table.row_floats())));
+    EXPECT_EQ(bits_of(rows), bits_of(cpu.all(gone, table.row_floats())));
   }
 }
 
@@ -293,7 +288,7 @@ TEST(DeviceTableValues, RefusedKeysReadAsNewRowsThatAreRounded) {
   table.pull(stream, {keys.data(), keys.size()}, weights.data());
   DeviceTableCounts counts;
   table.copy_counts(stream, counts);
-  EXPECT_EQ(bits_of_all(download(stream, weights)), bits_of_all(cpu.all(all, 6)));
+  EXPECT_EQ(bits_of(download(stream, weights)), bits_of(cpu.all(all, 6)));
   EXPECT_EQ(counts.refused, 8u);
 }
 

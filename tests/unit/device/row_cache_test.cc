@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "config/json.h"
 #include "store/local_store.h"
+#include "support/bits.h"
 
 namespace ps::row_cache_test {
 namespace {
@@ -27,12 +28,6 @@ ParameterSpec table_spec() {
   spec.cols = kWidth;
   spec.initializer = {Distribution::kUniform, 0, 1, 5};
   return spec;
-}
-
-std::vector<uint32_t> bits_of(std::span<const float> values) {
-  std::vector<uint32_t> bits;
-  for (float value : values) bits.push_back(std::bit_cast<uint32_t>(value));
-  return bits;
 }
 
 // The oracle: a row is a vector of floats in a map.
