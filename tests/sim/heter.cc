@@ -339,49 +339,48 @@ TEST(Heter, WhoeverCrashesTheWeightsAreThoseOfPlainTrainers) {
   EXPECT_GT(crashes, 50);
 }
 
-TEST(Heter, SeveralBatchesOfAReaderAreOnTheirWayAndTheWeightsAreThoseOfAPlainTrainer) {
+// Sums over all seeds.
+struct SeenAhead {
   int crashes = 0;
-  int64_t ahead = 0;
+  int64_t batches = 0;  // that were ahead
+};
+
+// A cluster with readers ahead trains the weights of a plain one, undisturbed and with crashes and cuts.
+void compare_with_plain(const AheadPlan& plan, uint64_t seed, bool cuts_servers, SeenAhead& seen) {
+  const std::vector<float> expected = HeterCluster(plan.waiting(), /*plain=*/true, seed).train();
+  HeterCluster calm(plan, /*plain=*/false, seed);
+  expect_same_bits(expected, calm.train());
+  seen.batches += calm.num_ahead();
+  HeterCluster crashed(plan, /*plain=*/false, seed);
+  crashed.plan_crashes(calm.now());
+  crashed.plan_cuts(calm.now());
+  if (cuts_servers) crashed.plan_cuts_of_servers(calm.now());
+  expect_same_bits(expected, crashed.train());
+  seen.crashes += crashed.num_crashes();
+}
+
+TEST(Heter, SeveralBatchesOfAReaderAreOnTheirWayAndTheWeightsAreThoseOfAPlainTrainer) {
+  SeenAhead seen;
   const bool many = many_seeds_pass([&](uint64_t seed) {
     Random random(seed, 0);
-    const AheadPlan plan(random, /*asynchronous=*/false);
-    const std::vector<float> expected = HeterCluster(plan.waiting(), /*plain=*/true, seed).train();
-    HeterCluster calm(plan, /*plain=*/false, seed);
-    expect_same_bits(expected, calm.train());
-    ahead += calm.num_ahead();
-    HeterCluster crashed(plan, /*plain=*/false, seed);
-    crashed.plan_crashes(calm.now());
-    crashed.plan_cuts(calm.now());
-    expect_same_bits(expected, crashed.train());
-    crashes += crashed.num_crashes();
+    compare_with_plain(AheadPlan(random, /*asynchronous=*/false), seed, /*cuts_servers=*/false, seen);
   });
-  std::printf("%s\n", cat("batches ahead ", ahead, ", crashes ", crashes).c_str());
+  std::printf("%s\n", cat("batches ahead ", seen.batches, ", crashes ", seen.crashes).c_str());
   if (!many) return;
-  EXPECT_GT(crashes, 50);
-  EXPECT_GT(ahead, 300);
+  EXPECT_GT(seen.crashes, 50);
+  EXPECT_GT(seen.batches, 300);
 }
 
 TEST(Heter, SeveralReadersAreAheadTogetherAndTheWeightsAreThoseOfPlainTrainers) {
-  int crashes = 0;
-  int64_t ahead = 0;
+  SeenAhead seen;
   const bool many = many_seeds_pass([&](uint64_t seed) {
     Random random(seed, 0);
-    const TogetherPlan plan(random);
-    const std::vector<float> expected = HeterCluster(plan.waiting(), /*plain=*/true, seed).train();
-    HeterCluster calm(plan, /*plain=*/false, seed);
-    expect_same_bits(expected, calm.train());
-    ahead += calm.num_ahead();
-    HeterCluster crashed(plan, /*plain=*/false, seed);
-    crashed.plan_crashes(calm.now());
-    crashed.plan_cuts(calm.now());
-    crashed.plan_cuts_of_servers(calm.now());
-    expect_same_bits(expected, crashed.train());
-    crashes += crashed.num_crashes();
+    compare_with_plain(TogetherPlan(random), seed, /*cuts_servers=*/true, seen);
   });
-  std::printf("%s\n", cat("batches ahead ", ahead, ", crashes ", crashes).c_str());
+  std::printf("%s\n", cat("batches ahead ", seen.batches, ", crashes ", seen.crashes).c_str());
   if (!many) return;
-  EXPECT_GT(crashes, 80);
-  EXPECT_GT(ahead, 800);
+  EXPECT_GT(seen.crashes, 80);
+  EXPECT_GT(seen.batches, 800);
 }
 
 TEST(Heter, AsynchronousReadersHaveSeveralBatchesOnTheirWayAndEachIsTrainedOnce) {
