@@ -24,11 +24,11 @@ const ObjectSpec<InitOptions>& InitOptions::spec() {
     s.field("deviation", &InitOptions::deviation, "standard deviation, or half the width of uniform")
         .at_least(0);
     s.field("path", &InitOptions::path, "model file to start from (type file)");
-    s.check([](const InitOptions& init, std::string_view path) {
+    s.check([](const InitOptions& init, std::string_view at) {
       if (init.type == "file" && init.path.empty())
-        fail(Code::kUsage, json_path(path, "path"), ": missing (which file)");
+        fail(Code::kUsage, json_path(at, "path"), ": missing (which file)");
       if (init.type != "file" && !init.path.empty()) {
-        fail(Code::kUsage, json_path(path, "path"), ": only type 'file' reads a file, found type ",
+        fail(Code::kUsage, json_path(at, "path"), ": only type 'file' reads a file, found type ",
              quote(init.type));
       }
     });
