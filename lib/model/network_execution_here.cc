@@ -81,6 +81,8 @@ double NetworkExecution<T>::evaluate_here(size_t index) {
 }
 
 #define PS_INSTANTIATE(T)                                   \
+  template void NetworkExecution<T>::fetch_output(size_t);  \
+  template void NetworkExecution<T>::fetch_inputs(size_t);  \
   template void NetworkExecution<T>::forward_here(size_t);  \
   template void NetworkExecution<T>::backward_here(size_t); \
   template double NetworkExecution<T>::evaluate_here(size_t);
