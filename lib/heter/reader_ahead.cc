@@ -104,7 +104,7 @@ void ReaderAhead::forget_applied() {
 void ReaderAhead::join() {
   joined_ = true;
   begun_ = false;
-  ++epoch_;
+  epoch_ = std::make_shared<Epoch>();
   error_.reset();
   answer_.reset();
   remote_.pushes().hold_back();
@@ -112,15 +112,19 @@ void ReaderAhead::join() {
 }
 
 void ReaderAhead::ask_copies(ComputeFrame type, std::string body) {
-  link_.request(type, std::make_shared<const std::string>(std::move(body)),
-                [this, epoch = epoch_](Answer answer) {
-                  if (answer.error) return note_error(epoch, answer.error);
-                  if (epoch == epoch_) answer_ = answer.take();
-                });
+  request(type, std::make_shared<const std::string>(std::move(body)),
+          [this](Answer& answer) { answer_ = answer.take(); });
 }
 
-void ReaderAhead::note_error(uint64_t epoch, std::optional<Error>& error) {
-  if (epoch == epoch_ && !error_) error_ = std::move(error);
+// An answer to what another epoch has asked is passed over, and so is one that comes when this is gone.
+void ReaderAhead::request(ComputeFrame type, const std::shared_ptr<const std::string>& body,
+                          std::function<void(Answer&)> on_answer) {
+  link_.request(type, body,
+                [this, epoch = std::weak_ptr(epoch_), on_answer = std::move(on_answer)](Answer answer) {
+                  if (epoch.expired()) return;
+                  if (!answer.error) return on_answer(answer);
+                  if (!error_) error_ = std::move(answer.error);
+                });
 }
 
 // The first reader is asked for the beginning when all have joined; then all are told its step.
@@ -155,8 +159,7 @@ void ReaderAhead::begin_copies(uint64_t first) {
   }
   first_ = first;
   begun_ = true;
-  link_.request(ComputeFrame::kStay, std::make_shared<const std::string>(),
-                [this, epoch = epoch_](Answer answer) { note_error(epoch, answer.error); });
+  request(ComputeFrame::kStay, std::make_shared<const std::string>(), [](Answer&) {});
   windows_.assign(specs_.size(), {});
   for (Batch& batch : batches_) {
     batch.result.reset();
@@ -210,9 +213,7 @@ void ReaderAhead::send(Batch& batch) {
   const ComputeFrame type = options_.asynchronous ? ComputeFrame::kBatch : ComputeFrame::kAhead;
   batch.sent = true;
   if (!options_.asynchronous) ++in_flight_;
-  link_.request(type, batch.body, [this, epoch = epoch_, step = batch.step](Answer answer) {
-    if (answer.error) return note_error(epoch, answer.error);
-    if (epoch != epoch_) return;
+  request(type, batch.body, [this, step = batch.step](Answer& answer) {
     if (!options_.asynchronous) --in_flight_;
     link_.note_success();
     const auto found = std::ranges::find(batches_, step, &Batch::step);
@@ -226,14 +227,12 @@ void ReaderAhead::send_without_data() {
   while (in_flight_ <= options_.batches && next_without_data_ <= remote_.pushes().applied_steps() + lead_) {
     const StepWithoutData step{next_without_data_++, pass_};
     ++in_flight_;
-    link_.request(ComputeFrame::kNoData, std::make_shared<const std::string>(encode_no_data(step)),
-                  [this, epoch = epoch_, number = step.step](Answer answer) {
-                    if (answer.error) return note_error(epoch, answer.error);
-                    if (epoch != epoch_) return;
-                    --in_flight_;
-                    if (decode_pass_ended(answer.frame.body.bytes())) return;
-                    goes_on_until_ = std::max(goes_on_until_, number + 1);
-                  });
+    request(ComputeFrame::kNoData, std::make_shared<const std::string>(encode_no_data(step)),
+            [this, number = step.step](Answer& answer) {
+              --in_flight_;
+              if (decode_pass_ended(answer.frame.body.bytes())) return;
+              goes_on_until_ = std::max(goes_on_until_, number + 1);
+            });
   }
 }
 

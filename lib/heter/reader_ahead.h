@@ -66,6 +66,8 @@ class ReaderAhead final : public StoreInFront, public Computation {
   Json counters() const;
 
  private:
+  struct Epoch {};
+
   // A batch on its way; in synchronous mode, until all shards have applied its step.
   struct Batch {
     const PreparedBatch* prepared;  // null: it is pushed
@@ -88,7 +90,8 @@ class ReaderAhead final : public StoreInFront, public Computation {
   std::string encode(Batch& batch);
   void send_ready();
   void send(Batch& batch);
-  void note_error(uint64_t epoch, std::optional<Error>& error);
+  void request(ComputeFrame type, const std::shared_ptr<const std::string>& body,
+               std::function<void(Answer&)> on_answer);
   void wait_until(const std::function<bool()>& done);
   void recover();
 
@@ -119,7 +122,8 @@ class ReaderAhead final : public StoreInFront, public Computation {
   int64_t pass_ = 0;            // of the batches
   std::optional<Error> error_;  // the first of the present epoch
   size_t in_flight_ = 0;  // synchronous: messages of the epoch without an answer, of batches or without data
-  uint64_t epoch_ = 0;    // answers to what was asked in another one are of no use any more
+  std::shared_ptr<Epoch> epoch_ =
+      std::make_shared<Epoch>();  // one for all copies that the compute trainer has begun
 
   // Synchronous mode has these.
   bool joined_ = false;          // once, or again since then
