@@ -129,7 +129,7 @@ expect_text continued.1.err 'what trainer 0 has left of pass 0 is left out'
 echo "they train what it has left of files, and in the next passes all of its share"
 strategy='train.strategy={"type": "parameter_server", "consistency": "async"}'
 for mode in sync async; do
-  settings=(--set cluster.trainer_timeout=1 --set cluster.on_trainer_loss=continue)
+  settings=(--set cluster.trainer_timeout=3 --set cluster.on_trainer_loss=continue)
   [[ $mode == sync ]] || settings+=(--set "$strategy")
   serve "${settings[@]}"
   flags+=("${settings[@]}")
