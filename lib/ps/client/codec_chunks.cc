@@ -39,7 +39,7 @@ std::string CodecChunks::encode(size_t chunk) const {
   return out + state.substr(begin.at, most_bytes_);
 }
 
-// A codec in slices has a state of one size, which a new one tells.
+// A codec in pieces has a state of one size, which a new one tells.
 void CodecStates::take(std::string_view chunk, PushCodecs& codecs) {
   ByteReader in(chunk);
   const auto kind = in.get<StateChunkKind>();
@@ -49,18 +49,18 @@ void CodecStates::take(std::string_view chunk, PushCodecs& codecs) {
     fail(Code::kCorrupt, kDamaged, "a chunk of ", chunk.size(), " bytes, of parameter ", parameter);
   }
   Codec& codec = codecs.of(parameter);
-  State& state_bytes = states_[parameter];
-  if (state_bytes.bytes.empty()) state_bytes.bytes = state_of(codec);
+  State& gathered = states_[parameter];
+  if (gathered.bytes.empty()) gathered.bytes = state_of(codec);
   const uint64_t count = in.remaining();
-  if (size != state_bytes.bytes.size() || count == 0 || at > size || count > size - at ||
-      count > size - state_bytes.taken) {
+  if (size != gathered.bytes.size() || count == 0 || at > size || count > size - at ||
+      count > size - gathered.taken) {
     fail(Code::kCorrupt, kDamaged, count, " bytes from ", at, " on of ", size, ", expected ",
-         state_bytes.bytes.size());
+         gathered.bytes.size());
   }
-  std::ranges::copy(in.get_bytes(count), state_bytes.bytes.begin() + static_cast<ptrdiff_t>(at));
-  state_bytes.taken += count;
-  if (state_bytes.taken < size) return;
-  ByteReader state(state_bytes.bytes);
+  std::ranges::copy(in.get_bytes(count), gathered.bytes.begin() + static_cast<ptrdiff_t>(at));
+  gathered.taken += count;
+  if (gathered.taken < size) return;
+  ByteReader state(gathered.bytes);
   codec.load(state);
 }
 

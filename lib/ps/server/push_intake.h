@@ -10,7 +10,7 @@
 
 namespace ps {
 
-// The owner thread of the shard; what they are of the shard must outlive it.
+// The owner thread of the shard, whose objects that it is given outlive it.
 class PushIntake {
  public:
   PushIntake(ShardTables& tables, TableMemory& memory, const PushCodecs& codecs, StepClock& clock,

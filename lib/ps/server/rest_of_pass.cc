@@ -4,23 +4,7 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kLargestNumber = uint64_t{1} << 40;  // of a batch in a share, and of a stride
-
-// strand := share:u32 shares:u32 first:u64 stride:u64
-void save_strand(const DataStrand& strand, std::string& out) {
-  put(out, strand.share);
-  put(out, strand.shares);
-  put(out, strand.first);
-  put(out, strand.stride);
-}
-
-bool load_strand(ByteReader& in, DataStrand& strand) {
-  strand.share = in.get<uint32_t>();
-  strand.shares = in.get<uint32_t>();
-  strand.first = in.get<uint64_t>();
-  strand.stride = in.get<uint64_t>();
-  return in.ok() && strand.share < strand.shares && strand.stride > 0 && strand.stride <= kLargestNumber;
-}
+constexpr uint64_t kLargestStride = uint64_t{1} << 40;
 
 }  // namespace
 
@@ -53,7 +37,7 @@ void RestOfPass::deal(std::span<const uint64_t> pass_batches, std::span<const in
 
 // Strands become sparser each time that one who has a part of one is lost; at some point one trainer takes it all.
 void RestOfPass::divide(const DataStrand& strand, std::span<const int> takers) {
-  const bool too_sparse = strand.stride > kLargestNumber / takers.size();
+  const bool too_sparse = strand.stride > kLargestStride / takers.size();
   const size_t parts = too_sparse ? 1 : takers.size();
   for (size_t i = 0; i < parts; ++i) {
     parts_[static_cast<size_t>(takers[i])].strand =
@@ -77,10 +61,10 @@ void RestOfPass::save(std::string& out) const {
   for (const Part& part : parts_) {
     put(out, part.done_before);
     put(out, static_cast<uint8_t>(part.strand.has_value()));
-    if (part.strand) save_strand(*part.strand, out);
+    if (part.strand) put_strand(*part.strand, out);
   }
   put(out, static_cast<uint32_t>(left_.size()));
-  for (const DataStrand& strand : left_) save_strand(strand, out);
+  for (const DataStrand& strand : left_) put_strand(strand, out);
 }
 
 bool RestOfPass::load(ByteReader& in, size_t num_trainers) {
@@ -90,10 +74,10 @@ bool RestOfPass::load(ByteReader& in, size_t num_trainers) {
     part.done_before = in.get<uint64_t>();
     const bool has = in.get<uint8_t>() != 0;
     part.strand.reset();
-    if (has && !load_strand(in, part.strand.emplace())) return false;
+    if (has && !get_strand(in, part.strand.emplace())) return false;
   }
   for (uint32_t waiting = in.get<uint32_t>(); waiting > 0 && in.ok(); --waiting) {
-    if (!load_strand(in, left_.emplace_back())) return false;
+    if (!get_strand(in, left_.emplace_back())) return false;
   }
   return in.ok();
 }

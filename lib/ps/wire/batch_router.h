@@ -35,7 +35,7 @@ struct Bundle {
   std::string row_slices;  // encoded
   std::string counted;     // the same with the counts of keys, for a push; empty: nothing is counted
   std::vector<RoutedRows> routed;
-  uint64_t bytes = 0;   // about what they and their rows take
+  uint64_t bytes = 0;   // about what the slices and their rows take
   uint64_t number = 0;  // of the message that pulled it; 0: none has
 
   uint32_t num_row_slices() const { return static_cast<uint32_t>(routed.size()); }

@@ -314,16 +314,30 @@ std::vector<int> decode_ranks(std::span<const char> body) {
   return ranks;
 }
 
+void put_strand(const DataStrand& strand, std::string& out) {
+  put(out, strand.share);
+  put(out, strand.shares);
+  put(out, strand.first);
+  put(out, strand.stride);
+}
+
+bool get_strand(ByteReader& in, DataStrand& strand) {
+  strand.share = in.get<uint32_t>();
+  strand.shares = in.get<uint32_t>();
+  strand.first = in.get<uint64_t>();
+  strand.stride = in.get<uint64_t>();
+  constexpr uint64_t kMost = uint64_t{1} << 62;
+  return in.ok() && strand.share < strand.shares && strand.first <= kMost && strand.stride > 0 &&
+         strand.stride <= kMost;
+}
+
 std::string encode_work(const RankWork& work) {
   std::string out;
   const DataStrand strand = work.strand.value_or(DataStrand());
   for (uint64_t number : {work.pass, work.dealings, work.batches_before}) put(out, number);
   put(out, static_cast<uint8_t>(work.some_left));
   put(out, static_cast<uint8_t>(work.strand.has_value()));
-  put(out, strand.share);
-  put(out, strand.shares);
-  put(out, strand.first);
-  put(out, strand.stride);
+  put_strand(strand, out);
   return out;
 }
 
@@ -334,13 +348,9 @@ RankWork decode_work(std::span<const char> body) {
   for (uint64_t* number : {&work.pass, &work.dealings, &work.batches_before}) *number = in.get<uint64_t>();
   work.some_left = in.get<uint8_t>() != 0;
   const bool has_strand = in.get<uint8_t>() != 0;
-  strand.share = in.get<uint32_t>();
-  strand.shares = in.get<uint32_t>();
-  strand.first = in.get<uint64_t>();
-  strand.stride = in.get<uint64_t>();
+  const bool is_strand = get_strand(in, strand);
   expect_end(in, "work");
-  constexpr uint64_t kMost = uint64_t{1} << 62;  // of what is counted here
-  if (strand.share >= strand.shares || strand.first > kMost || strand.stride == 0 || strand.stride > kMost) {
+  if (!is_strand) {
     fail(Code::kData, "work: every ", strand.stride, "th batch from ", strand.first, " on, of share ",
          strand.share, " of ", strand.shares);
   }

@@ -213,6 +213,12 @@ std::string encode_gathered(std::span<const std::string> all);
 std::string encode_row_report(RowReport report);
 std::string encode_ranks(std::span<const int> ranks);
 std::string encode_work(const RankWork& work);
+
+// A strand in a message or a snapshot: share:u32 shares:u32 first:u64 stride:u64.  get_strand returns false for numbers
+// that are those of no strand.
+void put_strand(const DataStrand& strand, std::string& out);
+bool get_strand(ByteReader& in, DataStrand& strand);
+
 std::string encode_applied(uint64_t steps);
 
 // How many columns a parameter has; 0 when there is none of this number.
