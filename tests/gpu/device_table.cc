@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "config/json.h"
 #include "gpu/device_data.h"
+#include "merged_gradients.h"
 #include "optim/kernels/steps.h"
 #include "optim/optimizer_plan.h"
 #include "optim/step_kernels.h"
@@ -63,14 +64,8 @@ class CpuRows {
 
   // Gradients of a key add up in order.
   void push(const Draw& batch, const Step& step, float scale, float bound) {
-    std::map<uint64_t, std::vector<float>> sums;
-    for (size_t i = 0; i < batch.keys.size(); ++i) {
-      const float* gradient = batch.gradients.data() + i * width_;
-      auto [sum, is_new] = sums.try_emplace(batch.keys[i], gradient, gradient + width_);
-      for (size_t c = 0; !is_new && c < width_; ++c) sum->second[c] += gradient[c];
-    }
     const int64_t width = static_cast<int64_t>(width_);
-    for (const auto& [key, sum] : sums) {
+    for (const auto& [key, sum] : merged_gradients(batch.keys, batch.gradients.data(), width_)) {
       float* weights = row(key).data();
       step_kernels<Step>(best_cpu_level())
           .row(step, {weights, weights + width, width, width, sum.data(), scale, bound});

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "gpu/device_data.h"
+#include "merged_gradients.h"
 #include "optim/kernels/steps.h"
 #include "optim/optimizer_plan.h"
 #include "optim/step_kernels.h"
@@ -50,14 +51,8 @@ class RoundedRows {
 
   // Gradients of a key add up in order.
   void push(const Batch& batch, const Step& constants, uint64_t step) {
-    std::map<uint64_t, std::vector<float>> sums;
-    for (size_t i = 0; i < batch.keys.size(); ++i) {
-      const float* gradient = batch.gradients.data() + i * width_;
-      auto [sum, is_new] = sums.try_emplace(batch.keys[i], gradient, gradient + width_);
-      for (size_t c = 0; !is_new && c < width_; ++c) sum->second[c] += gradient[c];
-    }
     const int64_t width = static_cast<int64_t>(width_);
-    for (const auto& [key, sum] : sums) {
+    for (const auto& [key, sum] : merged_gradients(batch.keys, batch.gradients.data(), width_)) {
       std::vector<float>& values = row(key, step);
       step_kernels<Step>(best_cpu_level())
           .row(constants, {values.data(), values.data() + width, width, width, sum.data(), 0.5f, kNoBound});
