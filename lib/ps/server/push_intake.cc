@@ -24,9 +24,12 @@ void use_pulled_rows(const PullHistory& pulls, PushRequest& request, Widths widt
 
 }  // namespace
 
+// A process that computes for the trainer, and does not tell the number of slices, may be a step before it: what it
+// pulls is answered before the log has the step before, which a server that comes again then lacks.
 void PushIntake::check_order(int rank, const PushRequest& request, bool resumed) const {
   const uint64_t next = clock_.trainer(rank).next_step;
-  if (request.step > next + clock_.lead()) {
+  const uint64_t lead = clock_.lead() + (request.num_slices == 0 ? 1 : 0);
+  if (request.step > next + lead) {
     fail(resumed ? kStateLost : Code::kData, "push: step ", request.step, " of trainer ", rank,
          " comes before step ", next);
   }

@@ -116,6 +116,21 @@ TEST_F(ShardTest, PiecesThatDoNotTellTheirNumberMayComeLast) {
   EXPECT_THAT(weights({7, 8}), ElementsAre(-1, -2));
 }
 
+// It has pulled rows of a step that was not in the log when the server was killed.
+TEST_F(ShardTest, SlicesThatDoNotTellTheirNumberMayComeAStepEarly) {
+  make(1);
+  const auto push_untold = [this](uint64_t step) {
+    return push_slice(0, {.step = step, .slice = 0, .num_slices = 0}, {8}, 2);
+  };
+  EXPECT_THAT(refusal([&] { push_untold(2); }, Code::kData), HasSubstr("comes before step 0"));
+  EXPECT_FALSE(push_untold(1)->waits()) << "it is held";
+  push(0, 0, {7}, 1);
+  EXPECT_THAT(weights({7, 8}), ElementsAre(-1, 0));
+  push_slice(0, {.step = 1, .info = {1, 0}, .slice = 1, .num_slices = 2}, {7}, 1);
+  EXPECT_EQ(shard_->counters().steps, 2u);
+  EXPECT_THAT(weights({7, 8}), ElementsAre(-2, -2));
+}
+
 TEST_F(ShardTest, PiecesBeyondTheNumberThatIsToldAreRefused) {
   make(1);
   push_slice(0, {.step = 0, .slice = 2, .num_slices = 0}, {8}, 2);
