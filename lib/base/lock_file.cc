@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -53,6 +56,20 @@ std::unique_ptr<LockFile> LockFile::create(const std::string& path, std::string_
   unlink(temporary.c_str());
   if (made) system_files().sync_directory(parent_directory(path));
   return made;
+}
+
+// A file system without locks lets everybody have it.
+std::unique_ptr<LockFile> LockFile::claim(const std::string& path, double seconds) {
+  constexpr auto kInterval = std::chrono::milliseconds(20);
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) fail_errno(Code::kUnavailable, "cannot open", path, errno);
+  std::unique_ptr<LockFile> claimed(new LockFile(path, file));
+  const double end = monotonic_seconds() + seconds;
+  while (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (monotonic_seconds() >= end) return nullptr;
+    std::this_thread::sleep_for(kInterval);
+  }
+  return claimed;
 }
 
 LockFile::~LockFile() {

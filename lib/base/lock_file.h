@@ -1,6 +1,6 @@
 // LockFile: a file that tells others if its owner is alive.  The lock on the file shows that the owner's
-// process exists; the file's time of change shows that the process still makes progress.  Used by FileFence
-// and TemporaryFolder.
+// process exists; the file's time of change shows that the process still makes progress.  Used by FileFence,
+// TemporaryFolder and RunCheckpoints.
 #ifndef PS_BASE_LOCK_FILE_H_
 #define PS_BASE_LOCK_FILE_H_
 
@@ -19,6 +19,10 @@ class LockFile {
   // and locked.  Returns null when the name is taken.  Throws kExhausted when the disk is full, kUnavailable
   // on other errors.
   static std::unique_ptr<LockFile> create(const std::string& path, std::string_view text);
+
+  // Locks the file of this name, which is made if it is not there and stays when its owner ends, for those of whom only
+  // one may be at a time.  Returns null when another process still has it after `seconds`.  Throws as create.
+  static std::unique_ptr<LockFile> claim(const std::string& path, double seconds);
 
   ~LockFile();
   LockFile(const LockFile&) = delete;

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "config/json.h"
 #include "job/checkpoint_states.h"
@@ -21,7 +22,25 @@ RunCheckpoints::RunCheckpoints(const Job& job, const RunOptions& options, const 
       directory_(job.checkpoint.directory),
       checkpointer_(job.checkpoint, job_identity(job), options.generation, log) {}
 
+// Two runs that write to one directory would take away each other's checkpoints.  A process that was killed may take a
+// moment to be gone.
+void RunCheckpoints::claim_directory() {
+  constexpr double kSecondsToEnd = 5;
+  if (group_.rank() != 0) return;
+  make_directories(directory_);
+  claim_ = LockFile::claim(join_path(directory_, "LOCK"), kSecondsToEnd);
+  if (claim_) return;
+  fail(Code::kFenced, "checkpoint.directory: another process that runs writes its checkpoints to ",
+       quote(directory_));
+}
+
+void RunCheckpoints::begin_new() {
+  if (!claim_) claim_directory();
+  if (group_.rank() == 0) checkpointer_.begin_new();
+}
+
 bool RunCheckpoints::resume(Json& result) {
+  claim_directory();
   if (checkpoint_steps(directory_).empty()) {
     check_same_step(-1);
     log_.info("No checkpoint in ", directory_, ": training begins anew");

@@ -4,9 +4,11 @@
 #ifndef PS_JOB_RUN_CHECKPOINTS_H_
 #define PS_JOB_RUN_CHECKPOINTS_H_
 
+#include <memory>
 #include <span>
 #include <string>
 
+#include "base/lock_file.h"
 #include "config/json.h"
 #include "job/job.h"
 #include "job/run.h"
@@ -26,13 +28,11 @@ class RunCheckpoints {
 
   // Puts store and trainer where the newest checkpoint was, and adds the results up to there to `result`;
   // false when there is no checkpoint, and training begins anew.  Called by all trainers; throws kUsage when they
-  // see different checkpoints.
+  // see different checkpoints.  resume and begin_new throw kFenced while another process has the directory.
   bool resume(Json& result);
 
   // Before training from its beginning.
-  void begin_new() {
-    if (group_.rank() == 0) checkpointer_.begin_new();
-  }
+  void begin_new();
 
   // True when it is time for one: now, or, of several trainers, after the next step.
   bool due() const { return checkpointer_.due(group_.size() > 1 ? step() + 1 : step()); }
@@ -45,6 +45,7 @@ class RunCheckpoints {
 
  private:
   int64_t step() const { return group_.size() > 1 ? store_.schedule().steps() : trainer_.progress().step(); }
+  void claim_directory();
   void check_same_step(int64_t step);
   std::string write_own_state();
   void finish(const Json& result, std::span<const std::string> positions, std::span<const std::string> own);
@@ -56,6 +57,7 @@ class RunCheckpoints {
   TrainerGroup& group_;
   Log& log_;
   const std::string directory_;
+  std::unique_ptr<LockFile> claim_;  // of the directory, by trainer 0
   Checkpointer checkpointer_;
 };
 

@@ -39,20 +39,22 @@ figures() { python3 -c 'import json, sys
 print([(p["samples"], p["batches"], p["avg_cost"], p["evaluators"]) for p in json.load(open(sys.argv[1]))["passes"]])' "$1"; }
 [[ $(figures undisturbed.json) == "$(figures killed.json)" ]] || fail "figures: $(figures killed.json)"
 
-echo "an interrupt writes a checkpoint; what is damaged is found, and the one before is used"
+echo "an interrupt writes a checkpoint; nobody else writes there; what is damaged is found, and the one before is used"
 rm -r checkpoints
 mkfifo pipe
 head -6000 train.txt >half.txt
 (cat half.txt; sleep 1000) >pipe &
 feeder=$!
-ps-train "$job" --data pipe --log-level info --save-dir '' "${checkpoints[@]}" 2>err &
+ps-train "$job" --data pipe --log-level info --save-dir '' "${checkpoints[@]}" 2>trainer.err &
 trainer=$!
-for _ in {1..400}; do grep -q 'Checkpoint .*at step 40' err && break; sleep 0.05; done
+for _ in {1..400}; do grep -q 'Checkpoint .*at step 40' trainer.err && break; sleep 0.05; done
+expect_status 8 train --passes 1 --save-dir '' --resume "${checkpoints[@]}"
+expect_text err "another process that runs writes its checkpoints to 'checkpoints'"
 kill -INT $trainer
 status=0
 wait $trainer || status=$?
 kill $feeder 2>/dev/null || true
-[[ $status == 130 ]] || { cat err; fail "status $status"; }
+[[ $status == 130 ]] || { cat trainer.err; fail "status $status"; }
 newest=checkpoints/$(cut -d' ' -f1 checkpoints/LATEST)
 part=$(ls "$newest"/part-*.psc | head -1)
 printf 'damage' | dd of="$part" bs=1 seek=60 conv=notrunc status=none

@@ -241,6 +241,16 @@ TEST_F(FileTest, TemporaryFoldersOfProcessesThatWereKilledAreRemoved) {
   EXPECT_TRUE(exists(path("other")));
 }
 
+TEST_F(FileTest, OneAtATimeHasAClaim) {
+  const std::string name = path("LOCK");
+  auto first = LockFile::claim(name, 0);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(LockFile::claim(name, 0.01), nullptr);
+  first.reset();
+  EXPECT_NE(LockFile::claim(name, 0), nullptr);
+  EXPECT_TRUE(exists(name));
+}
+
 TEST_F(FileTest, ATemporaryFolderGoesWithWhatIsInIt) {
   std::string left;
   {
