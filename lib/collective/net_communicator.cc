@@ -17,7 +17,7 @@ std::unique_ptr<ExchangeCommunicator> make_net_communicator(Transport& transport
   auto pool = std::make_unique<BufferPool>();
   std::vector<std::unique_ptr<RankLink>> links = meet(transport, *pool, options);
   auto exchange = std::make_unique<NetExchange>(transport.loop(), std::move(pool), options.rank,
-                                                std::move(links), options.patient);
+                                                std::move(links), options.patient, options.stop);
   return std::make_unique<ExchangeCommunicator>(std::move(exchange), options.algorithm, options.timeout);
 }
 

@@ -32,6 +32,9 @@ struct NetCommunicatorOptions {
   // Waits on for ranks that are in no collective, as long as they answer roll calls: they are busy with something
   // else, and have their loop run now and then.
   bool patient = false;
+  // Asked while a collective waits: once it is true, that ends with kUnavailable.  Whoever makes it true on another thread
+  // posts something to the loop then.  Null: never.
+  std::function<bool()> stop = {};
 
   // Called by rank 0 when it listens, with the port that was chosen.
   std::function<void(const Address&)> on_listening = {};

@@ -23,6 +23,7 @@ std::string_view BlockStream::head(std::string& name) {
 bool BlockStream::next(Block& block) {
   while (source_ || open()) {
     if (!splitter_) splitter_ = format_->split(options_, *source_);
+    block.file_number = next_file_ - 1;
     if (splitter_->next(block)) return true;
     splitter_.reset();
     source_.reset();

@@ -26,6 +26,7 @@ struct Block {
   static constexpr size_t kPadding = 16;  // bytes after the text: scanners load 8 at a time
 
   std::shared_ptr<const std::string> file;  // its name, for messages
+  size_t file_number = 0;                   // of the file among those of the stream
   uint64_t position = 0;                    // number of the first line (from 1), or offset of the first byte
   size_t skip = 0, size = 0;                // the text is bytes [skip, size); more may follow
   std::string bytes;
@@ -52,6 +53,7 @@ struct BadLine {
 
 // The examples of a block.  Reused, it keeps its memory.
 struct Parsed {
+  size_t file_number = 0;  // the block's
   Batch batch;
   std::vector<BadLine> bad;
 };

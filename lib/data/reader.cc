@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "data/data_set.h"
 #include "data/example_cache.h"
+#include "data/moved_examples.h"
 #include "data/parse_pipeline.h"
 #include "data/shuffle.h"
 #include "data/transform.h"
@@ -45,17 +46,54 @@ class BadLineCounter {
   int64_t count_ = 0;
 };
 
+// The examples that the cache gets of all that are read: all, or those of every num_shares-th batch.  Counts them by file.
+class KeptShare {
+ public:
+  void deal_batches(int64_t batch_size, int share, int num_shares) {
+    batch_size_ = batch_size;
+    share_ = share;
+    num_shares_ = num_shares;
+  }
+
+  void append(const Parsed& parsed, int64_t end, ExampleCache& cache) {
+    if (parsed.file_number >= file_sizes_.size()) file_sizes_.resize(parsed.file_number + 1);
+    file_sizes_[parsed.file_number] += end;
+    for (int64_t begin = 0; begin < end;) {
+      const int64_t batch = total_ / batch_size_;
+      const int64_t part = num_shares_ == 1 ? end : std::min(end - begin, (batch + 1) * batch_size_ - total_);
+      if (batch % num_shares_ == share_) cache.append(parsed.batch, begin, begin + part);
+      begin += part;
+      total_ += part;
+    }
+  }
+
+  // `num_files` are read.
+  HeldShare held(const ExampleStore& store, size_t num_files, int64_t batch_size) const {
+    if (num_shares_ > 1) return {&store, {}, total_, batch_size};
+    std::vector<int64_t> sizes = file_sizes_;
+    sizes.resize(num_files);
+    return {&store, std::move(sizes), 0, batch_size};
+  }
+
+ private:
+  int64_t batch_size_ = 1;
+  int share_ = 0, num_shares_ = 1;
+  int64_t total_ = 0;
+  std::vector<int64_t> file_sizes_;
+};
+
 // The examples of a pipeline, up to the first bad line beyond max_bad_lines.
 class PipelineSource : public ExampleSource {
  public:
-  // `cache` gets all examples as well, and is finished at the end.
-  PipelineSource(ParsePipeline& pipeline, BadLineCounter& counter, ExampleCache& cache)
-      : pipeline_(pipeline), counter_(counter), cache_(cache) {}
+  // `cache` gets the examples of `kept` as well, and is finished at the end.
+  PipelineSource(ParsePipeline& pipeline, BadLineCounter& counter, KeptShare& kept, ExampleCache& cache)
+      : pipeline_(pipeline), counter_(counter), kept_(kept), cache_(cache) {}
 
   bool next(const Batch*& batch, int64_t& begin, int64_t& end) override {
     if (refused_) counter_.refuse(*refused_);
+    const Parsed* parsed = nullptr;
     do {
-      const Parsed* parsed = pipeline_.next();
+      parsed = pipeline_.next();
       if (!parsed) {
         cache_.finish();
         return false;
@@ -64,7 +102,7 @@ class PipelineSource : public ExampleSource {
       begin = 0;
       end = count_bad_lines(*parsed);
     } while (end == 0 && !refused_);
-    cache_.append(*batch, begin, end);
+    kept_.append(*parsed, end, cache_);
     if (end == 0) counter_.refuse(*refused_);
     return true;
   }
@@ -84,6 +122,7 @@ class PipelineSource : public ExampleSource {
 
   ParsePipeline& pipeline_;
   BadLineCounter& counter_;
+  KeptShare& kept_;
   ExampleCache& cache_;
   const BadLine* refused_ = nullptr;  // the bad line that ends the pass; in the block handed out last
 };
@@ -99,6 +138,12 @@ class BatchReader::Impl {
         data_(open_data_set(options_, paths, context_, settings.vocabulary)),
         cache_(options_, data_.schema, data_.stream, settings_.passes) {
     if (settings_.num_shares > 1) skips_batches_ = options_.shuffle == "global" || !deal_files();
+  }
+
+  void exchange_through(std::shared_ptr<ExampleExchange> exchange) {
+    PS_CHECK(!begun_ && options_.shuffle == "global" && exchange->size() == settings_.num_shares);
+    exchange_ = std::move(exchange);
+    if (!deal_files()) kept_.deal_batches(options_.batch_size, settings_.share, settings_.num_shares);
   }
 
   // Shuts down from the source forward.
@@ -157,7 +202,10 @@ class BatchReader::Impl {
 
   const DataSet& data() const { return data_; }
   int64_t bad_lines() const { return counter_.count(); }
-  void interrupt() { interrupt_.set(); }
+  void interrupt() {
+    interrupt_.set();
+    if (exchange_) exchange_->stop();
+  }
 
  private:
   // The batch with this number among those that are read is of the share, and of the part of it that is asked for.
@@ -171,7 +219,8 @@ class BatchReader::Impl {
   // Returns this trainer's share of so many examples.  If shares skip each other's batches, all have nearly
   // the same number.
   uint64_t own_part(int64_t examples) const {
-    return static_cast<uint64_t>((skips_batches_ ? examples / settings_.num_shares : examples) /
+    const bool others_too = skips_batches_ && !exchange_;
+    return static_cast<uint64_t>((others_too ? examples / settings_.num_shares : examples) /
                                  settings_.stride);
   }
 
@@ -213,6 +262,7 @@ class BatchReader::Impl {
     if (begun_) open_blocks();
     auto read = [this](Block& block) { return data_.blocks->next(block); };
     auto parse = [this](const Block& block, Parsed& out) {
+      out.file_number = block.file_number;
       data_.parser->parse(block, out);
       transform(options_, data_.parsed_schema, out.batch);
     };
@@ -221,7 +271,7 @@ class BatchReader::Impl {
 
   std::unique_ptr<ExampleSource> make_source() {
     if (cache_.whole()) return std::make_unique<StoreSource>(cache_.store());
-    return std::make_unique<PipelineSource>(*pipeline_, counter_, cache_);
+    return std::make_unique<PipelineSource>(*pipeline_, counter_, kept_, cache_);
   }
 
   // A full shuffle needs all examples in memory.  A window shuffles what a source gives, which is the cache
@@ -230,7 +280,10 @@ class BatchReader::Impl {
   void make_order() {
     if (options_.shuffles_all()) {
       if (!cache_.whole()) load_rest();
-      order_ = permuted(cache_.store(), random_);
+      order_ = exchange_ ? moved_between_trainers(
+                               kept_.held(cache_.store(), data_.files.size(), options_.batch_size),
+                               *exchange_, random_)
+                         : permuted(cache_.store(), random_);
     } else if (options_.shuffle == "window") {
       order_ = shuffled_window(data_.schema, make_source(), options_.shuffle_window, cache_.memory_limit(),
                                random_);
@@ -277,9 +330,11 @@ class BatchReader::Impl {
 
   // Owner thread.
   bool begun_ = false;
-  bool skips_batches_ = false;  // all shares read all files, and skip each other's batches
-  int64_t num_batches_ = 0;     // batches of all shares in this pass
+  bool skips_batches_ = false;                 // all shares read all files, and skip each other's batches
+  int64_t num_batches_ = 0;                    // batches of all shares in this pass
+  std::shared_ptr<ExampleExchange> exchange_;  // null: this trainer reads all that it needs
   ExampleCache cache_;
+  KeptShare kept_;
   BadLineCounter counter_{0, nullptr};  // bad lines of the last pass that read files
   std::unique_ptr<ParsePipeline> pipeline_;
   std::unique_ptr<ExampleOrder> order_;  // made by the first next() of a pass
@@ -310,6 +365,9 @@ uint64_t BatchReader::spare_bytes() const {
   return impl_->spare_bytes();
 }
 
+void BatchReader::exchange_through(std::shared_ptr<ExampleExchange> exchange) {
+  impl_->exchange_through(std::move(exchange));
+}
 void BatchReader::check_labels(std::function<void(float label)> check) {
   impl_->check_labels(std::move(check));
 }

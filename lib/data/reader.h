@@ -22,6 +22,7 @@
 
 #include "base/log.h"
 #include "data/batch.h"
+#include "data/example_exchange.h"
 #include "data/options.h"
 #include "data/vocabulary.h"
 
@@ -70,6 +71,10 @@ class BatchReader {
   std::shared_ptr<const Vocabulary> vocabulary() const;  // for plain text, else null
 
   bool may_wait() const;  // next() may block until a stream has more data
+
+  // For shuffle "global": the trainers of all shares hold a part of the examples each, and give them to each other.  Every
+  // one of them calls it, before the first pass.
+  void exchange_through(std::shared_ptr<ExampleExchange> exchange);
 
   // Lines whose label `check` refuses by throwing kData count as bad lines too.  `check` is called on any
   // thread.  To be called before the first pass.

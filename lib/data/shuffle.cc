@@ -123,12 +123,7 @@ class ShuffledWindow : public ExampleOrder {
 class Permuted : public ExampleOrder {
  public:
   Permuted(const ExampleStore& store, Random random)
-      : store_(store), order_(static_cast<size_t>(store.size())) {
-    if (store.size() > UINT32_MAX)
-      fail(Code::kExhausted, "more than 2^32 examples to shuffle: use shuffle 'window'");
-    std::iota(order_.begin(), order_.end(), uint32_t{0});
-    for (size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
-  }
+      : store_(store), order_(random_order(store.size(), random)) {}
 
   void take(int64_t size, Batch& batch) override {
     for (; size > 0 && next_ < order_.size(); --size) store_.append_to(order_[next_++], batch);
@@ -140,7 +135,7 @@ class Permuted : public ExampleOrder {
 
  private:
   const ExampleStore& store_;
-  std::vector<uint32_t> order_;
+  const std::vector<uint32_t> order_;
   size_t next_ = 0;
 };
 
@@ -157,6 +152,14 @@ std::unique_ptr<ExampleOrder> in_order(const ExampleStore& store) {
 std::unique_ptr<ExampleOrder> shuffled_window(const DataSchema& schema, std::unique_ptr<ExampleSource> source,
                                               int64_t window, uint64_t memory_limit, Random random) {
   return std::make_unique<ShuffledWindow>(schema, std::move(source), window, memory_limit, random);
+}
+
+std::vector<uint32_t> random_order(int64_t size, Random random) {
+  if (size > UINT32_MAX) fail(Code::kExhausted, "more than 2^32 examples to shuffle: use shuffle 'window'");
+  std::vector<uint32_t> order(static_cast<size_t>(size));
+  std::iota(order.begin(), order.end(), uint32_t{0});
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  return order;
 }
 
 std::unique_ptr<ExampleOrder> permuted(const ExampleStore& store, Random random) {

@@ -58,7 +58,10 @@ std::unique_ptr<ExampleOrder> in_order(const ExampleStore& store);
 std::unique_ptr<ExampleOrder> shuffled_window(const DataSchema& schema, std::unique_ptr<ExampleSource> source,
                                               int64_t window, uint64_t memory_limit, Random random);
 
-// A random permutation of a store, which must outlive it.
+// A random permutation of the numbers below `size`.  Throws kExhausted when these are more than 2^32.
+std::vector<uint32_t> random_order(int64_t size, Random random);
+
+// The same of the examples of a store, which must outlive it.
 std::unique_ptr<ExampleOrder> permuted(const ExampleStore& store, Random random);
 
 }  // namespace ps

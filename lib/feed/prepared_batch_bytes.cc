@@ -4,14 +4,13 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "data/batch_bytes.h"
 
 namespace ps {
 
 namespace {
 
-constexpr uint8_t kHasWeights = 1, kHasGroups = 2;                        // of a batch
-constexpr uint8_t kDense = 0, kSparse = 1, kHasKeys = 2, kHasValues = 4;  // of a slot
-constexpr uint32_t kDrawn = 0;                                            // list of a use
+constexpr uint32_t kDrawn = 0;  // list of a use
 
 void put_size(std::string& out, size_t size) {
   put(out, static_cast<uint32_t>(size));
@@ -26,30 +25,6 @@ uint32_t list_of(const KeyUse& use, const Batch& batch) {
   return kDrawn;
 }
 
-void encode_slot(const SlotData& slot, bool looked_up, std::string& out) {
-  if (slot.offsets.empty()) {
-    put(out, kDense);
-    put_size(out, slot.values.size());
-    return put_array<float>(out, slot.values);
-  }
-  const int flags = kSparse | (looked_up ? 0 : kHasKeys) | (slot.valued() ? kHasValues : 0);
-  put(out, static_cast<uint8_t>(flags));
-  put_array<uint32_t>(out, slot.offsets);
-  if (!looked_up) put_array<Key>(out, slot.keys);
-  put_array<float>(out, slot.values);
-}
-
-void encode_batch(const Batch& batch, const std::vector<bool>& looked_up, std::string& out) {
-  put_size(out, batch.labels.size());
-  const int flags = (batch.weights.empty() ? 0 : kHasWeights) | (batch.groups.empty() ? 0 : kHasGroups);
-  put(out, static_cast<uint8_t>(flags));
-  put_array<float>(out, batch.labels);
-  put_array<float>(out, batch.weights);
-  put_array<uint64_t>(out, batch.groups);
-  put_size(out, batch.slots.size());
-  for (size_t s = 0; s < batch.slots.size(); ++s) encode_slot(batch.slots[s], looked_up[s], out);
-}
-
 void encode_plan(const KeyPlan& plan, const Batch& batch, std::string& out) {
   put_size(out, plan.keys.size());
   put_array<uint64_t>(out, plan.keys);
@@ -61,8 +36,8 @@ void encode_plan(const KeyPlan& plan, const Batch& batch, std::string& out) {
   }
 }
 
-// Reads one prepared batch of a network.  Lengths are compared with what is left, and numbers of slots, plans and uses
-// with the network's, before anything is allocated for them.
+// Reads one prepared batch of a network.  Lengths are compared with what is left, and numbers of plans and uses with
+// the network's, before anything is allocated for them.
 class PreparedDecoder {
  public:
   PreparedDecoder(std::string_view bytes, const Network<float>& network, PreparedBatch& prepared)
@@ -73,7 +48,7 @@ class PreparedDecoder {
     expect(training <= 1, "flag of training");
     prepared_.training = training == 1;
     prepared_.step = in_.get<int64_t>();
-    decode_batch();
+    waits_for_keys_ = decode_batch(in_, network_.schema().slots.size(), prepared_.batch);
     const uint32_t plans = in_.get<uint32_t>();
     expect(plans == network_.parameters().size(), "number of plans");
     prepared_.plans.resize(plans);
@@ -93,38 +68,6 @@ class PreparedDecoder {
     expect(in_.remaining() / sizeof(Scalar) >= size, what);
     out.resize(size);
     in_.get_array(std::span<Scalar>(out));
-  }
-
-  void decode_batch() {
-    Batch& batch = prepared_.batch;
-    const size_t examples = in_.get<uint32_t>();
-    const uint8_t flags = in_.get<uint8_t>();
-    expect((flags & ~(kHasWeights | kHasGroups)) == 0, "flags");
-    get(batch.labels, examples, "labels");
-    get(batch.weights, flags & kHasWeights ? examples : 0, "weights");
-    get(batch.groups, flags & kHasGroups ? examples : 0, "groups");
-    const uint32_t slots = in_.get<uint32_t>();
-    expect(slots == network_.schema().slots.size(), "number of slots");
-    batch.slots.resize(slots);
-    waits_for_keys_.assign(slots, false);
-    for (size_t s = 0; s < slots; ++s) decode_slot(s, examples);
-  }
-
-  void decode_slot(size_t number, size_t examples) {
-    SlotData& slot = prepared_.batch.slots[number];
-    const uint8_t flags = in_.get<uint8_t>();
-    if (flags == kDense) {
-      slot.offsets.clear();
-      slot.keys.clear();
-      return get(slot.values, in_.get<uint32_t>(), "dense values");
-    }
-    expect((flags & kSparse) != 0 && (flags & ~(kSparse | kHasKeys | kHasValues)) == 0, "kind of slot");
-    get(slot.offsets, examples + 1, "offsets");
-    const size_t ids = slot.offsets.back();
-    waits_for_keys_[number] = (flags & kHasKeys) == 0;
-    slot.keys.clear();
-    if (flags & kHasKeys) get(slot.keys, ids, "keys of a slot");
-    get(slot.values, flags & kHasValues ? ids : 0, "values");
   }
 
   void decode_plan(size_t parameter) {

@@ -61,6 +61,7 @@ class Run {
 
   std::unique_ptr<BatchSource> make_source(BatchReader& reader) const;
   void build(const DataSchema& schema);
+  void exchange_examples(const DataSchema& schema);
   ParameterStore& store() const { return reader_part_ ? reader_part_->store() : strategy().store(); }
   void check_has_model() const;
   void load_weights();
@@ -131,6 +132,7 @@ void Run::build(const DataSchema& schema) {
   running_ =
       start_strategy(job_, options_, schema, network_->parameters(), servers_, device_, placement, log_);
   network_->divide_over(strategy().divides_layers_over());
+  exchange_examples(schema);
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
                                                    options_.resume || options_.lost_run != 0)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");
@@ -167,6 +169,14 @@ void Run::build(const DataSchema& schema) {
   const bool holds_all = strategy().local() != nullptr;
   if ((leads() || holds_all) && !may_resume) load_weights();
   strategy().group().barrier();
+}
+
+// Without connections to each other, trainers that shuffle together read all examples.
+void Run::exchange_examples(const DataSchema& schema) {
+  const bool together = data_.options().shuffle == "global" && job_.cluster.trainers > 1;
+  if (!together || options_.task != "train" || strategy().run().finished()) return;
+  if (auto exchange = running_->exchange_examples(job_, options_, schema))
+    input_.reader->exchange_through(std::move(exchange));
 }
 
 // Weights that a job begins with would give an answer too, which nobody wants.
@@ -278,6 +288,7 @@ bool Run::train_whole() {
     log_.warning(dropped, " pushes came later than train.strategy.max_lag allows, and were dropped");
   }
   result.update(counters);
+  if (const uint64_t bytes = running_->example_bytes_sent(); bytes > 0) result["example_bytes_sent"] = bytes;
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));
@@ -306,7 +317,8 @@ bool Run::train_or_leave(Json& result) {
     return train_passes(result);
   } catch (const StateLost&) {
     throw;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    running_->note_error(error);
     strategy().run().leave_run();
     throw;
   }

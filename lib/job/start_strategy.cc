@@ -283,6 +283,24 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
   if (setup.trains) warn_of_kernels(options.cpu, strategy_->first_cpu(), log);
 }
 
+std::shared_ptr<ExampleExchange> RunningStrategy::exchange_examples(const Job& job, const RunOptions& options,
+                                                                    const DataSchema& schema) {
+  Communicator* const met = strategy_->peers();
+  const PeerOptions peers = peer_options(job, options, schema);
+  if (met == nullptr || met->size() == 1 || peers.mpi) return nullptr;
+  try {
+    examples_ = std::make_shared<PeerExamples>(peers, options.security, *met);
+  } catch (const Error& error) {
+    if (error.code() == Code::kUnavailable) strategy_->lose_peer(error);
+    throw;
+  }
+  return examples_;
+}
+
+void RunningStrategy::note_error(const Error& error) {
+  if (examples_ && examples_->failed()) strategy_->lose_peer(error);
+}
+
 void RunningStrategy::keep_alive() {
   if (network_) network_->loop().poll();
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "data/batch.h"
 #include "job/job.h"
+#include "job/peer_examples.h"
 #include "job/run.h"
 #include "math/device.h"
 #include "membership/server_finder.h"
@@ -38,6 +39,17 @@ class RunningStrategy {
   // Reaches the servers.
   Transport& transport() { return *transport_; }
 
+  // Where trainers meet each other over the network, and not just servers: how they give each other examples; else null.
+  // Called by all trainers, once; throws as StrategyEntry::make.
+  std::shared_ptr<ExampleExchange> exchange_examples(const Job& job, const RunOptions& options,
+                                                     const DataSchema& schema);
+
+  // Throws StateLost when the error came of that, because another trainer is gone, and all go back to a checkpoint.
+  void note_error(const Error& error);
+
+  // That went to others as examples.
+  uint64_t example_bytes_sent() const { return examples_ ? examples_->bytes_sent() : 0; }
+
   // To be called at least every few seconds: lets servers know that this process lives.
   void keep_alive();
 
@@ -46,6 +58,7 @@ class RunningStrategy {
   // In front of it, to servers and to other trainers; null: there are none.
   std::unique_ptr<SecureTransport> transport_, peer_transport_;
   std::unique_ptr<Strategy> strategy_;
+  std::shared_ptr<PeerExamples> examples_;  // null: none are exchanged
 };
 
 // How the servers are reached, and what they are told.

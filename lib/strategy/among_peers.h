@@ -23,6 +23,7 @@ class AmongPeers : public Strategy {
   TrainerGroup& group() override { return group_; }
   RunControl& run() override { return run_; }
   LocalStore* local() override { return here_.local(); }
+  Communicator* peers() override { return communicator_.get(); }
 
  protected:
   // `setup` has peers.  Waits for them, and throws, as meet_peers does.

@@ -74,6 +74,10 @@ class Hybrid final : public WithServers {
   // Nobody trains in a run that is finished.
   ParameterStore& store() override { return store_ ? static_cast<ParameterStore&>(*store_) : servers_; }
   RunControl& run() override { return run_; }
+  Communicator* peers() override { return communicator_.get(); }
+  void lose_peer(const Error& error) override {
+    if (store_) store_->lose_trainer(error);
+  }
   Json counters() const override {
     Json counters = WithServers::counters();
     if (!store_) return counters;

@@ -80,6 +80,10 @@ class HybridStore final : public ParameterStore {
   // The bytes that all steps so far would have sent to other trainers by the all-reduce direct or ring.
   uint64_t whole_bytes() const { return dense_.whole_bytes(); }
 
+  // A trainer is gone, as the caller has heard from it by other connections: as if one of the store's calls had heard it.
+  // Throws `error`, or StateLost where all go back to a checkpoint.
+  [[noreturn]] void lose_trainer(const Error& error);
+
  private:
   // The sparse half of the step that runs.
   struct SparseStep {

@@ -1,6 +1,9 @@
 #include "strategy/peers.h"
 
+#include <utility>
+
 #include "base/error.h"
+#include "base/text.h"
 #include "collective/algorithm.h"
 #include "collective/exchange_communicator.h"
 #include "collective/mpi_communicator.h"
@@ -24,22 +27,26 @@ std::unique_ptr<Communicator> meet_by_mpi(const PeerOptions& options, const std:
   return world;
 }
 
-std::unique_ptr<Communicator> meet_by_net(Transport& transport, const PeerOptions& options,
-                                          const std::string& algorithm) {
+NetCommunicatorOptions net_options(const PeerOptions& options) {
   const size_t rank = static_cast<size_t>(options.rank);
   // Trainers that meet on this machine alone are not to be reached from elsewhere.
   const std::string own_machine = is_loopback(options.peers[0].host) ? options.peers[0].host : "";
-  return make_net_communicator(
-      transport, {.rank = options.rank,
-                  .size = options.size,
-                  .rendezvous = options.peers[0],
-                  .listen = options.peers.size() > 1 ? options.peers[rank] : Address{own_machine, 0},
-                  .job = options.name,
-                  .nonce = options.nonce,
-                  .join_timeout = options.join_timeout,
-                  .timeout = options.timeout,
-                  .algorithm = algorithm,
-                  .patient = true});
+  return {.rank = options.rank,
+          .size = options.size,
+          .rendezvous = options.peers[0],
+          .listen = options.peers.size() > 1 ? options.peers[rank] : Address{own_machine, 0},
+          .job = options.name,
+          .nonce = options.nonce,
+          .join_timeout = options.join_timeout,
+          .timeout = options.timeout,
+          .patient = true};
+}
+
+std::unique_ptr<Communicator> meet_by_net(Transport& transport, const PeerOptions& options,
+                                          const std::string& algorithm) {
+  NetCommunicatorOptions net = net_options(options);
+  net.algorithm = algorithm;
+  return make_net_communicator(transport, net);
 }
 
 }  // namespace
@@ -68,6 +75,20 @@ std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions
   std::vector<float> nothing(1);
   communicator->all_reduce(nothing);  // the first one measures, where the algorithm is chosen automatically
   return communicator;
+}
+
+// Trainer 0 tells the others at which port it listens.
+std::unique_ptr<Communicator> meet_again(Transport& transport, const PeerOptions& options, Communicator& met,
+                                         std::function<bool()> stop) {
+  NetCommunicatorOptions net = net_options(options);
+  net.listen.port = net.rendezvous.port = 0;
+  net.stop = std::move(stop);
+  if (options.rank == 0) {
+    net.on_listening = [&met](const Address& address) { met.gather(std::to_string(address.port)); };
+  } else {
+    net.rendezvous.port = static_cast<uint16_t>(parse_int(met.gather("")[0]).value_or(0));
+  }
+  return make_net_communicator(transport, net);
 }
 
 uint64_t bytes_sent_to_all(const Communicator& communicator) {

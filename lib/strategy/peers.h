@@ -3,6 +3,7 @@
 #define PS_STRATEGY_PEERS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,11 @@ void check_peers(const PeerOptions& options);
 // first key that differs.
 std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions& options,
                                          const std::string& algorithm);
+
+// Another communicator among the trainers that have met in `met` over the network, at ports that are free: for what goes on
+// beside the training.  `stop` as in NetCommunicatorOptions.  Throws kUnavailable.
+std::unique_ptr<Communicator> meet_again(Transport& transport, const PeerOptions& options, Communicator& met,
+                                         std::function<bool()> stop);
 
 // The bytes that this trainer has sent to the others since they met; 0 under MPI, which does not say.
 uint64_t bytes_sent_to_all(const Communicator& communicator);

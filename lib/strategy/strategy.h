@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "config/json.h"
 #include "device/cache_plan.h"
 #include "math/device.h"
@@ -54,6 +55,13 @@ class Strategy {
 
   // The trainers over which layers can be divided; null: there are none, or the strategy does not do it.
   virtual Communicator* divides_layers_over() { return nullptr; }
+
+  // The other trainers, where they meet each other; null: they do not.
+  virtual Communicator* peers() { return nullptr; }
+
+  // For a caller that has heard over other connections that one of them is gone, as `error` says: throws StateLost when all
+  // go back to a checkpoint.
+  virtual void lose_peer(const Error& error) { (void)error; }
 
   // The level of the kernels of the trainer that came first; empty for a trainer alone.
   virtual std::string_view first_cpu() const { return {}; }

@@ -93,7 +93,7 @@ ps_library(device ROW 6 USES base checkpoint codec config gpu math model optim s
 ps_library(strategy ROW 7 COLD USES base codec collective config device math net optim ps store)
 ps_library(train ROW 7 USES base checkpoint cli config data feed math model optim store)
 ps_library(heter ROW 7 USES base config data feed math model net optim ps store)
-ps_library(job ROW 8 COLD USES base checkpoint cli codec config data device feed heter math membership model net optim ps store strategy table train)
+ps_library(job ROW 8 COLD USES base checkpoint cli codec collective config data device feed heter math membership model net optim ps store strategy table train)
 ps_library(simulate ROW 8 COLD USES base codec collective config data device math model net optim ps store)
 ps_library(bench ROW 9 COLD_FOLDERS accuracy checkpoint datagen link plan process USES base checkpoint cli codec collective config data device feed gpu job math model net optim ps simulate store strategy table train)
 include(Gpu)

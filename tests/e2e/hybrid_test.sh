@@ -6,7 +6,7 @@ source "$(dirname "$0")/../lib.sh"
 source "$PS_SOURCE/share/launch/common.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
-job=job.json
+job=job.json data=train.txt
 servers=() trainers=()                # process ids
 parameter_server=(--set 'train.strategy={"type": "parameter_server"}')
 checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=5)
@@ -35,7 +35,7 @@ serve() {
 start() {
   local rank=$1 folder=$2
   shift 2
-  ps-train $job --data train.txt --servers "$addresses" --peers "$address" --trainers 3 --rank "$rank" \
+  ps-train $job --data $data --servers "$addresses" --peers "$address" --trainers 3 --rank "$rank" \
     --save-dir "$folder" --json "$@" >"$folder.$rank.json" 2>>"$folder.$rank.err" &
   trainers[rank]=$!
 }
@@ -164,6 +164,30 @@ echo "a trainer is killed and started again: all go back to the checkpoint, and 
 until_true kill_trainer 2 hybrid
 until_true kill_trainer 0 hybrid
 
+echo "examples go from trainer to trainer, and the models are those of trainers that read all, also after a kill"
+shuffled=(--set data.shuffle=global)
+serve "${parameter_server[@]}" "${shuffled[@]}"
+train all "${parameter_server[@]}" "${shuffled[@]}"
+end_all_servers
+serve "${shuffled[@]}"
+train moved "${shuffled[@]}"
+end_all_servers
+same_models all moved
+cmp -s {hybrid,moved}/pass-00001/model.safetensors && fail "the shuffle changes nothing"
+expect_text moved.0.json '"example_bytes_sent":'
+! grep example_bytes_sent all.0.json || fail "who reads all sends nothing"
+flags=("${shuffled[@]}")
+until_true kill_trainer 1 moved
+flags=()
+mkdir parts
+split -n l/4 train.txt parts/
+data=parts
+serve "${shuffled[@]}"
+train dealt "${shuffled[@]}"
+end_all_servers
+same_models moved dealt
+data=train.txt
+
 echo "the same with a token, and of gradients that travel as signs, whose residuals come back"
 (umask 077 && printf 'train %064d\n' 1 >tokens)
 flags=(--token-file tokens --set 'train.strategy.codec={"push": "one_bit", "pull": "int8_blocks"}')
@@ -203,6 +227,9 @@ end_one() {
   [[ $status == 143 && -n $(find killed -name 'pass-*-batch-*' -print -quit) ]]
 }
 until_true end_one
+flags=("${shuffled[@]}")
+until_true end_one
+flags=()
 miss_one() {
   begin --set cluster.trainer_timeout=2
   kill -9 "${trainers[1]}" 2>/dev/null || true

@@ -9,8 +9,14 @@
 namespace ps {
 
 NetExchange::NetExchange(Loop& loop, std::unique_ptr<BufferPool> pool, int rank,
-                         std::vector<std::unique_ptr<RankLink>> links, bool patient)
-    : loop_(loop), pool_(std::move(pool)), rank_(rank), links_(std::move(links)), patient_(patient) {
+                         std::vector<std::unique_ptr<RankLink>> links, bool patient,
+                         std::function<bool()> stop)
+    : loop_(loop),
+      pool_(std::move(pool)),
+      rank_(rank),
+      links_(std::move(links)),
+      patient_(patient),
+      stop_(std::move(stop)) {
   for (const auto& each : links_) {
     if (each != nullptr) each->on_roll_call([this] { return waits_for_; });
   }
@@ -124,6 +130,7 @@ void NetExchange::check_others() {
 
 // If another rank has reported the cause, its report is thrown rather than the loss of its connection.
 std::optional<Error> NetExchange::trouble() const {
+  if (stop_ && stop_()) return Error(Code::kUnavailable, "ended while it waited for others");
   for (int rank = 0; rank < size(); ++rank) {
     if (rank != rank_ && link(rank).gave_up()) {
       return link(rank).gave_up()->within(rank_text(rank, link(rank)));

@@ -3,6 +3,7 @@
 #define PS_COLLECTIVE_NET_NET_EXCHANGE_H_
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,10 +21,10 @@ namespace ps {
 // what is left of the time is for answers, and for telling the others.
 class NetExchange final : public Exchange {
  public:
-  // links[r] goes to rank r and uses the loop and the pool; the own one is null.  `patient` as in
+  // links[r] goes to rank r and uses the loop and the pool; the own one is null.  `patient` and `stop` as in
   // NetCommunicatorOptions.
   NetExchange(Loop& loop, std::unique_ptr<BufferPool> pool, int rank,
-              std::vector<std::unique_ptr<RankLink>> links, bool patient);
+              std::vector<std::unique_ptr<RankLink>> links, bool patient, std::function<bool()> stop);
   ~NetExchange() override;
 
   int rank() const override { return rank_; }
@@ -60,6 +61,7 @@ class NetExchange final : public Exchange {
   const int exceptions_ = std::uncaught_exceptions();
   const std::vector<std::unique_ptr<RankLink>> links_;
   const bool patient_;
+  const std::function<bool()> stop_;  // null: never
 
   CollectiveCall call_;
   Time begun_{};  // moves on with every roll call after which this rank waits on

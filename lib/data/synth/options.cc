@@ -5,7 +5,7 @@
 
 namespace ps {
 
-constexpr int64_t kMaxDim = int64_t{1} << 48;
+constexpr int64_t kMostIds = int64_t{1} << 48;
 constexpr int64_t kMaxSlots = 4096;
 
 template <class T>
@@ -29,7 +29,7 @@ static void take(std::optional<T>& out, const std::optional<T>& chosen, std::str
 
 void SynthOptions::apply(const SynthOptions& chosen, std::string_view kind) {
   auto within = [](auto value, auto low, auto high) { return value >= low && value <= high; };
-  take(dim, chosen.dim, kind, "--dim", within(chosen.dim.value_or(1), 1, kMaxDim), "1 to 2^48");
+  take(dim, chosen.dim, kind, "--dim", within(chosen.dim.value_or(1), 1, kMostIds), "1 to 2^48");
   CountRange counts = chosen.nnz.value_or(CountRange{0, 0});
   take(nnz, chosen.nnz, kind, "--nnz",
        counts.minimum >= 0 && counts.minimum <= counts.maximum && counts.maximum <= CountLaw::kMaxCount,

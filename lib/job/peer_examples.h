@@ -1,0 +1,61 @@
+// PeerExamples: gives the other trainers of a job examples, and takes theirs, over connections of its own.  Used by run_job
+// for data.shuffle "global".
+#ifndef PS_JOB_PEER_EXAMPLES_H_
+#define PS_JOB_PEER_EXAMPLES_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collective/communicator.h"
+#include "data/example_exchange.h"
+#include "net/secure_transport.h"
+#include "strategy/peers.h"
+
+namespace ps {
+
+// A thread runs the connections, so that this trainer answers the others' roll calls while it does something else.
+class PeerExamples final : public ExampleExchange {
+ public:
+  // Called by all trainers, which have met in `met`.  Waits until they have met again; throws as meet_peers.
+  PeerExamples(const PeerOptions& peers, const SecurityOptions& security, Communicator& met);
+  ~PeerExamples() override;
+
+  int rank() const override { return communicator_->rank(); }
+  int size() const override { return communicator_->size(); }
+  std::vector<std::string> exchange(std::vector<std::string> bytes) override;
+  void stop() override;
+
+  // An exchange has failed, also for want of another trainer.  Any thread, as bytes_sent.
+  bool failed() const { return failed_; }
+  uint64_t bytes_sent() const { return bytes_sent_; }
+
+ private:
+  void work();
+  bool has_work();
+  bool take(std::vector<std::string>& bytes);
+
+  const std::unique_ptr<Transport> network_;
+  SecureTransport transport_;
+  std::atomic<bool> stopped_ = false, failed_ = false;
+  std::atomic<uint64_t> bytes_sent_ = 0;
+  const std::unique_ptr<Communicator> communicator_;  // the thread's, from the beginning of work to its end
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_: what is given, then what is taken; an exchange is asked for, is done; all is to end.
+  std::vector<std::string> bytes_;
+  bool asked_ = false, done_ = false, closing_ = false;
+  std::exception_ptr error_;
+  std::thread thread_;
+};
+
+}  // namespace ps
+
+#endif  // PS_JOB_PEER_EXAMPLES_H_
