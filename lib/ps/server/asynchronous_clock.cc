@@ -48,7 +48,9 @@ bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
 bool AsynchronousClock::wait_for_squares(PendingPush& push) {
   if (!context_.applier.needs_squares()) return false;
   PendingPush* const alone = &push;
-  answer_measured(push, push.measured.empty() ? context_.applier.squares({&alone, 1}) : push.measured);
+  const std::vector<ExactSquares> squares =
+      push.measured.empty() ? context_.applier.squares({&alone, 1}) : push.measured;
+  answer_measured(push, squares, context_.applier.rule().learning_rate());
   return true;
 }
 
@@ -65,7 +67,7 @@ void AsynchronousClock::end_pass_of_all() {
     pass = std::max(pass, trainer->next_push()->info.pass);
     checkpoint |= trainer->next_push()->checkpoint;
   }
-  const bool ends = closes(all);
+  const bool ends = closes_pass(all);
   if (ends) context_.applier.end_pass(pass);
   const Done done{
       .learning_rate = context_.applier.rule().learning_rate(), .pass_ended = ends, .dealt = !ends};
@@ -89,7 +91,7 @@ uint64_t AsynchronousClock::plan_marker(TrainerSteps& trainer) {
 // is wanted.
 void AsynchronousClock::begin_aligned_checkpoint() {
   auto awaited = [this](TrainerSteps& each) {
-    return !is_given_up(each) && !each.marked && has_data_left(each);
+    return !context_.roster.is_given_up(each.rank) && !each.marked && has_data_left(each);
   };
   if (std::ranges::any_of(trainers_, awaited)) return;
   context_.checkpoints.plan().wants_markers = false;

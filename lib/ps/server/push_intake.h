@@ -46,7 +46,9 @@ class PushIntake {
   uint64_t body_bytes(const PushRequest& request) const;
   void copy_rows(PushRequest& request);
   void check_finite(const PushRequest& request, std::string_view what);
-  uint64_t chunk_bytes() const { return context_.states.chunk_bytes() + clock_.pending_chunk_bytes(); }
+  uint64_t chunk_bytes() const {
+    return context_.states.chunk_bytes() + pending_chunk_bytes(clock_.trainers());
+  }
 
   ShardTables& tables_;
   TableMemory& memory_;

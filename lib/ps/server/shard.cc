@@ -226,10 +226,10 @@ void Shard::take_push(int rank, PushRequest request, ReplyPtr& reply) {
   going_ = true;
   if (broken_) throw *broken_;
   intake_.check_order(rank, request, resumed_);
-  if (clock_->answer_repeated(rank, request.step, reply)) return void(++counters_.pushes_repeated);
+  if (clock_->trainer(rank).answer_repeated(request.step, reply)) return void(++counters_.pushes_repeated);
   if (pulls_.keeps_answers() && request.num_slices > 0) pulls_.history(rank).forget_before(request.step);
   auto [room, encoded] = intake_.admit(rank, request);
-  PendingPush& push = clock_->pending_push(rank, request);
+  PendingPush& push = clock_->trainer(rank).pending_push(request);
   const bool is_new = !push.complete() && !push.slices.contains(request.slice);
   if (is_new) {
     changes_.note(ShardEvent::kPush, rank,
@@ -247,7 +247,7 @@ void Shard::take_push(int rank, PushRequest request, ReplyPtr& reply) {
 void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   if (broken_) throw *broken_;
-  if (clock_->answer_repeated(rank, request.step, reply)) return;
+  if (clock_->trainer(rank).answer_repeated(request.step, reply)) return;
   PendingPush& push = clock_->waiting_push(rank, request);
   if (!std::ranges::all_of(request.squares, [](double square) { return std::isfinite(square); })) {
     ++counters_.refused_not_finite;
@@ -335,23 +335,24 @@ void Shard::end_replay(Time now) {
 void Shard::forget_unwanted() {
   pulls_.forget_unwanted();
   gatherings_.present().forget_unwanted();
-  clock_->forget_unwanted();
+  ps::forget_unwanted(clock_->trainers());
 }
 
 size_t Shard::num_waiting() const {
   return pulls_.num_waiting() + pulls_.num_starved() + gatherings_.present().num_waiting() +
-         clock_->num_waiting();
+         ps::num_waiting(clock_->trainers());
 }
 
 bool Shard::anything_waits() const {
-  return pulls_.num_waiting() > 0 || gatherings_.present().num_waiting() > 0 || clock_->holds_pushes();
+  return pulls_.num_waiting() > 0 || gatherings_.present().num_waiting() > 0 ||
+         holds_pushes(clock_->trainers());
 }
 
 void Shard::refuse_waiting(const Error& error) {
   std::vector<ReplyPtr> replies;
   gatherings_.present().take_replies(replies);
   pulls_.take_replies(replies);
-  clock_->take_replies(replies);
+  take_replies(clock_->trainers(), replies);
   count_chunks();
   for (ReplyPtr& reply : replies) reply->fail(error);
 }

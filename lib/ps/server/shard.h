@@ -135,7 +135,9 @@ class Shard {
 
   RunStatus run_status(const RosterEntry& trainer) const;
   bool anything_waits() const;
-  void count_chunks() { held_.set_chunk_bytes(states_.chunk_bytes() + clock_->pending_chunk_bytes()); }
+  void count_chunks() {
+    held_.set_chunk_bytes(states_.chunk_bytes() + pending_chunk_bytes(clock_->trainers()));
+  }
   void forget_unwanted();
   StepContext step_context() { return {roster_, applier_, states_, pulls_, held_, checkpoints_, counters_}; }
 

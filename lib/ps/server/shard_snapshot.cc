@@ -86,7 +86,7 @@ class TrainerSnapshot {
       if (request.type != RowType::kF32 || request.coded)
         fail(Code::kCorrupt, "the snapshot of a shard has encoded rows");
       context_.tables.check_gradients(request.row_slices);
-      PendingPush& push = context_.clock.pending_push(trainer_.rank, request);
+      PendingPush& push = steps_.pending_push(request);
       const HeldPeer peer = static_cast<HeldPeer>(trainer_.rank);
       push.held.push_back(context_.held.take(peer, HeldKind::kPushes, memory_of_push(request)));
       push.slices.try_emplace(request.slice, std::move(request));
@@ -120,7 +120,7 @@ void load_trainers(ByteReader& in, uint64_t run, const SnapshotContext& context)
   context.states.restart(num_trainers);
   context.pulls.restart(num_trainers);
   for (RosterEntry& trainer : context.roster.trainers()) TrainerSnapshot(context, trainer).load(in);
-  context.held.set_chunk_bytes(context.states.chunk_bytes() + context.clock.pending_chunk_bytes());
+  context.held.set_chunk_bytes(context.states.chunk_bytes() + pending_chunk_bytes(context.clock.trainers()));
 }
 
 void load_all(std::string_view snapshot, const SnapshotContext& context,

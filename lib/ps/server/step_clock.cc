@@ -7,26 +7,6 @@
 
 namespace ps {
 
-PendingPush* TrainerSteps::next_push() {
-  return complete_push(next_step);
-}
-
-PendingPush* TrainerSteps::complete_push(uint64_t step) {
-  const auto found = pushes.find(step);
-  return found != pushes.end() && found->second.complete() ? &found->second : nullptr;
-}
-
-bool TrainerSteps::has_complete_push(uint64_t step) const {
-  const auto found = pushes.find(step);
-  return found != pushes.end() && found->second.complete();
-}
-
-uint64_t TrainerSteps::pushed_steps() const {
-  uint64_t steps = next_step;
-  for (const auto& [step, push] : pushes) steps += push.complete();
-  return steps;
-}
-
 void StepClock::restart(size_t num_trainers) {
   trainers_.clear();
   trainers_.resize(num_trainers);
@@ -55,45 +35,8 @@ RunState StepClock::run_state() const {
   return run;
 }
 
-bool StepClock::pass_begun() const {
-  return std::ranges::any_of(trainers_, [](const TrainerSteps& each) { return each.pass_batches > 0; });
-}
-
 std::optional<uint64_t> StepClock::pass_just_ended() const {
-  return pass_begun() || pass_ == 0 ? std::nullopt : std::optional(pass_ - 1);
-}
-
-bool StepClock::answer_repeated(int rank, uint64_t step, ReplyPtr& reply) const {
-  const TrainerSteps& pusher = trainer(rank);
-  if (step >= pusher.next_step) return false;
-  const uint64_t back = pusher.next_step - step;
-  if (back > pusher.done.size()) fail(Code::kData, "step ", step, " is long past");
-  reply->answer(Payload(encode_done(pusher.done[pusher.done.size() - back])));
-  reply.reset();
-  return true;
-}
-
-PendingPush& StepClock::pending_push(int rank, const PushRequest& request) {
-  auto [at, is_new] = trainer(rank).pushes.try_emplace(request.step);
-  PendingPush& push = at->second;
-  if (is_new) push.rank = rank;
-  if (push.complete()) return push;
-  const bool tells = request.num_slices > 0, told = push.num_slices > 0;
-  const uint32_t last =
-      push.slices.empty() ? request.slice : std::max(request.slice, push.slices.rbegin()->first);
-  const uint32_t num_slices = told ? push.num_slices : request.num_slices;
-  const bool differs = tells && told && (request.num_slices != num_slices || request.ended != push.ended);
-  if (differs || (num_slices > 0 && last >= num_slices)) {
-    fail(Code::kData, "push: slices of step ", request.step, " do not belong together");
-  }
-  if (told || !tells) return push;
-  push.info = request.info;
-  push.ended = request.ended;
-  push.asks = request.asks;
-  push.absent = request.absent;
-  push.checkpoint = request.cut;
-  push.num_slices = request.num_slices;
-  return push;
+  return pass_begun(trainers_) || pass_ == 0 ? std::nullopt : std::optional(pass_ - 1);
 }
 
 // A step without data is measured by nobody.
@@ -119,22 +62,16 @@ TrainerPosition StepClock::position_of(int rank) const {
           .pass = pass_,
           .batches = steps.batches,
           .pass_batches = steps.pass_batches,
-          .pass_begun = std::ranges::any_of(steps.pushes, is_batch) || pass_begun()};
+          .pass_begun = std::ranges::any_of(steps.pushes, is_batch) || pass_begun(trainers_)};
 }
 
 void StepClock::take_over(int rank, bool) {
   std::erase_if(trainer(rank).pushes, [](const auto& push) { return !push.second.complete(); });
 }
 
-void StepClock::answer_measured(PendingPush& push, const std::vector<ExactSquares>& squares) const {
-  push.measured = squares;
-  const Done done{.learning_rate = context_.applier.rule().learning_rate(), .squares = squares};
-  for (ReplyPtr& reply : std::exchange(push.replies, {})) reply->answer(Payload(encode_done(done)));
-}
-
 void StepClock::take_chunks(PendingPush& push) {
   if (!context_.states.take(push)) return;
-  context_.held.set_chunk_bytes(context_.states.chunk_bytes() + pending_chunk_bytes());
+  context_.held.set_chunk_bytes(context_.states.chunk_bytes() + pending_chunk_bytes(trainers_));
 }
 
 void StepClock::finish(TrainerSteps& trainer, const Done& done) {
@@ -157,17 +94,13 @@ void StepClock::end_pass() {
   rest_.begin_pass(trainers_.size());
 }
 
-bool StepClock::closes(std::span<TrainerSteps* const> pushers) {
-  return !std::ranges::all_of(pushers, [](TrainerSteps* pusher) { return pusher->next_push()->asks; });
-}
-
 // A rank that was given up, and returns, waits for the next dealing.
 void StepClock::deal_rest() {
   std::vector<uint64_t> pass_batches;
   std::vector<int> takers;
   for (const TrainerSteps& trainer : trainers_) {
     pass_batches.push_back(trainer.pass_batches);
-    if (!is_given_up(trainer)) takers.push_back(trainer.rank);
+    if (!context_.roster.is_given_up(trainer.rank)) takers.push_back(trainer.rank);
   }
   rest_.deal(pass_batches, takers);
 }
@@ -176,41 +109,6 @@ RankWork StepClock::work_of(int rank) const {
   RankWork work = rest_.of(rank);
   work.pass = pass_;
   return work;
-}
-
-uint64_t StepClock::pending_chunk_bytes() const {
-  uint64_t bytes = 0;
-  for (const TrainerSteps& trainer : trainers_) {
-    for (const auto& [step, push] : trainer.pushes) bytes += push.chunk_bytes();
-  }
-  return bytes;
-}
-
-size_t StepClock::num_waiting() const {
-  size_t count = 0;
-  for (const TrainerSteps& trainer : trainers_) {
-    for (const auto& [step, push] : trainer.pushes) count += push.replies.size();
-  }
-  return count;
-}
-
-bool StepClock::holds_pushes() const {
-  return std::ranges::any_of(trainers_, [](const TrainerSteps& trainer) { return !trainer.pushes.empty(); });
-}
-
-void StepClock::forget_unwanted() {
-  for (TrainerSteps& trainer : trainers_) {
-    for (auto& [step, push] : trainer.pushes) std::erase_if(push.replies, is_unwanted);
-  }
-}
-
-void StepClock::take_replies(std::vector<ReplyPtr>& out) {
-  for (TrainerSteps& trainer : trainers_) {
-    for (auto& [step, push] : trainer.pushes) {
-      for (ReplyPtr& reply : push.replies) out.push_back(std::move(reply));
-    }
-    trainer.pushes.clear();
-  }
 }
 
 }  // namespace ps

@@ -5,48 +5,22 @@
 #define PS_PS_SERVER_STEP_CLOCK_H_
 
 #include <cstdint>
-#include <deque>
-#include <map>
-#include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "ps/server/checkpoint_alignment.h"
 #include "ps/server/held_memory.h"
-#include "ps/server/pending_push.h"
 #include "ps/server/pull_service.h"
 #include "ps/server/rest_of_pass.h"
 #include "ps/server/run_state.h"
 #include "ps/server/step_applier.h"
 #include "ps/server/trainer_roster.h"
 #include "ps/server/trainer_states.h"
+#include "ps/server/trainer_steps.h"
 #include "ps/wire/consistency.h"
 
 namespace ps {
-
-// How far one trainer has come.
-struct TrainerSteps {
-  TrainerSteps() = default;
-  TrainerSteps(TrainerSteps&&) = default;
-
-  int rank = 0;
-  uint64_t next_step = 0;                  // the first that was not applied
-  uint64_t batches = 0, pass_batches = 0;  // applied: in the run, in this pass
-  std::map<uint64_t, PendingPush> pushes;  // by step
-  std::deque<Done> done;                   // answers for the steps before next_step, the last one last
-
-  // Asynchronous alone.
-  uint64_t pulled_at = 0;  // steps that the shard had applied when the trainer pulled last
-  bool marked = false;     // its barrier marker has come: its later pushes follow the next checkpoint
-  uint64_t marker_at = 0;  // its steps before that checkpoint, as it was told last
-
-  PendingPush* next_push();                   // when it is complete; else null
-  PendingPush* complete_push(uint64_t step);  // the same, of any step
-  bool has_complete_push(uint64_t step) const;
-  uint64_t pushed_steps() const;  // so that the trainer that others wait for is behind
-};
 
 // How far a trainer has come, as a process that takes its rank up is told.
 struct TrainerPosition {
@@ -86,9 +60,8 @@ class StepClock {
   uint64_t pass() const { return pass_; }
   TrainerSteps& trainer(int rank) { return trainers_[static_cast<size_t>(rank)]; }
   const TrainerSteps& trainer(int rank) const { return trainers_[static_cast<size_t>(rank)]; }
+  std::span<TrainerSteps> trainers() { return trainers_; }
   std::span<const TrainerSteps> trainers() const { return trainers_; }
-
-  bool pass_begun() const;  // some trainer's batch was applied in this pass
 
   // The work of a rank in this pass; and that of all, for the shard snapshot.
   RankWork work_of(int rank) const;
@@ -107,12 +80,6 @@ class StepClock {
 
   // Pulls change what the shard does later: its log has to have them.
   virtual bool logs_pulls() const { return context_.pulls.keeps_answers(); }
-
-  // Answers for a step that was applied already, if it was; throws kData when that is long past.
-  bool answer_repeated(int rank, uint64_t step, ReplyPtr& reply) const;
-
-  // The push to which a message belongs, begun if it is the first.  Throws kData when it belongs to none.
-  PendingPush& pending_push(int rank, const PushRequest& request);
 
   // The push whose step waits for these sums of squares, or for all shards to hold it.  Throws kData when there is
   // none.
@@ -142,13 +109,6 @@ class StepClock {
   virtual uint64_t checkpoint_number() const = 0;
   virtual uint64_t next_checkpoint(int rank) const = 0;
 
-  uint64_t pending_chunk_bytes() const;  // of trainer state chunks in pushes
-
-  size_t num_waiting() const;
-  bool holds_pushes() const;
-  void forget_unwanted();
-  void take_replies(std::vector<ReplyPtr>& out);  // and forgets all pushes
-
  protected:
   // Pushes that are not measured wait for all shards to hold them.
   virtual bool holds_steps() const { return false; }
@@ -163,21 +123,10 @@ class StepClock {
   template <class TakesPart>
   std::vector<TrainerSteps*> pushers(TakesPart&& takes_part);
 
-  bool is_given_up(const TrainerSteps& trainer) const {
-    return context_.roster.trainers()[static_cast<size_t>(trainer.rank)].given_up;
-  }
-
-  // Tells the trainer the squares, with the answer to its push.
-  void answer_measured(PendingPush& push, const std::vector<ExactSquares>& squares) const;
-
   void take_chunks(PendingPush& push);
   void finish(TrainerSteps& trainer, const Done& done);  // ends its next step
   void end_pass();
-
-  // No trainer of a step has data left: the pass ends, unless all of them ask for what lost trainers have left, which
-  // is then dealt.
-  static bool closes(std::span<TrainerSteps* const> pushers);
-  void deal_rest();
+  void deal_rest();  // of the pass, over the trainers that are there
 
   const StepContext context_;
   uint64_t clock_ = 0, pass_ = 0;       // steps applied, in runs that are not asynchronous; passes ended
@@ -191,7 +140,7 @@ std::vector<TrainerSteps*> StepClock::pushers(TakesPart&& takes_part) {
   for (TrainerSteps& trainer : trainers_) {
     if (!takes_part(trainer)) continue;
     const bool there = trainer.next_push() != nullptr;
-    if (!there && !is_given_up(trainer)) return {};
+    if (!there && !context_.roster.is_given_up(trainer.rank)) return {};
     if (there) pushers.push_back(&trainer);
   }
   return pushers;

@@ -44,7 +44,7 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
     if (pushes.empty()) answer_held(pushers);
     return false;
   }
-  Done done{.pass_ended = pushes.empty() && closes(pushers)};
+  Done done{.pass_ended = pushes.empty() && closes_pass(pushers)};
   done.dealt = pushes.empty() && !done.pass_ended;
   if (!pushes.empty()) done.squares = pushes[0]->measured;
   if (!pushes.empty()) context_.applier.apply(pushes);
@@ -67,10 +67,11 @@ bool SynchronousClock::wait_for_squares(std::span<PendingPush* const> pushes,
   if (pushes.empty() || !context_.applier.needs_squares()) return false;
   std::vector<ExactSquares> squares = pushes[0]->measured;
   if (squares.empty()) squares = context_.applier.squares(pushes);
+  const double learning_rate = context_.applier.rule().learning_rate();
   for (TrainerSteps* trainer : pushers) {
     PendingPush& push = *trainer->next_push();
     push.measured = squares;
-    if (!push.all_hold) answer_measured(push, squares);
+    if (!push.all_hold) answer_measured(push, squares, learning_rate);
   }
   return true;
 }
@@ -146,7 +147,7 @@ TrainerPosition AheadClock::position_of(int rank) const {
     for (; steps.has_complete_push(position.step); ++position.step) ++position.held;
     return position;
   }
-  position.pass_begun = pass_begun();
+  position.pass_begun = pass_begun(trainers_);
   for (auto push = steps.pushes.find(position.step); push != steps.pushes.end() && push->second.complete();
        push = steps.pushes.find(position.step)) {
     ++position.step, ++position.held;

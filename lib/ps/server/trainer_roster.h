@@ -55,6 +55,9 @@ class TrainerRoster {
   const RosterEntry& at(int rank) const;
   void check(const Member& member) const;
 
+  // The others go on without this rank of the run.
+  bool is_given_up(int rank) const { return trainers_[static_cast<size_t>(rank)].given_up; }
+
   // The process has its rank already.
   bool has(const Member& member) const;
 

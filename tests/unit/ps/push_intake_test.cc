@@ -48,7 +48,7 @@ TEST_F(PushIntakeTest, AdmittedPushIsHeldUntilItIsForgotten) {
   auto [room, encoded] = intake_.admit(0, push);
   EXPECT_GT(room.bytes(), 0u);
   EXPECT_EQ(encoded.size(), 0u) << "rows of f32 are not decoded";
-  PendingPush& pending = run_.clock->pending_push(0, push);
+  PendingPush& pending = run_.clock->trainer(0).pending_push(push);
   intake_.hold(pending, std::move(push), std::move(room));
   EXPECT_EQ(pending.slices.size(), 1u);
   EXPECT_EQ(run_.counters.pushes, 1u);

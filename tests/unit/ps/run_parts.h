@@ -68,7 +68,7 @@ struct RunParts {
     body.resize(padded(body.size()), '\0');
     PushRequest request = decode_push(to_buffer(held.pool(), body), tables.widths());
     auto outcome = std::make_shared<Outcome>();
-    PendingPush& pending = clock->pending_push(rank, request);
+    PendingPush& pending = clock->trainer(rank).pending_push(request);
     if (request.slice + 1 == request.num_slices) {
       pending.replies.push_back(std::make_unique<RecordingReply>(outcome));
     }
@@ -104,7 +104,7 @@ struct RunParts {
   std::optional<Done> repeated(int rank, uint64_t step) const {
     auto outcome = std::make_shared<Outcome>();
     ReplyPtr reply = std::make_unique<RecordingReply>(outcome);
-    return clock->answer_repeated(rank, step, reply) ? std::optional(outcome->done()) : std::nullopt;
+    return clock->trainer(rank).answer_repeated(step, reply) ? std::optional(outcome->done()) : std::nullopt;
   }
 
   void give_up(int rank) {

@@ -55,12 +55,12 @@ TEST_P(AnyClock, AStepIsWholeWhenAllItsMessagesHaveCome) {
   run_.send(0, header, 10);
   run_.send(0, header, 10);
   EXPECT_TRUE(last->waits()) << "a message that comes twice is one";
-  EXPECT_TRUE(run_.clock->holds_pushes());
+  EXPECT_TRUE(holds_pushes(run_.clock->trainers()));
   header.slice = 1;
   run_.send(0, header, 100);
   EXPECT_TRUE(last->answer);
   EXPECT_EQ(run_.weight(), -111);
-  EXPECT_FALSE(run_.clock->holds_pushes());
+  EXPECT_FALSE(holds_pushes(run_.clock->trainers()));
 }
 
 // Another process of the rank, which computes for it, does not know how many messages there are.
@@ -95,7 +95,7 @@ TEST_P(AnyClock, ANumberOfMessagesBelowThoseThatCameIsRefused) {
 TEST_P(AnyClock, AnotherProcessPushesAnewWhatTheOneBeforeHasNotPushedWhole) {
   run_.send(0, {.step = 0, .info = {1, 0}, .slice = 0, .num_slices = 2}, 100);
   run_.clock->take_over(0, false);
-  EXPECT_FALSE(run_.clock->holds_pushes());
+  EXPECT_FALSE(holds_pushes(run_.clock->trainers()));
   run_.push(0, 0, 1);
   EXPECT_EQ(run_.weight(), -1);
 }
@@ -103,11 +103,11 @@ TEST_P(AnyClock, AnotherProcessPushesAnewWhatTheOneBeforeHasNotPushedWhole) {
 TEST_P(AnyClock, ThePassEndsWhenTheTrainerHasNoDataLeft) {
   EXPECT_EQ(run_.clock->pass_just_ended(), std::nullopt);
   run_.push(0, 0, 1);
-  EXPECT_TRUE(run_.clock->pass_begun());
+  EXPECT_TRUE(pass_begun(run_.clock->trainers()));
   EXPECT_TRUE(run_.end(0, 1)->done().pass_ended);
   EXPECT_EQ(run_.clock->pass(), 1u);
   EXPECT_EQ(run_.clock->pass_just_ended(), 0u);
-  EXPECT_FALSE(run_.clock->pass_begun());
+  EXPECT_FALSE(pass_begun(run_.clock->trainers()));
   EXPECT_EQ(run_.counters.steps, 1u) << "the end is no step of the tables";
   run_.push(0, 2, 1);
   EXPECT_EQ(run_.clock->pass_just_ended(), std::nullopt);
@@ -150,7 +150,7 @@ TEST_P(AnyClock, ATrainersChunkIsKeptUntilItsNextBatch) {
   run_.send(0, {.step = 0, .info = {1, 0}, .chunk = "a chunk"}, 1);
   ASSERT_EQ(run_.states.of(0).chunks.size(), 1u);
   EXPECT_EQ(*run_.states.of(0).chunks[0], "a chunk");
-  EXPECT_EQ(run_.clock->pending_chunk_bytes(), 0u) << "it is not in a push any more";
+  EXPECT_EQ(pending_chunk_bytes(run_.clock->trainers()), 0u) << "it is not in a push any more";
   run_.push(0, 1, 1);
   EXPECT_THAT(run_.states.of(0).chunks, IsEmpty());
 }

@@ -21,12 +21,12 @@ TEST(SynchronousClock, AStepIsWholeWhenEveryTrainerPushed) {
   OutcomePtr first = run.push(0, 0, 1), third = run.push(2, 0, 4);
   EXPECT_TRUE(first->waits() && third->waits());
   EXPECT_EQ(run.weight(), 0);
-  EXPECT_EQ(run.clock->num_waiting(), 2u);
+  EXPECT_EQ(num_waiting(run.clock->trainers()), 2u);
   OutcomePtr second = run.push(1, 0, 2);
   EXPECT_TRUE(first->answer && second->answer && third->answer);
   EXPECT_EQ(run.weight(), -7);
   EXPECT_EQ(run.clock->clock(), 1u);
-  EXPECT_EQ(run.clock->num_waiting(), 0u);
+  EXPECT_EQ(num_waiting(run.clock->trainers()), 0u);
 }
 
 TEST(SynchronousClock, GradientsAreAddedInTheOrderOfRanksWhateverCameFirst) {
@@ -121,29 +121,6 @@ TEST(SynchronousClock, ATrainerThatReturnsTakesNoPartInAStepThatIsMeasured) {
   EXPECT_EQ(run.weight(), -1);
 }
 
-TEST(SynchronousClock, RepliesOfConnectionsThatAreGoneAreForgotten) {
-  RunParts run({}, 2);
-  OutcomePtr gone = run.push(0, 0, 1);
-  gone->wanted = false;
-  run.clock->forget_unwanted();
-  EXPECT_EQ(run.clock->num_waiting(), 0u);
-  EXPECT_TRUE(run.clock->holds_pushes()) << "the push stays";
-  run.push(1, 0, 1);
-  EXPECT_TRUE(gone->waits());
-  EXPECT_EQ(run.weight(), -2);
-}
-
-TEST(SynchronousClock, GivesItsRepliesAwayAndForgetsAllPushes) {
-  RunParts run({}, 2);
-  OutcomePtr waiting = run.push(0, 0, 1);
-  std::vector<ReplyPtr> replies;
-  run.clock->take_replies(replies);
-  ASSERT_EQ(replies.size(), 1u);
-  replies[0]->fail(Error(Code::kUnavailable, "over"));
-  EXPECT_TRUE(waiting->error);
-  EXPECT_FALSE(run.clock->holds_pushes());
-}
-
 // ---- stale
 
 TEST(StaleClock, PullsMayBeSoManyStepsAhead) {
@@ -197,7 +174,7 @@ TEST(AheadClock, HoldsPushesUntilTheTrainerSaysThatAllShardsDo) {
   run.hold(0, 1);
   run.hold(0, 2);
   EXPECT_EQ(run.weight(), -3);
-  EXPECT_FALSE(run.clock->holds_pushes());
+  EXPECT_FALSE(holds_pushes(run.clock->trainers()));
 }
 
 TEST(AheadClock, StepsAreAppliedInTheirOrderAndOnce) {
