@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ps/server/slice_checks.h"
 #include "ps/server/snapshot_fields.h"
 
 namespace ps {
@@ -95,7 +96,7 @@ void PullService::answer_starved(uint64_t clock) {
 }
 
 void PullService::check(const PullRequest& request) const {
-  tables_.check(request.row_slices);
+  check_slices(tables_.parameters(), request.row_slices);
   uint64_t bytes = 0;
   for (const RowSlice& slice : request.row_slices) {
     bytes += tables_.bytes_of({&slice, 1}, request.type);

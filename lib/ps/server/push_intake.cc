@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "math/finite.h"
+#include "ps/server/slice_checks.h"
 #include "ps/wire/run_status.h"
 
 namespace ps {
@@ -42,7 +43,7 @@ PushIntake::Admitted PushIntake::admit(int rank, PushRequest& request) {
   use_pulled_rows(context_.pulls.history(rank), request, tables_.widths());
   if (request.ended && !request.row_slices.empty())
     fail(Code::kData, "push: gradients after the end of the data");
-  tables_.check_gradients(request.row_slices);
+  check_gradients(tables_.parameters(), request.row_slices);
   Admitted admitted{make_room(rank, request), Buffer()};
   if (request.type != RowType::kF32 || request.coded)
     admitted.encoded = take_floats(request, tables_.widths(), context_.held.pool(), codecs_);
@@ -51,7 +52,7 @@ PushIntake::Admitted PushIntake::admit(int rank, PushRequest& request) {
 }
 
 void PushIntake::admit_weights(const PushRequest& request) {
-  tables_.check_weights(request.row_slices);
+  check_weights(tables_.parameters(), request.row_slices);
   check_finite(request, "load: the weights");
   memory_.make_room(tables_, request.row_slices);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ps/server/lent_rows.h"
 #include "ps/server/snapshot_fields.h"
 #include "ps/server/step_clocks.h"
 
@@ -277,7 +278,7 @@ std::string Shard::optimizers(bool sparse) const {
 
 std::string Shard::stored_rows(std::span<const RowSlice> slices) const {
   if (broken_) throw *broken_;
-  return tables_.stored_rows(slices);
+  return ps::stored_rows(tables_.parameters(), slices);
 }
 
 // Connections end with this process: the number of the last message need not outlive it.
@@ -288,7 +289,7 @@ void Shard::return_rows(int rank, std::string_view body) {
     fail(Code::kData, "return rows: there are ", roster_.size(),
          " trainers, and only one alone trains rows itself");
   }
-  const ReturnedRows returned = tables_.decode_returned(body);
+  const ReturnedRows returned = decode_returned(tables_.parameters(), body);
   if (returned.number <= last_return_) return;
   std::vector<RowSlice> slices;
   for (const auto& slice : returned.slices) slices.push_back(rows_of_keys(slice.parameter, slice.rows.keys));
@@ -297,7 +298,7 @@ void Shard::return_rows(int rank, std::string_view body) {
   going_ = true;
   last_return_ = returned.number;
   states_.give_rows(rank);
-  for (const auto& slice : returned.slices) tables_.put_rows(slice);
+  for (const auto& slice : returned.slices) put_rows(tables_.parameters(), slice, tables_.device());
 }
 
 void Shard::gather(int rank, GatherRequest request, ReplyPtr& reply) {

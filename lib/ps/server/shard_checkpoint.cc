@@ -44,7 +44,7 @@ ShardCheckpoint::ShardCheckpoint(Loop& loop, const CheckpointSettings& settings,
 
 ShardCheckpoint::~ShardCheckpoint() {
   if (writing_) writing_->given_up = true;
-  tables_.end_snapshot();
+  tables_.parameters().end_snapshot();
 }
 
 const std::string& ShardCheckpoint::directory() const {
@@ -102,7 +102,7 @@ void ShardCheckpoint::begin(const CheckpointStep& checkpoint, std::map<std::stri
           std::make_unique<CheckpointShardWriter>(directory(), checkpoint, place_, chunks, base_step);
     });
   });
-  tables_.begin_snapshot(settings_.memory_bytes / 2, *this);
+  tables_.parameters().begin_snapshot(settings_.memory_bytes / 2, *this);
   phase_ = Phase::kSweeping;
   slices_ = 0;
   timer_.start_after(Duration());
@@ -162,7 +162,7 @@ void ShardCheckpoint::sweep() {
     return timer_.start_after(asked && ++slices_ > kAtOnce ? rest : Duration());
   }
   if (!logged_) return timer_.start_after(kAskRoom);
-  writer_.add(0, [writing = writing_, layouts = tables_.layouts(), states = std::move(states_),
+  writer_.add(0, [writing = writing_, layouts = tables_.parameters().layouts(), states = std::move(states_),
                   shared = std::exchange(shared_states_, {})] {
     writing->run([&] { writing->manifest = writing->writer->finish(layouts, states, shared); });
   });
@@ -176,14 +176,14 @@ bool ShardCheckpoint::sweep_some() {
   constexpr Duration kLongest = std::chrono::microseconds(100);
   const Time end = loop_.now() + kLongest;
   for (uint64_t rows = 0; rows < kMostRows && loop_.now() < end; rows += kRows) {
-    if (!tables_.sweep_snapshot(kRows)) return false;
+    if (!tables_.parameters().sweep_snapshot(kRows)) return false;
   }
   return true;
 }
 
 // Rows could not be read.  The checkpoint ends after all that the writer has been given.
 void ShardCheckpoint::give_up_sweep(const Error& error) {
-  tables_.end_snapshot();
+  tables_.parameters().end_snapshot();
   writer_.add(0, [writing = writing_, error] { writing->run([&] { throw error; }); });
   phase_ = Phase::kWriting;
   timer_.start_after(Duration());

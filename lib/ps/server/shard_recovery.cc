@@ -8,7 +8,7 @@
 namespace ps {
 
 std::map<std::string, std::string> ShardRecovery::states() const {
-  std::map<std::string, std::string> states = context_.tables.states();
+  std::map<std::string, std::string> states = context_.tables.parameters().states();
   if (context_.tables.place().dense != 0) return states;
   add_step_rule_state(context_.applier.rule(), states);
   RunState run = context_.clock.run_state();
@@ -22,7 +22,7 @@ void ShardRecovery::restore(const CheckpointReader& reader) {
     fail(Code::kUsage, quote(reader.folder()),
          " was written by a process without servers; --init-model takes its weights");
   }
-  context_.tables.restore(reader);
+  context_.tables.parameters().restore(reader);
   restore_step_rule(reader, context_.applier.rule());
   const std::string bytes = reader.state(kRunState);
   ByteReader in(bytes);

@@ -25,7 +25,7 @@ class ShardRecovery {
   std::map<std::string, std::string> states() const;
 
   // Before the first run: puts back what a checkpoint has of this shard; the run that then begins goes on from
-  // there.  Throws as ShardTables::restore; kUsage for a checkpoint of a process without servers.
+  // there.  Throws as ParameterTables::restore; kUsage for a checkpoint of a process without servers.
   void restore(const CheckpointReader& reader);
 
   // How far the run had come that was restored, dealt to so many trainers; nothing when none was, or it was

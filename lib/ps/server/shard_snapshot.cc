@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ps/server/slice_checks.h"
 #include "ps/server/snapshot_fields.h"
 #include "ps/wire/run_status.h"
 
@@ -85,7 +86,7 @@ class TrainerSnapshot {
           decode_push(to_buffer(context_.held.pool(), take_text(in)), context_.tables.widths());
       if (request.type != RowType::kF32 || request.coded)
         fail(Code::kCorrupt, "the snapshot of a shard has encoded rows");
-      context_.tables.check_gradients(request.row_slices);
+      check_gradients(context_.tables.parameters(), request.row_slices);
       PendingPush& push = steps_.pending_push(request);
       const HeldPeer peer = static_cast<HeldPeer>(trainer_.rank);
       push.held.push_back(context_.held.take(peer, HeldKind::kPushes, memory_of_push(request)));

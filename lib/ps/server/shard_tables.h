@@ -1,22 +1,18 @@
 // ShardTables: the parameters of one shard as its trainers and readers ask for them, by slices of their rows.
-// Used by Shard, by TableUpdater, which applies steps to them, and by ShardCheckpoint, which takes snapshots.
+// Used by Shard, by TableUpdater, which applies steps to them, and by ShardCheckpoint, which takes snapshots of
+// what is under them.
 #ifndef PS_PS_SERVER_SHARD_TABLES_H_
 #define PS_PS_SERVER_SHARD_TABLES_H_
 
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "checkpoint/checkpoint_reader.h"
 #include "math/device.h"
 #include "optim/optimizer_plan.h"
 #include "ps/status/shard_status.h"
 #include "ps/wire/protocol.h"
-#include "ps/wire/stored_rows.h"
 #include "store/parameter_tables.h"
 
 namespace ps {
@@ -30,14 +26,6 @@ struct RowPointers {
 // By slice of the pull.
 using PulledRows = std::vector<RowPointers>;
 
-// The rows of a parameter by their keys.
-inline RowSlice rows_of_keys(uint32_t parameter, std::vector<uint64_t> keys) {
-  RowSlice slice;
-  slice.parameter = parameter;
-  slice.keys = std::move(keys);
-  return slice;
-}
-
 // One owner thread.
 class ShardTables {
  public:
@@ -47,8 +35,9 @@ class ShardTables {
               const SpillSettings& spill = {}, uint64_t array_bytes = 0);
   ~ShardTables();
 
-  // The tables themselves, and the device on which they are worked on, for TableUpdater.
+  // The tables themselves, and the device on which they are worked on.
   ParameterTables& parameters() { return tables_; }
+  const ParameterTables& parameters() const { return tables_; }
   Device& device() { return device_; }
 
   size_t size() const { return tables_.size(); }
@@ -56,17 +45,8 @@ class ShardTables {
   const std::string& name(size_t parameter) const { return tables_.spec(parameter).name; }
   const ShardPlace& place() const { return tables_.place(); }
 
-  // Throws kData unless the slices name rows that this shard has, of kMostRowBytes at most or a single one.
-  void check(std::span<const RowSlice> slices) const;
-
-  // The same for gradients, which come by keys where rows are reached by keys, and for weights alone.
-  void check_gradients(std::span<const RowSlice> slices) const;
-
-  // The bytes that the rows of a checked request take, each slice padded.
+  // The bytes that the rows of a request that slice_checks.h has checked take, each slice padded.
   uint64_t bytes_of(std::span<const RowSlice> slices, RowType type) const;
-
-  // The same for weights that are set, of which state is that of parameters alone that trainers move.
-  void check_weights(std::span<const RowSlice> slices) const;
 
   // Puts the rows of a checked request into `out`.
   void read(std::span<const RowSlice> slices, PullMode mode, RowType type, char* out);
@@ -83,17 +63,6 @@ class ShardTables {
 
   // Appends the optimizers of the dense or of the sparse parameters, as LocalStore::load_optimizers takes them.
   void save_optimizers(bool sparse, std::string& out) const;
-
-  // The rows of sparse parameters as they are stored, of those keys that have one (stored_rows.h).  Nothing is created
-  // or brought up to date.  Throws kData as check does, also where rows have a policy, and for more than one answer
-  // holds.
-  std::string stored_rows(std::span<const RowSlice> slices) const;
-
-  // Rows that a trainer returns, which has them as stored_rows gave them, and trained them itself.  decode_returned throws
-  // kData unless they are all this shard's, of sparse parameters without a policy, with values that are finite and stamps
-  // of steps up to the next.
-  ReturnedRows decode_returned(std::string_view body) const;
-  void put_rows(const ReturnedRows::Slice& slice);
 
   // The answer to a request for keys of a sparse parameter's rows, in ascending order: about `most` of them, as
   // RowStorage::scan_all gives them, and the cursor from which the next answer goes on.  Throws kData when the
@@ -116,25 +85,8 @@ class ShardTables {
   // One for each parameter that this shard has something of.
   std::vector<TableStatus> status() const;
 
-  // Checkpoints of the tables, as in ParameterTables.
-  void begin_snapshot(uint64_t max_bytes, SnapshotTarget& target) {
-    tables_.begin_snapshot(max_bytes, target);
-  }
-  bool sweep_snapshot(uint64_t rows) { return tables_.sweep_snapshot(rows); }
-  void end_snapshot() { tables_.end_snapshot(); }
-  std::vector<TableLayout> layouts() const { return tables_.layouts(); }
-  std::map<std::string, std::string> states() const { return tables_.states(); }
-  void restore(const CheckpointReader& reader) { tables_.restore(reader); }
-
  private:
   Table& table(const RowSlice& slice) const { return *tables_.table(slice.parameter); }
-  void check(const RowSlice& slice) const;
-  static void check_size(uint64_t rows, uint64_t bytes);
-  void check_stored_size(std::span<const RowSlice> slices) const;
-  bool is_stored(const RowSlice& slice) const { return !slice.by_keys && slice.first >= table(slice).size(); }
-  void check_keys(const RowSlice& slice) const;
-  void check_returned(const ReturnedRows::Slice& slice) const;
-  void check_stored(uint32_t parameter) const;
   uint64_t bytes_of(const RowSlice& slice, RowType type) const;
   char* read_slice(const RowSlice& slice, PullMode mode, RowType type, char* out,
                    std::span<float*> rows = {});

@@ -26,7 +26,7 @@ class ShardRecoveryTest : public testing::Test {
     const CheckpointTarget target{folder_.path(cat("c", num_checkpoints_++)), {}, nullptr};
     make_directories(target.folder);
     Manifest manifest{.step = 1};
-    manifest.tables = run_.tables.layouts();
+    manifest.tables = run_.tables.parameters().layouts();
     manifest.files = run_.tables.parameters().save(target, states);
     write_file(join_path(target.folder, kManifestFile), encode_manifest(manifest));
     return CheckpointReader(target.folder);
@@ -35,7 +35,7 @@ class ShardRecoveryTest : public testing::Test {
   // The states of the run that all shards have in common: those of the tables are saved with these.
   std::map<std::string, std::string> common() {
     std::map<std::string, std::string> states = recovery_.states();
-    for (const auto& [name, bytes] : run_.tables.states()) states.erase(name);
+    for (const auto& [name, bytes] : run_.tables.parameters().states()) states.erase(name);
     return states;
   }
 

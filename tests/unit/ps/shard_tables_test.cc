@@ -10,6 +10,7 @@
 #include "config/json.h"
 #include "config/spec.h"
 #include "optim/synthetic_parameter.h"
+#include "ps/server/slice_checks.h"
 #include "ps/server/table_updater.h"
 
 namespace ps::shard_tables_test {
@@ -118,7 +119,7 @@ TEST(ShardTablesByTrainers, KeepWhatTrainersSetAndCountSteps) {
   stored.by_keys = false, stored.first = 3, stored.count = 9;  // weights and two state arrays
   std::vector<float> set(18);
   for (size_t i = 0; i < set.size(); ++i) set[i] = static_cast<float>(i);
-  tables.check({&stored, 1});
+  check_slices(tables.parameters(), {&stored, 1});
   tables.load(stored, set.data());
   TableUpdater(tables).apply(0, {}, {0.25, 1, false});
   std::vector<char> out(tables.bytes_of({&stored, 1}, RowType::kF32));
@@ -129,13 +130,14 @@ TEST(ShardTablesByTrainers, KeepWhatTrainersSetAndCountSteps) {
   ByteReader in(optimizers);
   in.get<uint64_t>();
   EXPECT_EQ(in.get<int64_t>(), 1) << "steps of the optimizer";
-  EXPECT_THROW(tables.check_gradients({&stored, 1}), Error);
+  EXPECT_THROW(check_gradients(tables.parameters(), {&stored, 1}), Error);
   stored.first = 0, stored.count = 3;
-  EXPECT_THROW(tables.check_gradients({&stored, 1}), Error);
+  EXPECT_THROW(check_gradients(tables.parameters(), {&stored, 1}), Error);
   stored.count = 4;
-  EXPECT_THROW(tables.check({&stored, 1}), Error) << "weights and stored rows in one range";
+  EXPECT_THROW(check_slices(tables.parameters(), {&stored, 1}), Error)
+      << "weights and stored rows in one range";
   stored.first = 4, stored.count = 9;
-  EXPECT_THROW(tables.check({&stored, 1}), Error);
+  EXPECT_THROW(check_slices(tables.parameters(), {&stored, 1}), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, ShardTablesTest, testing::Bool(),

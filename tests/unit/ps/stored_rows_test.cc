@@ -11,6 +11,7 @@
 #include "config/json.h"
 #include "optim/synthetic_parameter.h"
 #include "ps/client/stored_row_pulls.h"
+#include "ps/server/lent_rows.h"
 #include "ps/server/table_updater.h"
 #include "store/local_store.h"
 
@@ -58,7 +59,7 @@ class StoredRows : public testing::Test {
 
   std::optional<Code> refusal(const RowSlice& asked) {
     try {
-      tables_->stored_rows({&asked, 1});
+      stored_rows(tables_->parameters(), {&asked, 1});
     } catch (const Error& error) {
       message_ = error.message();
       return error.code();
@@ -100,11 +101,12 @@ TEST_F(StoredRows, AreThoseThatThereAreAsTheTableHasThem) {
   step({2, 5, 7});
   step({5});
   const RowSlice asked = slice({1, 2, 5, 6});
-  const RowBlock rows = decode(tables_->stored_rows({&asked, 1}));
+  const RowBlock rows = decode(stored_rows(tables_->parameters(), {&asked, 1}));
   EXPECT_THAT(rows.keys, ElementsAre(2, 5));
   EXPECT_THAT(rows.stamps, ElementsAre(1, 2)) << "a row that sat a step out is not brought up to date";
   EXPECT_EQ(rows.values.size(), 2u * 6);
-  EXPECT_EQ(decode(tables_->stored_rows({&asked, 1})).values, rows.values) << "asking changes nothing";
+  EXPECT_EQ(decode(stored_rows(tables_->parameters(), {&asked, 1})).values, rows.values)
+      << "asking changes nothing";
   local_->put_rows(0, rows);
   RowBlock copies;
   local_->copy_rows(0, std::vector<uint64_t>{2, 5}, copies);
@@ -115,7 +117,7 @@ TEST_F(StoredRows, AreThoseThatThereAreAsTheTableHasThem) {
 TEST_F(StoredRows, AnswersOfSeveralSlicesFollowEachOther) {
   step({1, 2, 3});
   const std::vector<RowSlice> asked = {slice({1, 2}), slice({9}), slice({3})};
-  const std::string body = tables_->stored_rows(asked);
+  const std::string body = stored_rows(tables_->parameters(), asked);
   ByteReader in(body);
   std::vector<size_t> sizes;
   for (const RowSlice& one : asked) {
@@ -130,7 +132,7 @@ TEST_F(StoredRows, AnswersOfSeveralSlicesFollowEachOther) {
 TEST_F(StoredRows, EveryPrefixAndMoreRowsThanWereAskedForAreRefused) {
   step({1, 2, 3});
   const RowSlice asked = slice({1, 2, 3});
-  const std::string body = tables_->stored_rows({&asked, 1});
+  const std::string body = stored_rows(tables_->parameters(), {&asked, 1});
   for (size_t size = 0; size < body.size(); ++size) {
     EXPECT_THROW(decode(body.substr(0, size)), Error) << size;
   }
@@ -176,7 +178,7 @@ class ReturnedRowsTest : public StoredRows {
   // Rows of the shard, with other values, as after so many more steps.
   std::string returned(const std::vector<uint64_t>& keys, uint32_t more_steps, uint32_t parameter = 0) {
     const RowSlice asked = slice(keys);
-    RowBlock rows = decode(tables_->stored_rows({&asked, 1}));
+    RowBlock rows = decode(stored_rows(tables_->parameters(), {&asked, 1}));
     for (float& value : rows.values) value += 1;
     for (uint32_t& stamp : rows.stamps) stamp += more_steps;
     return encode_returned_rows({7, {{parameter, rows}}});
@@ -184,7 +186,7 @@ class ReturnedRowsTest : public StoredRows {
 
   std::optional<Code> refusal(const std::string& body) {
     try {
-      tables_->decode_returned(body);
+      decode_returned(tables_->parameters(), body);
     } catch (const Error& error) {
       message_ = error.message();
       return error.code();
@@ -196,12 +198,12 @@ class ReturnedRowsTest : public StoredRows {
 TEST_F(ReturnedRowsTest, AreThenThoseOfTheTable) {
   step({2, 5, 7});
   step({5});
-  const ReturnedRows rows = tables_->decode_returned(returned({2, 5}, 1));
+  const ReturnedRows rows = decode_returned(tables_->parameters(), returned({2, 5}, 1));
   EXPECT_EQ(rows.number, 7u);
   ASSERT_EQ(rows.slices.size(), 1u);
-  tables_->put_rows(rows.slices[0]);
+  put_rows(tables_->parameters(), rows.slices[0], tables_->device());
   const RowSlice asked = slice({2, 5, 7});
-  const RowBlock after = decode(tables_->stored_rows({&asked, 1}));
+  const RowBlock after = decode(stored_rows(tables_->parameters(), {&asked, 1}));
   EXPECT_THAT(after.stamps, ElementsAre(2, 3, 1));
   EXPECT_TRUE(
       std::equal(rows.slices[0].rows.values.begin(), rows.slices[0].rows.values.end(), after.values.begin()));
@@ -210,10 +212,11 @@ TEST_F(ReturnedRowsTest, AreThenThoseOfTheTable) {
 TEST_F(ReturnedRowsTest, NewRowsAreMade) {
   step({2});
   RowBlock rows{.keys = {9}, .values = {1, 2, 3, 4, 5, 6}, .stamps = {1}, .statistics = {}};
-  const ReturnedRows returned = tables_->decode_returned(encode_returned_rows({1, {{0, rows}}}));
-  tables_->put_rows(returned.slices[0]);
+  const ReturnedRows returned =
+      decode_returned(tables_->parameters(), encode_returned_rows({1, {{0, rows}}}));
+  put_rows(tables_->parameters(), returned.slices[0], tables_->device());
   const RowSlice asked = slice({9});
-  EXPECT_EQ(decode(tables_->stored_rows({&asked, 1})).values, rows.values);
+  EXPECT_EQ(decode(stored_rows(tables_->parameters(), {&asked, 1})).values, rows.values);
 }
 
 TEST_F(ReturnedRowsTest, EveryPrefixAndWhatFollowsIsRefused) {

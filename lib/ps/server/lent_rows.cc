@@ -1,0 +1,78 @@
+#include "ps/server/lent_rows.h"
+
+#include "base/error.h"
+#include "math/finite.h"
+#include "ps/server/slice_checks.h"
+
+namespace ps {
+
+namespace {
+
+void check_lendable(const ParameterSpec& spec) {
+  if (spec.sparse && !spec.row_policy) return;
+  fail(Code::kData, "rows of ", quote(spec.name), " are not given as they are stored: it ",
+       spec.sparse ? "has a policy" : "is not sparse");
+}
+
+void check_stored_size(const ParameterTables& tables, std::span<const RowSlice> slices) {
+  uint64_t rows = 0, bytes = 0;
+  for (const RowSlice& slice : slices) {
+    check_lendable(tables.spec(slice.parameter));
+    rows += slice.keys.size();
+    bytes += slice.keys.size() * tables.layout(slice.parameter).row_bytes();
+    check_message_rows(rows, bytes);
+  }
+}
+
+void check_returned(const ParameterTables& tables, const ReturnedRows::Slice& slice) {
+  const RowBlock& rows = slice.rows;
+  const std::string& name = tables.spec(slice.parameter).name;
+  const RowSlice keys = rows_of_keys(slice.parameter, rows.keys);
+  check_slices(tables, {&keys, 1});
+  if (!all_finite(rows.values.data(), rows.values.size())) {
+    fail(Code::kData, "returned rows of ", quote(name), " have values that are not finite");
+  }
+  const int64_t next_step = tables.optimizer(slice.parameter)->steps() + 1;
+  for (uint32_t stamp : rows.stamps) {
+    if (stamp <= next_step) continue;
+    fail(Code::kData, "a returned row of ", quote(name), " has seen ", stamp, " steps, but the next is step ",
+         next_step);
+  }
+}
+
+}  // namespace
+
+std::string stored_rows(const ParameterTables& tables, std::span<const RowSlice> slices) {
+  check_slices(tables, slices);
+  check_stored_size(tables, slices);
+  std::string out;
+  RowBlock rows;
+  for (const RowSlice& slice : slices) {
+    tables.table(slice.parameter)->copy_rows(slice.keys, rows);
+    encode_stored_rows(rows, out);
+  }
+  return out;
+}
+
+ReturnedRows decode_returned(const ParameterTables& tables, std::string_view body) {
+  const ReturnedRows returned = decode_returned_rows(body, [&tables](uint32_t parameter) {
+    const RowSlice none = rows_of_keys(parameter, {});
+    check_slices(tables, {&none, 1});
+    check_lendable(tables.spec(parameter));
+    return tables.layout(parameter);
+  });
+  uint64_t rows = 0, bytes = 0;
+  for (const ReturnedRows::Slice& slice : returned.slices) {
+    rows += slice.rows.size();
+    bytes += slice.rows.size() * tables.layout(slice.parameter).row_bytes();
+    check_message_rows(rows, bytes);
+    check_returned(tables, slice);
+  }
+  return returned;
+}
+
+void put_rows(const ParameterTables& tables, const ReturnedRows::Slice& slice, Device& device) {
+  tables.table(slice.parameter)->restore_rows(slice.rows, device);
+}
+
+}  // namespace ps
