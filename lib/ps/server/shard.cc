@@ -68,8 +68,6 @@ Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, 
       recovery_({roster_, *clock_, checkpoints_, applier_, gatherings_.present(), states_, pulls_, held_,
                  tables_, counters_, going_, trainers_held_}) {}
 
-Shard::~Shard() = default;
-
 template <class Body>
 void Shard::step(Body&& body) {
   try {
@@ -127,7 +125,7 @@ void Shard::take_over(int rank, uint64_t generation) {
   changes_.note(ShardEvent::kTrainer, rank, [&] { return event_of_numbers(generation); });
   if (trainer.generation != 0) ++counters_.trainers_returned;
   roster_.take_over(trainer, generation);
-  last_return_ = 0;
+  states_.of(rank).last_return = 0;
   pulls_.history(rank).take_over();
   clock_->take_over(rank, trainer.was_given_up);
   count_chunks();
@@ -156,7 +154,7 @@ RunStatus Shard::run_status(const RosterEntry& trainer) const {
 void Shard::leave(const Member& member, Time now) {
   if (!roster_.has(member)) return;
   roster_.disconnect(member, now);
-  forget_unwanted();
+  waiting_.forget_unwanted();
 }
 
 bool Shard::is_unused(Time now) const {
@@ -172,7 +170,7 @@ void Shard::end_run(int rank) {
 
 void Shard::check_trainers(Time now) {
   pulls_.check_room(now);
-  if (!anything_waits()) return;
+  if (!waiting_.any()) return;
   std::vector<int> missing = roster_.missing(now);
   std::erase_if(missing, [this](int rank) { return gatherings_.present().has_given_end(rank); });
   if (missing.empty()) return;
@@ -290,14 +288,13 @@ void Shard::return_rows(int rank, std::string_view body) {
          " trainers, and only one alone trains rows itself");
   }
   const ReturnedRows returned = decode_returned(tables_.parameters(), body);
-  if (returned.number <= last_return_) return;
+  if (returned.number <= states_.of(rank).last_return) return;
   std::vector<RowSlice> slices;
   for (const auto& slice : returned.slices) slices.push_back(rows_of_keys(slice.parameter, slice.rows.keys));
   memory_.make_room(tables_, slices);
   changes_.note(ShardEvent::kReturnRows, rank, [&] { return body; });
   going_ = true;
-  last_return_ = returned.number;
-  states_.give_rows(rank);
+  states_.give_rows(rank, returned.number);
   for (const auto& slice : returned.slices) put_rows(tables_.parameters(), slice, tables_.device());
 }
 
@@ -327,33 +324,13 @@ void Shard::end_replay(Time now) {
   held_.set_unlimited(false);
   resumed_ = true;
   for (RosterEntry& trainer : roster_.trainers()) trainer.gone_since = now;
-  forget_unwanted();
+  waiting_.forget_unwanted();
 }
 
-// ---- requests that wait, and status
-
-// Requests of connections that are gone have been, or will be, sent again.
-void Shard::forget_unwanted() {
-  pulls_.forget_unwanted();
-  gatherings_.present().forget_unwanted();
-  ps::forget_unwanted(clock_->trainers());
-}
-
-size_t Shard::num_waiting() const {
-  return pulls_.num_waiting() + pulls_.num_starved() + gatherings_.present().num_waiting() +
-         ps::num_waiting(clock_->trainers());
-}
-
-bool Shard::anything_waits() const {
-  return pulls_.num_waiting() > 0 || gatherings_.present().num_waiting() > 0 ||
-         holds_pushes(clock_->trainers());
-}
+// ---- status
 
 void Shard::refuse_waiting(const Error& error) {
-  std::vector<ReplyPtr> replies;
-  gatherings_.present().take_replies(replies);
-  pulls_.take_replies(replies);
-  take_replies(clock_->trainers(), replies);
+  std::vector<ReplyPtr> replies = waiting_.take_replies();
   count_chunks();
   for (ReplyPtr& reply : replies) reply->fail(error);
 }

@@ -15,7 +15,6 @@
 #ifndef PS_PS_SERVER_SHARD_H_
 #define PS_PS_SERVER_SHARD_H_
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,6 +31,7 @@
 #include "ps/server/shard_recovery.h"
 #include "ps/server/shard_tables.h"
 #include "ps/server/step_clock.h"
+#include "ps/server/waiting_requests.h"
 #include "ps/status/shard_status.h"
 #include "ps/wire/consistency.h"
 #include "ps/wire/protocol.h"
@@ -47,7 +47,6 @@ class Shard {
   Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
         const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits = {},
         const Json& push_codec = nullptr);
-  ~Shard();
 
   // A trainer has connected, or lost a connection.  Another process than before takes its rank over, or begins
   // the next run, with the weights as they are: TrainerRoster says which.  join throws as the roster's
@@ -70,11 +69,7 @@ class Shard {
   void apply(int rank, ApplyRequest request, ReplyPtr& reply);  // of a step whose pushes gave squares
   void gather(int rank, GatherRequest request, ReplyPtr& reply);
 
-  // These take no part in steps.  `peer` tells readers from each other, and from ranks.
-  void read(uint64_t peer, PullRequest request, ReplyPtr& reply) {
-    pulls_.read(peer, std::move(request), reply);
-  }
-  void load(const PushRequest& request);
+  void load(const PushRequest& request);  // takes no part in steps
 
   // How far the schedule and the optimizers of the dense, or the sparse, parameters have come.
   std::string optimizers(bool sparse) const;
@@ -101,20 +96,16 @@ class Shard {
   void resume();  // from the snapshot: steps whose pushes are all there follow at once, as they did then
   void end_replay(Time now);
 
-  // `on_room` is called, on any thread, when there is room for answers again, and pulls wait for it: then
-  // answer_starved is to be called, soon, by the owner.
-  void on_room(std::function<void()> on_room) { pulls_.on_room(std::move(on_room)); }
-  void answer_starved() { pulls_.answer_starved(clock_->clock()); }
-
   // Looks for trainers that have been gone for too long while others wait: goes on without them, or fails
   // what waits with kFenced, which says that the run cannot go on.  To be called now and then.
   void check_trainers(Time now);
 
   // Fails all that waits.
   void refuse_waiting(const Error& error);
-  size_t num_waiting() const;  // requests that are not answered
+  size_t num_waiting() const { return waiting_.size(); }  // requests that are not answered
 
   ShardTables& tables() { return tables_; }
+  PullService& pulls() { return pulls_; }  // readers, who take no part in steps, ask it
   CheckpointAlignment& checkpoints() { return checkpoints_; }
   RunGatherings& gatherings() { return gatherings_; }
   ShardRecovery& recovery() { return recovery_; }
@@ -134,11 +125,9 @@ class Shard {
   void take_push(int rank, PushRequest request, ReplyPtr& reply);
 
   RunStatus run_status(const RosterEntry& trainer) const;
-  bool anything_waits() const;
   void count_chunks() {
     held_.set_chunk_bytes(states_.chunk_bytes() + pending_chunk_bytes(clock_->trainers()));
   }
-  void forget_unwanted();
   StepContext step_context() { return {roster_, applier_, states_, pulls_, held_, checkpoints_, counters_}; }
 
   ShardCounters counters_;
@@ -158,8 +147,8 @@ class Shard {
   std::unique_ptr<StepClock> clock_;
   PushIntake intake_;
   RunGatherings gatherings_;
-  uint64_t last_return_ = 0;  // number of the last message of rows that the trainer's process has returned
-  bool going_ = false;        // a trainer that all shards have welcomed has asked for something
+  WaitingRequests waiting_{pulls_, gatherings_.present(), *clock_};
+  bool going_ = false;  // a trainer that all shards have welcomed has asked for something
   ShardRecovery recovery_;
 
   bool resumed_ = false;         // from a log, whose end may be lost

@@ -150,9 +150,9 @@ void ShardHost::new_shard(const Json& schema, const Json& place, const std::stri
   shard_ = std::make_unique<Shard>(std::move(specs), job_.optimizers, shard_place, job_.consistency,
                                    job_.trainer_loss, limits_, job_.push_codec);
   identity_ = {schema, place, cpu, shard_place};
-  shard_->on_room([this, guard = std::weak_ptr<const bool>(exists_)] {
+  shard_->pulls().on_room([this, guard = std::weak_ptr<const bool>(exists_)] {
     loop_.post([this, guard] {
-      if (!guard.expired() && shard_) shard_->answer_starved();
+      if (!guard.expired() && shard_) shard_->pulls().answer_starved(shard_->steps().clock());
     });
   });
 }

@@ -155,7 +155,7 @@ void pull(ShardPeer& peer, PullRequest request, Responder& responder) {
   if (request.mode == PullMode::kRead) {
     const uint64_t reader = ~reinterpret_cast<uintptr_t>(&peer);  // ranks are small numbers
     return with_reply(reply_to(responder),
-                      [&](ReplyPtr& reply) { shard.read(reader, std::move(request), reply); });
+                      [&](ReplyPtr& reply) { shard.pulls().read(reader, std::move(request), reply); });
   }
   if (!peer.member) fail(Code::kAuthentication, "who only reads may not pull to train");
   with_reply(timed(peer, responder, peer.times.pulls),

@@ -22,7 +22,8 @@ namespace ps {
 struct StoredTrainerState {
   TrainerStateChunks chunks;
   bool knows_chunks = true;
-  bool has_rows = false;  // it trains rows itself that may be further on than the shard's
+  bool has_rows = false;     // it trains rows itself that may be further on than the shard's
+  uint64_t last_return = 0;  // number of the last message of rows that its process has returned
 };
 
 // One owner thread.
@@ -39,8 +40,11 @@ class TrainerStates {
   bool take(PendingPush& push);
 
   // From now on the trainer has rows, until a push before which it has returned all: one with which a checkpoint begins, or
-  // its last of a pass.
-  void give_rows(int rank) { of(rank).has_rows = true; }
+  // its last of a pass.  `number`: of the message in which it has returned some.
+  void give_rows(int rank, uint64_t number) {
+    of(rank).has_rows = true;
+    of(rank).last_return = number;
+  }
 
   uint64_t chunk_bytes() const;  // of all trainers
 

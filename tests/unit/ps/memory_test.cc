@@ -72,7 +72,8 @@ class MemoryTest : public testing::Test {
     encode_key_slice(0, keys, parts);
     PullRequest request = decode_pull(encode_pull({.step = step_, .mode = mode}, 1, parts));
     return outcome([&](ReplyPtr& reply) {
-      mode == PullMode::kRead ? shard_->read(kReader, request, reply) : shard_->pull(0, request, reply);
+      mode == PullMode::kRead ? shard_->pulls().read(kReader, request, reply)
+                              : shard_->pull(0, request, reply);
     });
   }
   int push(int rank, const std::vector<uint64_t>& keys) {
@@ -228,7 +229,7 @@ TEST_F(MemoryTest, WithoutRoomForAnswersPullsWaitAndAfterLongAreRefused) {
   limits.answer_bytes = kMebi;
   make(limits);
   int rooms = 0;
-  shard_->on_room([&rooms] { ++rooms; });
+  shard_->pulls().on_room([&rooms] { ++rooms; });
   for (int i = 0; i < 16; ++i) ASSERT_EQ(pull(keys(0, 1000)), 0);
   EXPECT_EQ(kept_.size(), 16u);
   EXPECT_EQ(pull(keys(0, 1000)), 0);
@@ -238,7 +239,7 @@ TEST_F(MemoryTest, WithoutRoomForAnswersPullsWaitAndAfterLongAreRefused) {
   EXPECT_EQ(rooms, 0);
   kept_.erase(kept_.begin(), kept_.begin() + 3);
   EXPECT_EQ(rooms, 1) << "for the first that was taken";
-  shard_->answer_starved();
+  shard_->pulls().answer_starved(shard_->steps().clock());
   EXPECT_EQ(kept_.size(), 15u);
   EXPECT_EQ(shard_->num_waiting(), 0u);
   EXPECT_EQ(pull(keys(0, 50000)), 0) << "longer than what is left";
@@ -437,7 +438,8 @@ TEST_F(MemoryTest, APullThatNamesTheSameRowsManyTimesMakesNoAnswerOfManyTimesThe
       for (uint32_t i = 0; i < times; ++i) encode_range_slice(0, 0, 1 << 16, false, parts);
       const PullRequest request = decode_pull(encode_pull({.mode = mode}, times, parts));
       const int code = outcome([&](ReplyPtr& reply) {
-        mode == PullMode::kRead ? shard_->read(kReader, request, reply) : shard_->pull(0, request, reply);
+        mode == PullMode::kRead ? shard_->pulls().read(kReader, request, reply)
+                                : shard_->pull(0, request, reply);
       });
       EXPECT_EQ(code, times == 4 ? 0 : static_cast<int>(Code::kData));
     }

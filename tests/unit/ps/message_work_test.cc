@@ -68,7 +68,7 @@ class MessageWork : public testing::Test {
     const uint64_t before = shard_->counters().rows_pulled;
     const int code = outcome([&](ReplyPtr& reply) {
       PullRequest request = decode_pull(encode_pull({.mode = mode, .type = type}, num_row_slices, parts));
-      mode == PullMode::kRead ? shard_->read(~uint64_t{0}, std::move(request), reply)
+      mode == PullMode::kRead ? shard_->pulls().read(~uint64_t{0}, std::move(request), reply)
                               : shard_->pull(0, std::move(request), reply);
     });
     work_ = {shard_->counters().rows_pulled - before, outcome_->answer ? outcome_->answer->size() : 0};

@@ -95,7 +95,7 @@ class ShardTest : public testing::Test {
   // A reader's pull of one part.
   OutcomePtr read(Shard& shard, const std::string& parts) {
     return send([&](ReplyPtr& reply) {
-      shard.read(~uint64_t{0}, decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts)), reply);
+      shard.pulls().read(~uint64_t{0}, decode_pull(encode_pull({.mode = PullMode::kRead}, 1, parts)), reply);
     });
   }
 

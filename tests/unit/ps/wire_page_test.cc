@@ -80,7 +80,7 @@ TEST_F(WirePage, ItsAnswerIsAsItSays) {
   shard.load(decode_load(std::move(body), shard.tables().widths()));
   std::shared_ptr<const Payload> rows;
   ReplyPtr reply = std::make_unique<PayloadReply>(rows);
-  shard.read(~uint64_t{0}, decode_pull(pull()), reply);
+  shard.pulls().read(~uint64_t{0}, decode_pull(pull()), reply);
   ASSERT_NE(rows, nullptr);
   EXPECT_EQ(example("answer"),
             hex_lines(frame_bytes({.type = kPull, .flags = kFlagAnswer, .request_id = 2}, *rows)));
