@@ -18,6 +18,7 @@
 #include "net/sim/sim_host.h"
 #include "optim/synthetic_parameter.h"
 #include "ps/wire/hello.h"
+#include "ps/wire/run_messages.h"
 
 namespace ps {
 

@@ -14,6 +14,7 @@
 #include "ps/server/gathering.h"
 #include "ps/wire/checkpoint_messages.h"
 #include "ps/wire/hello.h"
+#include "ps/wire/run_messages.h"
 #include "ps/wire/stored_rows.h"
 
 namespace ps {

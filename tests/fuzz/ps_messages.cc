@@ -8,6 +8,7 @@
 #include "membership/save_election.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/protocol.h"
+#include "ps/wire/run_messages.h"
 #include "ps/wire/stored_rows.h"
 
 namespace {

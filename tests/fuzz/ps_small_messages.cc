@@ -8,6 +8,7 @@
 #include "ps/wire/checkpoint_messages.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/protocol.h"
+#include "ps/wire/run_messages.h"
 
 namespace {
 

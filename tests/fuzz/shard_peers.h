@@ -25,6 +25,7 @@
 #include "fuzz/script_peer.h"
 #include "net/sim/sim_network.h"
 #include "ps/server/shard_server.h"
+#include "ps/wire/run_messages.h"
 
 namespace ps {
 

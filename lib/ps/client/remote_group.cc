@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ps/wire/protocol.h"
+#include "ps/wire/run_messages.h"
 
 namespace ps {
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ps/client/row_message.h"
+#include "ps/wire/run_messages.h"
 
 namespace ps {
 

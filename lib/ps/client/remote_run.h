@@ -13,6 +13,7 @@
 #include "ps/client/shard_links.h"
 #include "ps/client/trainer_state_link.h"
 #include "ps/wire/consistency.h"
+#include "ps/wire/run_messages.h"
 #include "store/run_control.h"
 
 namespace ps {

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "config/spec.h"
+#include "ps/wire/run_messages.h"
 
 namespace ps {
 

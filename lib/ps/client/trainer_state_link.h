@@ -20,6 +20,7 @@
 #include "ps/client/shard_links.h"
 #include "ps/wire/consistency.h"
 #include "ps/wire/protocol.h"
+#include "ps/wire/run_messages.h"
 #include "ps/wire/trainer_state_chunks.h"
 
 namespace ps {

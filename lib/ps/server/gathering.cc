@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "ps/server/snapshot_fields.h"
-#include "ps/wire/protocol.h"
+#include "ps/wire/run_messages.h"
 
 namespace ps {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "ps/wire/protocol.h"
+#include "ps/wire/run_messages.h"
 #include "store/data_strand.h"
 
 namespace ps {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "net/auth/token_file.h"
+#include "ps/wire/run_messages.h"
 
 namespace ps {
 

@@ -19,6 +19,7 @@
 #include "ps/server/trainer_states.h"
 #include "ps/server/trainer_steps.h"
 #include "ps/wire/consistency.h"
+#include "ps/wire/run_messages.h"
 
 namespace ps {
 

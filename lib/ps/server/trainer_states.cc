@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "ps/wire/protocol.h"
+#include "ps/wire/run_messages.h"
 
 namespace ps {
 

@@ -1,4 +1,4 @@
-// The messages of trainers and shards: the bodies of their frames.
+// The messages of trainers and shards: the bodies of their frames; run_messages.h has those of a run that name no rows.
 //
 // The grammar stands in ps-wire(5).  In short: requests name rows in row slices, by keys or by a range of the
 // shard's own numbers; rows follow in the order of the slices, each slice's padded with zeros to a multiple of
@@ -20,7 +20,6 @@
 #include "math/exact_squares.h"
 #include "net/frame.h"
 #include "ps/wire/push_codecs.h"
-#include "store/data_strand.h"
 #include "store/parameter_store.h"
 #include "table/row_storage.h"
 
@@ -150,22 +149,6 @@ struct Done {
       {};  // by parameter; none: the job does not clip, or nothing was applied
 };
 
-// The data of a pass that a rank trains.
-struct RankWork {
-  uint64_t pass = 0, dealings = 0;   // how often the rest of the pass was dealt
-  uint64_t batches_before = 0;       // of the rank in this pass, before those of the strand
-  bool some_left = false;            // some rank has a strand
-  std::optional<DataStrand> strand;  // nothing: it waits for the next dealing, or the end of the pass
-};
-
-// A trainer state chunk that a shard has.
-struct StateChunkAnswer {
-  bool known = false;    // the trainer has pushed nothing since that has made its chunks untrue
-  uint64_t batches = 0;  // how many it had done then
-  uint32_t num_chunks = 0;
-  std::string_view chunk = {};  // the one that was asked for, if there is one
-};
-
 struct ApplyRequest {
   uint64_t step = 0;
   std::vector<double> squares;  // of the whole gradient, by parameter; none: the step was held alone
@@ -187,10 +170,6 @@ struct FoundKeys {
   std::vector<uint64_t> keys = {};
 };
 
-// Before what a trainer gathers: nothing at all is from one that is not there.  The second is of the last
-// gathering of a run with checkpoints, when everything is done.
-inline constexpr char kGathered = 1, kGatheredAtEnd = 2;
-
 void encode_key_slice(uint32_t parameter, std::span<const uint64_t> keys, std::string& out);
 void encode_counted_slice(uint32_t parameter, std::span<const uint64_t> keys,
                           std::span<const KeyCount> counts, std::string& out);
@@ -207,19 +186,7 @@ std::string encode_keys_request(const KeysRequest& request);
 std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys);
 std::string encode_done(const Done& done);
 std::string encode_optimizers_request(bool sparse);
-std::string encode_chunk_request(uint32_t number);
-std::string encode_chunk_answer(const StateChunkAnswer& answer);
-std::string encode_gathered(std::span<const std::string> all);
 std::string encode_row_report(RowReport report);
-std::string encode_ranks(std::span<const int> ranks);
-std::string encode_work(const RankWork& work);
-
-// A strand in a message or a snapshot: share:u32 shares:u32 first:u64 stride:u64.  get_strand returns false for numbers
-// that are those of no strand.
-void put_strand(const DataStrand& strand, std::string& out);
-bool get_strand(ByteReader& in, DataStrand& strand);
-
-std::string encode_applied(uint64_t steps);
 
 // How many columns a parameter has; 0 when there is none of this number.
 using Widths = std::span<const int64_t>;
@@ -244,13 +211,7 @@ KeysRequest decode_keys_request(std::span<const char> body);
 FoundKeys decode_found_keys(std::span<const char> body);
 Done decode_done(std::span<const char> body);
 bool decode_optimizers_request(std::span<const char> body);  // true: those of sparse parameters
-uint32_t decode_chunk_request(std::span<const char> body);
-StateChunkAnswer decode_chunk_answer(std::span<const char> body);  // points into the body
-std::vector<std::string> decode_gathered(std::span<const char> body);
 RowReport decode_row_report(std::span<const char> body);
-std::vector<int> decode_ranks(std::span<const char> body);
-RankWork decode_work(std::span<const char> body);
-uint64_t decode_applied(std::span<const char> body);
 
 }  // namespace ps
 

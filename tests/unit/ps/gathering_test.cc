@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ps/wire/run_messages.h"
 #include "recording_reply.h"
 #include "support/scratch_folder.h"
 

@@ -11,6 +11,7 @@
 #include "config/json.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/key_list.h"
+#include "ps/wire/run_messages.h"
 #include "ps/wire/trainer_state_chunks.h"
 
 namespace ps::protocol_test {

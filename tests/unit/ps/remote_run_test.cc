@@ -15,6 +15,7 @@
 #include "ps/client/trainer_state_link.h"
 #include "ps/server/gathering.h"
 #include "ps/wire/checkpoint_messages.h"
+#include "ps/wire/run_messages.h"
 #include "support/scratch_folder.h"
 
 namespace ps::remote_run_test {

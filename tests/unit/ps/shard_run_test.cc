@@ -1,4 +1,5 @@
 // The trainers of a run: they join, leave, return, and are given up.
+#include "ps/wire/run_messages.h"
 #include "shard_test.h"
 
 namespace ps::shard_run_test {

@@ -1,0 +1,60 @@
+// The messages of a run that name no rows: what trainers gather, the work of a rank, the state chunks of trainers, the ranks
+// that are absent, and the steps that are applied.  ps-wire(5) has their grammar.  Used by shards and their trainers.
+#ifndef PS_PS_WIRE_RUN_MESSAGES_H_
+#define PS_PS_WIRE_RUN_MESSAGES_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "store/data_strand.h"
+
+namespace ps {
+
+// The data of a pass that a rank trains.
+struct RankWork {
+  uint64_t pass = 0, dealings = 0;   // how often the rest of the pass was dealt
+  uint64_t batches_before = 0;       // of the rank in this pass, before those of the strand
+  bool some_left = false;            // some rank has a strand
+  std::optional<DataStrand> strand;  // nothing: it waits for the next dealing, or the end of the pass
+};
+
+// A trainer state chunk that a shard has.
+struct StateChunkAnswer {
+  bool known = false;    // the trainer has pushed nothing since that has made its chunks untrue
+  uint64_t batches = 0;  // how many it had done then
+  uint32_t num_chunks = 0;
+  std::string_view chunk = {};  // the one that was asked for, if there is one
+};
+
+// Before what a trainer gathers: nothing at all is from one that is not there.  The second is of the last
+// gathering of a run with checkpoints, when everything is done.
+inline constexpr char kGathered = 1, kGatheredAtEnd = 2;
+
+std::string encode_gathered(std::span<const std::string> all);
+std::string encode_chunk_request(uint32_t number);
+std::string encode_chunk_answer(const StateChunkAnswer& answer);
+std::string encode_ranks(std::span<const int> ranks);
+std::string encode_work(const RankWork& work);
+std::string encode_applied(uint64_t steps);
+
+// A strand in a message or a snapshot: share:u32 shares:u32 first:u64 stride:u64.  get_strand returns false for numbers
+// that are those of no strand.
+void put_strand(const DataStrand& strand, std::string& out);
+bool get_strand(ByteReader& in, DataStrand& strand);
+
+// All throw kData "what is wrong" unless the whole body is well-formed.
+std::vector<std::string> decode_gathered(std::span<const char> body);
+uint32_t decode_chunk_request(std::span<const char> body);
+StateChunkAnswer decode_chunk_answer(std::span<const char> body);  // points into the body
+std::vector<int> decode_ranks(std::span<const char> body);
+RankWork decode_work(std::span<const char> body);
+uint64_t decode_applied(std::span<const char> body);
+
+}  // namespace ps
+
+#endif  // PS_PS_WIRE_RUN_MESSAGES_H_
