@@ -10,9 +10,15 @@ namespace ps {
 // Weights that one thread updates at a time.
 static constexpr int64_t kFloatsAtOnce = 4096;
 
-DenseTable::DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
-                       std::unique_ptr<Optimizer<float>> optimizer, Device& device)
-    : DenseTable(BlockCyclicRows::whole(rows), cols, initializer, std::move(optimizer), device) {}
+// Sets the state of some rows as training begins with it.
+static void reset_state(Optimizer<float>* optimizer, const DenseArrays& arrays, int64_t first, int64_t count,
+                        Device& device) {
+  if (optimizer == nullptr) return;
+  const int64_t start = first * arrays.cols();
+  device.for_each(count * arrays.cols(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
+    optimizer->initialize(arrays.block(start + begin, start + end));
+  });
+}
 
 DenseTable::DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initializer& initializer,
                        std::unique_ptr<Optimizer<float>> optimizer, Device& device)
@@ -26,7 +32,7 @@ DenseTable::DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initia
                        {arrays_.row(r), static_cast<size_t>(width())}, device.cpu());
     }
   });
-  reset_state(0, arrays_.rows(), device);
+  reset_state(optimizer_.get(), arrays_, 0, arrays_.rows(), device);
 }
 
 uint64_t DenseTable::memory_bytes() const {
@@ -40,14 +46,6 @@ int64_t DenseTable::own_row(uint64_t key) const {
   // The reader of data refuses ids outside dim, and a shard refuses keys of other shards.
   PS_CHECK(own >= 0 && own < arrays_.rows());
   return own;
-}
-
-void DenseTable::reset_state(int64_t first, int64_t count, Device& device) {
-  if (!optimizer_) return;
-  const int64_t start = first * width();
-  device.for_each(count * width(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
-    optimizer_->initialize(arrays_.block(start + begin, start + end));
-  });
 }
 
 // ---- by key
@@ -163,7 +161,7 @@ void DenseTable::load_range(int64_t first, int64_t count, const float* weights, 
   PS_CHECK(first >= 0 && count >= 0 && first + count <= arrays_.rows());
   about_to_write();
   std::copy_n(weights, count * width(), arrays_.row(first));
-  reset_state(first, count, device);
+  reset_state(optimizer_.get(), arrays_, first, count, device);
 }
 
 void DenseTable::set_stored(int64_t first, int64_t count, const float* rows) {

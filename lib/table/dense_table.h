@@ -20,11 +20,8 @@ namespace ps {
 // by blocks of fixed size.
 class DenseTable final : public Table, public WholeTable {
  public:
-  // Without an optimizer the values are a statistic, which only its layer changes.
-  DenseTable(int64_t rows, int64_t cols, const Initializer& initializer,
-             std::unique_ptr<Optimizer<float>> optimizer, Device& device);
-
-  // The rows that one block-cyclic owner has of a parameter.
+  // The rows that one block-cyclic owner has of a parameter.  Without an optimizer the values are a statistic, which
+  // only its layer changes.
   DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initializer& initializer,
              std::unique_ptr<Optimizer<float>> optimizer, Device& device);
 
@@ -83,7 +80,6 @@ class DenseTable final : public Table, public WholeTable {
     if (snapshot_) snapshot_->keep();
   }
   int64_t own_row(uint64_t key) const;
-  void reset_state(int64_t first, int64_t count, Device& device);
   void append_row(int64_t row, RowBlock& rows) const;
 
   const BlockCyclicRows blocks_;

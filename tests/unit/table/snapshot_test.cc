@@ -283,7 +283,7 @@ class DenseSnapshotTest : public testing::TestWithParam<uint64_t> {
 
   Device device_{2, best_cpu_level()};
   Initializer initializer_{Distribution::kNormal, 0, 1, 3};
-  DenseTable table_{1000, 70, initializer_, momentum(), device_};
+  DenseTable table_{BlockCyclicRows::whole(1000), 70, initializer_, momentum(), device_};
   std::vector<float> gradient_ = std::vector<float>(70'000, 0.5f);
 };
 
@@ -322,9 +322,10 @@ TEST(DenseTableRows, RestoredRowsHoldTheSameBits) {
   Device device(1, best_cpu_level());
   const Initializer initializer{Distribution::kNormal, 0, 1, 3};
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "momentum"}}, "", "optimizer");
-  DenseTable table(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}, best_cpu_level()), device);
-  DenseTable restored(100, 7, initializer, entry.make_float({{"momentum", 0.9}}, {}, best_cpu_level()),
-                      device);
+  DenseTable table(BlockCyclicRows::whole(100), 7, initializer,
+                   entry.make_float({{"momentum", 0.9}}, {}, best_cpu_level()), device);
+  DenseTable restored(BlockCyclicRows::whole(100), 7, initializer,
+                      entry.make_float({{"momentum", 0.9}}, {}, best_cpu_level()), device);
   const std::vector<float> gradient(700, 0.5f);
   table.push_all(gradient.data(), 1, 0.1, device);
   uint64_t rows = 0;

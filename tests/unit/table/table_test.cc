@@ -234,7 +234,7 @@ TEST(TableInterface, SparseAndDenseRowsAreTheSameBits) {
   Device device(2, best_cpu_level());
   const Initializer initializer{Distribution::kNormal, 0, 1, 3};
   SparseTable sparse(3, 0, initializer, std::make_unique<StillOptimizer>());
-  DenseTable dense(kRows, 3, initializer, std::make_unique<StillOptimizer>(), device);
+  DenseTable dense(BlockCyclicRows::whole(kRows), 3, initializer, std::make_unique<StillOptimizer>(), device);
   Table* tables[] = {&sparse, &dense};
   Random random(7, 8);
   for (int step = 0; step < 20; ++step) {
@@ -345,8 +345,9 @@ TEST(TablePartitionTest, FindsEveryKeyOfAnyValueWhileItGrows) {
 TEST(DenseTableTest, RowsWithoutGradientAreStepsWithZeroGradient) {
   Device device(2, best_cpu_level());
   Initializer initializer{Distribution::kNormal, 0, 1, 3};
-  DenseTable whole(50, 3, initializer, std::make_unique<CountingOptimizer>(), device);
-  DenseTable by_rows(50, 3, initializer, std::make_unique<CountingOptimizer>(), device);
+  DenseTable whole(BlockCyclicRows::whole(50), 3, initializer, std::make_unique<CountingOptimizer>(), device);
+  DenseTable by_rows(BlockCyclicRows::whole(50), 3, initializer, std::make_unique<CountingOptimizer>(),
+                     device);
   KeyPlan plan = plan_of({49, 0, 17});
   std::vector<float> gradient(150, 0), gradients(9);
   for (size_t n = 0; n < 3; ++n) {
@@ -367,7 +368,7 @@ TEST(DenseTableTest, OwnerOfBlocksHasTheRowsOfTheWholeByTheirKeys) {
   Device device(1, best_cpu_level());
   const Initializer initializer{Distribution::kNormal, 0, 1, 3};
   const BlockCyclicRows blocks{50, 4, 3, 1};
-  DenseTable whole(50, 3, initializer, std::make_unique<CountingOptimizer>(), device);
+  DenseTable whole(BlockCyclicRows::whole(50), 3, initializer, std::make_unique<CountingOptimizer>(), device);
   DenseTable own(blocks, 3, initializer, std::make_unique<CountingOptimizer>(), device);
   const std::vector<uint64_t> keys = own.sorted_keys();
   ASSERT_EQ(keys.size(), own.size());
@@ -387,7 +388,7 @@ TEST(DenseTableTest, OwnerOfBlocksHasTheRowsOfTheWholeByTheirKeys) {
 TEST(DenseTableTest, StoredRowsAreWeightsAndThenStateArrays) {
   Device device(1, best_cpu_level());
   const OptimizerPlan plan = make_optimizer_plan({{"type", "adam"}, {"learning_rate", 1}}, "sum");
-  DenseTable table(4, 2, Initializer(), plan.make({}), device);
+  DenseTable table(BlockCyclicRows::whole(4), 2, Initializer(), plan.make({}), device);
   ASSERT_EQ(table.num_stored_rows(), 12);
   std::vector<float> all(24), some(24);
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i);
