@@ -310,7 +310,7 @@ void AllReduceStore::compress(std::span<const ParameterView<float>> views, const
     gradients.push_back({p, {by_ids ? arrays_[p].data() : views[p].gradient, count}});
     if (by_ids) std::fill(arrays_[p].begin() + static_cast<int64_t>(count), arrays_[p].end(), 1.0f);
   }
-  compression_->step(gradients, local_.next_step(info));
+  compression_->step(gradients, StepRule(local_.schedule()).next(info));
 }
 
 // The step of one process whose batch has the sums of all trainers.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/wait_stopped.h"
 #include "collective/fused.h"
+#include "store/optimizer_states.h"
 #include "store/state_arrays.h"
 
 namespace ps {
@@ -83,7 +84,7 @@ bool AveragingStore::end_interval(int64_t pass) {
   const double begin = monotonic_seconds();
   const Interval all = gather_intervals();
   if (all.steps > 0) {
-    local_.sit_out(all.steps - own_.steps);
+    count_idle_steps(local_.tables(), local_.learning_rate(), all.steps - own_.steps);
     const double rate = all.rates / static_cast<double>(all.steps_of_all);
     const float share = static_cast<float>(own_.samples) / static_cast<float>(all.samples);
     bring_together(share, static_cast<float>(rate));
@@ -91,7 +92,7 @@ bool AveragingStore::end_interval(int64_t pass) {
     start_samples_ += all.samples, start_steps_ += all.steps;
     local_.set_progress(start_samples_, start_steps_);
     interval_.next(all.cost / static_cast<double>(all.samples),
-                   local_.next_step({.pass = pass}).learning_rate, start_steps_);
+                   StepRule(local_.schedule()).next({.pass = pass}).learning_rate, start_steps_);
     whole_bytes_ += whole_.step_bytes() * static_cast<uint64_t>(all.steps);
   }
   own_ = {};

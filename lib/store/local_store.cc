@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "math/exact_squares.h"
 #include "store/dense_bytes.h"
+#include "store/optimizer_states.h"
 #include "store/table_checkpoint.h"
 #include "table/row_policy_state.h"
 
@@ -53,8 +54,6 @@ LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const Optim
               {.array_bytes = memory_limit / 64}, device),
       buffers_(parameters.size()),
       loans_(parameters.size()) {}
-
-LocalStore::~LocalStore() = default;
 
 void LocalStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                       std::vector<ParameterView<float>>& views) {
@@ -244,64 +243,14 @@ void LocalStore::set_stored(int parameter, std::span<const float> floats) {
   whole.set_stored(0, whole.num_stored_rows(), floats.data());
 }
 
-int64_t LocalStore::steps() const {
-  for (size_t p = 0; p < tables_.size(); ++p) {
-    if (const Optimizer<float>* optimizer = tables_.optimizer(p)) return optimizer->steps();
-  }
-  return 0;
-}
-
-// optimizers := (size:u64 state[size])[parameters that have one]
-void LocalStore::save_optimizers(std::string& out) const {
-  for (size_t p = 0; p < tables_.size(); ++p) {
-    if (tables_.optimizer(p) == nullptr) continue;
-    std::string state;
-    tables_.optimizer(p)->save(state);
-    put(out, static_cast<uint64_t>(state.size()));
-    out += state;
-  }
-}
-
-// Each state begins with the number of its steps.  It is checked first, since the time to load a state grows
-// with it.
-void LocalStore::load_optimizers(ByteReader& in, int64_t steps) {
-  for (size_t p = 0; p < tables_.size(); ++p) {
-    if (tables_.optimizer(p) == nullptr) continue;
-    const uint64_t size = in.get<uint64_t>();
-    const std::string_view bytes = in.get_bytes(size);
-    ByteReader state(bytes), first(bytes);
-    const bool matches = first.get<int64_t>() == steps && first.ok();
-    if (matches) tables_.optimizer(p)->load(state);
-    if (!matches || !state.ok() || state.remaining() > 0) {
-      fail(Code::kCorrupt, "the optimizer of ", quote(tables_.spec(p).name), " is not as it is after ", steps,
-           " steps");
-    }
-  }
-}
-
 void LocalStore::advance_schedule(ByteReader& in) {
   StepRule other = rule_;
   other.load(in);
   if (other.samples() >= rule_.samples()) rule_ = other;
 }
 
-void LocalStore::sit_out(int64_t steps) {
-  for (size_t p = 0; p < tables_.size(); ++p) {
-    Optimizer<float>* optimizer = tables_.optimizer(p);
-    for (int64_t step = 0; optimizer != nullptr && step < steps; ++step) {
-      optimizer->begin_step(rule_.learning_rate());
-    }
-  }
-}
-
 bool LocalStore::remembers_steps() const {
-  if (optimizers_.schedule->counts_steps()) return true;
-  for (size_t p = 0; p < tables_.size(); ++p) {
-    const Optimizer<float>* optimizer = tables_.optimizer(p);
-    if (optimizer != nullptr && (optimizer->state_arrays() > 0 || !optimizer->idle_is_identity()))
-      return true;
-  }
-  return false;
+  return optimizers_.schedule->counts_steps() || optimizers_remember_steps(tables_);
 }
 
 }  // namespace ps

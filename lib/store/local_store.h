@@ -21,7 +21,6 @@ class LocalStore final : public ParameterStore, public RowLender {
   // bytes. `device` must outlive the store.
   LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers,
              uint64_t memory_limit, Device& device);
-  ~LocalStore() override;
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   // A parameter whose view has no gradient sits the step out: its optimizer has none.
@@ -40,8 +39,6 @@ class LocalStore final : public ParameterStore, public RowLender {
     complete_squares_ = std::move(complete);
   }
 
-  // The rate and the scale that the next push will have.
-  StepSize next_step(const StepInfo& info) const { return StepRule(rule_).next(info); }
   double learning_rate() const override { return rule_.learning_rate(); }
   void end_pass(int64_t pass) override;
   std::vector<uint64_t> keys(int parameter) override;
@@ -52,12 +49,13 @@ class LocalStore final : public ParameterStore, public RowLender {
   void load_all(int parameter, const float* weights) override;
 
   // All parameters with their state, and the schedule, as ParameterTables::save writes them.
-  std::vector<TableLayout> layouts() const { return tables_.layouts(); }
   std::vector<FileEntry> save(const CheckpointTarget& target) const;
 
   // Into a store in which nothing has been trained; after an error it is again as it was made.  Throws as
   // ParameterTables::restore.
   void restore(const CheckpointReader& reader);
+
+  const ParameterTables& tables() const { return tables_; }
 
   // The level of its kernels, for those who compute beside it.
   CpuLevel cpu() const { return device_.cpu(); }
@@ -93,22 +91,14 @@ class LocalStore final : public ParameterStore, public RowLender {
   void copy_stored(int parameter, std::vector<float>& floats) const;
   void set_stored(int parameter, std::span<const float> floats);
 
-  // The optimizers, after so many steps.  load is for a store that has trained nothing; throws kCorrupt.
-  int64_t steps() const;
-  void save_optimizers(std::string& out) const;
-  void load_optimizers(ByteReader& in, int64_t steps);
-
   // How far the schedule has come: its steps are all that were pushed, unless set_progress says otherwise.
   // advance_schedule takes the schedule that StepRule::save wrote when that has come further than this store's.
   // Throws kCorrupt.
   const StepRule& schedule() const { return rule_; }
   void advance_schedule(ByteReader& in);
 
-  // For a trainer that trains by itself between exchanges with others (AveragingStore).  set_progress sets what
-  // the schedule counts; sit_out lets the optimizers count steps in which this trainer had no batch, and which change
-  // nothing.
+  // For a trainer that trains by itself between exchanges with others (AveragingStore): sets what the schedule counts.
   void set_progress(int64_t samples, int64_t steps) { rule_.set_progress(samples, steps); }
-  void sit_out(int64_t steps);
 
   // True when the next steps depend on more than the weights.
   bool remembers_steps() const;

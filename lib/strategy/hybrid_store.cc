@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/wait_stopped.h"
+#include "store/optimizer_states.h"
 
 namespace ps {
 
@@ -117,7 +118,7 @@ void HybridStore::take_from_servers() {
   const std::string bytes = remote_.model().read_optimizers(/*sparse=*/false);
   ByteReader in(bytes);
   local_.advance_schedule(in);
-  local_.load_optimizers(in, local_.schedule().steps());
+  load_optimizers(local_.tables(), in, local_.schedule().steps());
   if (in.remaining() > 0)
     fail(Code::kData, "the servers' optimizers have ", in.remaining(), " bytes too many");
 }

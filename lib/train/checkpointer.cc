@@ -148,7 +148,7 @@ Manifest Checkpointer::write_parts(int64_t step, const LocalStore& store, const 
   CheckpointTarget target{folder(step), {&files_, options_.compression == "none" ? 0 : 1}, nullptr};
   if (rate_) target.writing.before_write = [this](uint64_t bytes) { rate_->take(bytes); };
   if (base_ && since_full_ + 1 < options_.full_every) target.base = base_.get();
-  Manifest manifest{.step = step, .generation = generation_, .job = job_, .tables = store.layouts()};
+  Manifest manifest{.step = step, .generation = generation_, .job = job_, .tables = store.tables().layouts()};
   if (target.base) manifest.base = {step_folder(base_->manifest().step), base_->checksum()};
   manifest.files = store.save(target);
   CheckpointFileWriter writer(target, "state.psc");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "store/optimizer_states.h"
 
 namespace ps {
 
@@ -35,8 +36,8 @@ LocalSgdChunks::LocalSgdChunks(const LocalSgdCopies& copies, uint64_t most_bytes
   const LocalSgdProgress& progress = copies.progress;
   for (int64_t number : {progress.pass, progress.pass_batches, progress.batches}) put(known_, number);
   put(known_, rows);
-  put(known_, copies.local_.steps());
-  copies.local_.save_optimizers(known_);
+  put(known_, optimizer_steps(copies.local_.tables()));
+  save_optimizers(copies.local_.tables(), known_);
 }
 
 // Fills the last chunk, then begins others.

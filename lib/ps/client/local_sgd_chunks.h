@@ -4,7 +4,7 @@
 //   schedule := samples:i64 steps:i64 learning_rate:f64
 //   steps    := offset:u64 total:u64 bytes[...]     some of the bytes of `known`
 //   known    := pass:i64 pass_batches:i64 batches:i64 rows:u64 steps:i64 optimizers
-//               rows: of all chunks; optimizers: LocalStore::save_optimizers
+//               rows: of all chunks; optimizers: those of store/optimizer_states.h
 //   section  := parameter:u32 count:u32 row[count]
 //   row      := key:u64 flags:u8 base:f32[cols]? stamp:u32? f32[cols (1 + state arrays)]
 //               flags: 1 there is a base, what the servers had; 2 the difference to it is on its way

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/radix_sort.h"
 #include "ps/client/local_sgd_chunks.h"
+#include "store/optimizer_states.h"
 
 namespace ps {
 
@@ -203,7 +204,7 @@ void LocalSgdCopies::end_known(ByteReader& in, uint64_t rows, uint64_t batches) 
   if (steps < 0 || (static_cast<uint64_t>(steps) + period - 1) / period > batches) {
     damaged(steps, " steps in ", batches, " rounds of ", period);
   }
-  local_.load_optimizers(in, steps);
+  load_optimizers(local_.tables(), in, steps);
   if (!in.ok() || in.remaining() > 0) damaged("what is known of its steps has another length");
 }
 

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "store/optimizer_states.h"
 
 namespace ps {
 
@@ -150,7 +151,7 @@ void RemoteLender::take_from_servers() {
   const std::string bytes = remote_.model().read_optimizers(/*sparse=*/true);
   ByteReader in(bytes);
   local_.advance_schedule(in);
-  local_.load_optimizers(in, local_.schedule().steps());
+  load_optimizers(local_.tables(), in, local_.schedule().steps());
   if (in.remaining() > 0) {
     fail(Code::kData, "the servers' optimizers have ", in.remaining(), " bytes too many");
   }

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/optimizer_states.h"
 
 namespace ps {
 
@@ -78,7 +79,7 @@ void begin_from(const StoredBeginning& beginning, const std::vector<ParameterSpe
     fail(Code::kData, "beginning: ", local.schedule().steps(), " steps, expected ", kMostSteps, " at most");
   }
   ByteReader in(optimizers);
-  local.load_optimizers(in, local.schedule().steps());
+  load_optimizers(local.tables(), in, local.schedule().steps());
 }
 
 std::string encode_beginning(const StoredBeginning& beginning) {

@@ -8,6 +8,7 @@
 #include "ps/server/lent_rows.h"
 #include "ps/server/snapshot_fields.h"
 #include "ps/server/step_clocks.h"
+#include "store/optimizer_states.h"
 
 namespace ps {
 
@@ -266,11 +267,11 @@ void Shard::load(const PushRequest& request) {
   for (const RowSlice& slice : request.row_slices) tables_.load(slice, request.floats(slice));
 }
 
-// optimizers := samples:i64 steps:i64 learning_rate:f64 ShardTables::save_optimizers
+// optimizers := samples:i64 steps:i64 learning_rate:f64 save_optimizers
 std::string Shard::optimizers(bool sparse) const {
   std::string out;
   applier_.rule().save(out);
-  tables_.save_optimizers(sparse, out);
+  save_optimizers(tables_.parameters(), sparse, out);
   return out;
 }
 

@@ -105,17 +105,6 @@ void ShardTables::load(const RowSlice& slice, const float* floats) {
   table.whole()->load_range(first, count, floats, device_);
 }
 
-// optimizers := (size:u64 state[size])[parameters of the kind that have one]
-void ShardTables::save_optimizers(bool sparse, std::string& out) const {
-  for (size_t p = 0; p < size(); ++p) {
-    if (tables_.spec(p).sparse != sparse || tables_.optimizer(p) == nullptr) continue;
-    std::string state;
-    tables_.optimizer(p)->save(state);
-    put(out, static_cast<uint64_t>(state.size()));
-    out += state;
-  }
-}
-
 std::string ShardTables::keys(const KeysRequest& request) const {
   if (request.parameter >= size() || !tables_.spec(request.parameter).sparse) {
     fail(Code::kData, "parameter ", request.parameter, " is not sparse");

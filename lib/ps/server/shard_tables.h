@@ -61,9 +61,6 @@ class ShardTables {
   // a dense table on are of.
   void load(const RowSlice& slice, const float* floats);
 
-  // Appends the optimizers of the dense or of the sparse parameters, as LocalStore::load_optimizers takes them.
-  void save_optimizers(bool sparse, std::string& out) const;
-
   // The answer to a request for keys of a sparse parameter's rows, in ascending order: about `most` of them, as
   // RowStorage::scan_all gives them, and the cursor from which the next answer goes on.  Throws kData when the
   // parameter is not sparse.

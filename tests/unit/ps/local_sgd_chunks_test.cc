@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "config/json.h"
 #include "optim/synthetic_parameter.h"
+#include "store/optimizer_states.h"
 
 namespace ps::local_sgd_chunks_test {
 namespace {
@@ -165,7 +166,7 @@ TEST(LocalSgdChunks, OfOtherTrainersTheFurthestScheduleIsTaken) {
   next.copies.end_taking(100);
   EXPECT_FALSE(next.copies.resumed());
   EXPECT_EQ(next.copies.progress.batches, 0);
-  EXPECT_EQ(next.copies.local().steps(), 0);
+  EXPECT_EQ(optimizer_steps(next.copies.local().tables()), 0);
   next.step(0);
   other.step(9);
   EXPECT_EQ(next.copies.local().learning_rate(), other.copies.local().learning_rate());

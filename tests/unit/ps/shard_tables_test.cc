@@ -12,6 +12,7 @@
 #include "optim/synthetic_parameter.h"
 #include "ps/server/slice_checks.h"
 #include "ps/server/table_updater.h"
+#include "store/optimizer_states.h"
 
 namespace ps::shard_tables_test {
 namespace {
@@ -126,7 +127,7 @@ TEST(ShardTablesByTrainers, KeepWhatTrainersSetAndCountSteps) {
   tables.read({&stored, 1}, PullMode::kRead, RowType::kF32, out.data());
   EXPECT_EQ(std::memcmp(out.data(), set.data(), set.size() * sizeof(float)), 0);
   std::string optimizers;
-  tables.save_optimizers(/*sparse=*/false, optimizers);
+  save_optimizers(tables.parameters(), /*sparse=*/false, optimizers);
   ByteReader in(optimizers);
   in.get<uint64_t>();
   EXPECT_EQ(in.get<int64_t>(), 1) << "steps of the optimizer";

@@ -12,6 +12,7 @@
 #include "optim/synthetic_parameter.h"
 #include "store/averaging_store.h"
 #include "store/collective_run.h"
+#include "store/optimizer_states.h"
 #include "strategy/strategy.h"
 #include "synthetic_batches.h"
 
@@ -77,11 +78,11 @@ struct AveragingTrainer {
         local.load_all(static_cast<int>(p), weights.data());
       }
     }
-    other.local.save_optimizers(optimizers);
+    save_optimizers(other.local.tables(), optimizers);
     other.local.schedule().save(schedule);
     other.averaging->save(state);
     ByteReader optimizers_in(optimizers), schedule_in(schedule), state_in(state);
-    local.load_optimizers(optimizers_in, other.local.steps());
+    load_optimizers(local.tables(), optimizers_in, optimizer_steps(other.local.tables()));
     local.advance_schedule(schedule_in);
     averaging->load(state_in);
   }
