@@ -14,7 +14,7 @@ ReaderAhead::ReaderAhead(RemoteStore& remote, ComputeLink& link, const std::vect
                          const LocalStore& local, const ReaderAheadOptions& options)
     : StoreInFront(remote),
       remote_(remote),
-      link_(link),
+      requests_(link),
       specs_(options.asynchronous ? specs : check_no_policies(specs)),
       local_(local),
       options_(options),
@@ -47,11 +47,11 @@ void ReaderAhead::expect_batch(const PreparedBatch& prepared) {
     for (size_t p = 0; p < specs_.size(); ++p) {
       if (specs_[p].sparse) batch.keys[p] = prepared.plans[p].keys;
     }
-    if (!joined_) join();
-    if (begun_) forget_applied(), ask_rows(batches_.back());
+    if (!copies_.joined) join();
+    if (copies_.begun) forget_applied(), ask_rows(batches_.back());
   }
   remote_.poll();
-  if (!error_) send_ready();
+  if (!requests_.has_failed()) send_ready();
 }
 
 void ReaderAhead::ask_rows(Batch& batch) {
@@ -65,7 +65,7 @@ void ReaderAhead::ask_rows(Batch& batch) {
                        {PullMode::kTrain, batch.step, PullScope::kReaders, /*push_follows=*/false});
     return;
   }
-  batch.left = std::max(first_, std::min(batch.step, remote_.pushes().applied_steps()));
+  batch.left = std::max(copies_.first, std::min(batch.step, remote_.pushes().applied_steps()));
   std::vector<std::vector<uint64_t>> entering(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (specs_[p].sparse) windows_[p].add(batch.keys[p], entering[p]);
@@ -102,34 +102,20 @@ void ReaderAhead::forget_applied() {
 
 // The shards take all that was pushed before.
 void ReaderAhead::join() {
-  joined_ = true;
-  begun_ = false;
-  epoch_ = std::make_shared<Epoch>();
-  error_.reset();
-  answer_.reset();
+  requests_.begin();
+  copies_ = {.joined = true};
   remote_.pushes().hold_back();
   ask_copies(ComputeFrame::kJoin, "");
 }
 
 void ReaderAhead::ask_copies(ComputeFrame type, std::string body) {
-  request(type, std::make_shared<const std::string>(std::move(body)),
-          [this](Answer& answer) { answer_ = answer.take(); });
-}
-
-// An answer to what another epoch has asked is passed over, and so is one that comes when this is gone.
-void ReaderAhead::request(ComputeFrame type, const std::shared_ptr<const std::string>& body,
-                          std::function<void(Answer&)> on_answer) {
-  link_.request(type, body,
-                [this, epoch = std::weak_ptr(epoch_), on_answer = std::move(on_answer)](Answer answer) {
-                  if (epoch.expired()) return;
-                  if (!answer.error) return on_answer(answer);
-                  if (!error_) error_ = std::move(answer.error);
-                });
+  requests_.ask(type, std::make_shared<const std::string>(std::move(body)),
+                [this](Answer& answer) { copies_.answer = answer.take(); });
 }
 
 // The first reader is asked for the beginning when all have joined; then all are told its step.
 void ReaderAhead::go_on_joining() {
-  const Frame answer = std::move(*std::exchange(answer_, std::nullopt));
+  const Frame answer = std::move(*std::exchange(copies_.answer, std::nullopt));
   if (answer.body.size() == 0 && remote_.group().rank() == 0) return send_beginning();
   begin_copies(decode_first(answer.body.bytes()));
 }
@@ -151,23 +137,22 @@ void ReaderAhead::send_beginning() {
 
 // All shards have applied the steps before `first`, and this reader has pushed them.
 void ReaderAhead::begin_copies(uint64_t first) {
-  link_.note_success();
+  requests_.link().note_success();
   for (; !batches_.empty() && batches_.front().step < first; batches_.pop_front()) {
     if (num_pushed_ == 0)
       fail(Code::kData, "copies begin after step ", batches_.front().step, ", which is not pushed");
     --num_pushed_;
   }
-  first_ = first;
-  begun_ = true;
-  request(ComputeFrame::kStay, std::make_shared<const std::string>(), [](Answer&) {});
+  copies_.first = first;
+  copies_.begun = true;
+  requests_.ask(ComputeFrame::kStay, std::make_shared<const std::string>(), [](Answer&) {});
   windows_.assign(specs_.size(), {});
   for (Batch& batch : batches_) {
     batch.result.reset();
     batch.sent = false;
     ask_rows(batch);
   }
-  in_flight_ = 0;
-  if (first_without_data_) next_without_data_ = std::max(*first_without_data_, first);
+  ending_.tell_again_from(first);
   send_ready();
 }
 
@@ -187,10 +172,10 @@ std::string ReaderAhead::encode(Batch& batch) {
 // A step of which others have all may be applied as soon as this reader says that it goes on: by then the rows of its batch
 // have to be here.
 void ReaderAhead::send_ready() {
-  if (!options_.asynchronous && !begun_) return;
+  if (!options_.asynchronous && !copies_.begun) return;
   if (num_pushed_ == 0 || rows_arrived(batches_[num_pushed_ - 1])) remote_.pushes().go_on();
   send_batches();
-  if (first_without_data_) send_without_data();
+  if (ending_.is_on()) send_without_data();
 }
 
 // Servers take messages of so many steps beyond the last that is applied.  Batches that are sent again are no more at a time
@@ -199,10 +184,10 @@ void ReaderAhead::send_batches() {
   for (Batch& batch : batches_) {
     if (batch.sent) continue;
     if (!rows_arrived(batch) || batch.step > remote_.pushes().applied_steps() + lead_) return;
-    if (in_flight_ > options_.batches) return;
+    if (copies_.in_flight > options_.batches) return;
     if (!batch.body) {
-      ++num_batches_;
-      if (&batch != &first_to_push()) ++num_ahead_;
+      ++counts_.batches;
+      if (&batch != &first_to_push()) ++counts_.ahead;
     }
     batch.body = std::make_shared<const std::string>(encode(batch));
     send(batch);
@@ -212,10 +197,10 @@ void ReaderAhead::send_batches() {
 void ReaderAhead::send(Batch& batch) {
   const ComputeFrame type = options_.asynchronous ? ComputeFrame::kBatch : ComputeFrame::kAhead;
   batch.sent = true;
-  if (!options_.asynchronous) ++in_flight_;
-  request(type, batch.body, [this, step = batch.step](Answer& answer) {
-    if (!options_.asynchronous) --in_flight_;
-    link_.note_success();
+  if (!options_.asynchronous) ++copies_.in_flight;
+  requests_.ask(type, batch.body, [this, step = batch.step](Answer& answer) {
+    if (!options_.asynchronous) --copies_.in_flight;
+    requests_.link().note_success();
     const auto found = std::ranges::find(batches_, step, &Batch::step);
     if (found != batches_.end() && found->prepared != nullptr) found->result = answer.take();
   });
@@ -224,15 +209,15 @@ void ReaderAhead::send(Batch& batch) {
 // Behind all batches.
 void ReaderAhead::send_without_data() {
   if (!batches_.empty() && !batches_.back().sent) return;
-  while (in_flight_ <= options_.batches && next_without_data_ <= remote_.pushes().applied_steps() + lead_) {
-    const StepWithoutData step{next_without_data_++, pass_};
-    ++in_flight_;
-    request(ComputeFrame::kNoData, std::make_shared<const std::string>(encode_no_data(step)),
-            [this, number = step.step](Answer& answer) {
-              --in_flight_;
-              if (decode_pass_ended(answer.frame.body.bytes())) return;
-              goes_on_until_ = std::max(goes_on_until_, number + 1);
-            });
+  while (copies_.in_flight <= options_.batches &&
+         ending_.next() <= remote_.pushes().applied_steps() + lead_) {
+    const StepWithoutData step{ending_.take_next(), pass_};
+    ++copies_.in_flight;
+    requests_.ask(ComputeFrame::kNoData, std::make_shared<const std::string>(encode_no_data(step)),
+                  [this, number = step.step](Answer& answer) {
+                    --copies_.in_flight;
+                    if (!decode_pass_ended(answer.frame.body.bytes())) ending_.note_data(number);
+                  });
   }
 }
 
@@ -240,19 +225,19 @@ void ReaderAhead::send_without_data() {
 void ReaderAhead::wait_until(const std::function<bool()>& done) {
   for (;;) {
     remote_.wait_for([&] {
-      if (!error_ && !answer_) send_ready();
-      return done() || error_ || answer_;
+      if (!requests_.has_failed() && !copies_.answer) send_ready();
+      return done() || requests_.has_failed() || copies_.answer;
     });
     if (done()) return;
-    error_ ? recover() : go_on_joining();
+    requests_.has_failed() ? recover() : go_on_joining();
   }
 }
 
 // Copies are lost with their compute trainer, or when another reader's connection is another one: that asks for no other
 // connection of this one.  Asynchronous batches are themselves all that is needed.
 void ReaderAhead::recover() {
-  const Error error = *std::exchange(error_, std::nullopt);
-  if (error.code() != kBeginAgain) link_.reconnect(error);
+  const Error error = requests_.take_error();
+  if (error.code() != kBeginAgain) requests_.link().reconnect(error);
   if (!options_.asynchronous) return join();
   for (Batch& batch : batches_) {
     if (batch.sent && !batch.result) send(batch);
@@ -263,7 +248,7 @@ double ReaderAhead::run(const PreparedBatch& prepared, std::span<const Parameter
   PS_CHECK(num_pushed_ < batches_.size() && first_to_push().prepared == &prepared);
   const double start = monotonic_seconds();
   wait_until([this] { return first_to_push().result.has_value(); });
-  waited_seconds_ += monotonic_seconds() - start;
+  counts_.waited_seconds += monotonic_seconds() - start;
   Batch& batch = first_to_push();
   const Frame result = std::move(*std::exchange(batch.result, std::nullopt));
   result_ = decode_result(result.body.bytes(), prepared, options_.prediction_cols, specs_, views);
@@ -290,7 +275,7 @@ void ReaderAhead::push(std::span<const KeyPlan> plans, std::span<const Parameter
                        const StepInfo& info) {
   remote_.push(plans, views, info);
   remote_.poll();
-  if (!error_) send_ready();
+  if (!requests_.has_failed()) send_ready();
 }
 
 void ReaderAhead::end_pass(int64_t pass) {
@@ -300,7 +285,7 @@ void ReaderAhead::end_pass(int64_t pass) {
 
 bool ReaderAhead::may_push_without_data() const {
   const uint64_t step = remote_.pushes().next_step();
-  return step <= goes_on_until_ && step <= remote_.pushes().applied_steps() + lead_;
+  return ending_.reaches(step) && step <= remote_.pushes().applied_steps() + lead_;
 }
 
 bool ReaderAhead::pass_has_ended() const {
@@ -310,9 +295,9 @@ bool ReaderAhead::pass_has_ended() const {
 // The batches of other readers go on, and this one, as far as it knows that they do, pushes steps without data, of which it
 // tells the compute trainer before.
 void ReaderAhead::end_pass_of_copies(int64_t pass) {
-  if (!joined_) join();
+  if (!copies_.joined) join();
   const uint64_t first = remote_.pushes().next_step();
-  first_without_data_ = next_without_data_ = goes_on_until_ = first;
+  ending_.begin(first);
   remote_.pushes().begin_pass_end(pass);
   do {
     wait_until([&] {
@@ -321,11 +306,11 @@ void ReaderAhead::end_pass_of_copies(int64_t pass) {
     });
     while (may_push_without_data()) remote_.push_without_data(pass);
   } while (!pass_has_ended());
-  first_without_data_.reset();
+  ending_.end();
 }
 
 Json ReaderAhead::counters() const {
-  return {{"batches", num_batches_}, {"ahead", num_ahead_}, {"wait_seconds", waited_seconds_}};
+  return {{"batches", counts_.batches}, {"ahead", counts_.ahead}, {"wait_seconds", counts_.waited_seconds}};
 }
 
 }  // namespace ps

@@ -21,6 +21,8 @@
 
 #include "config/spec.h"
 #include "heter/compute_link.h"
+#include "heter/ending_pass.h"
+#include "heter/epoch_requests.h"
 #include "ps/client/remote_pulls.h"
 #include "ps/client/remote_store.h"
 #include "ps/client/row_window.h"
@@ -58,16 +60,11 @@ class ReaderAhead final : public StoreInFront, public Computation {
             const StepInfo& info) override;
   void end_pass(int64_t pass) override;
 
-  // Batches that were sent, how many of them while the one before was on its way, and the seconds that this process did
-  // nothing but wait for their results.
-  int64_t num_batches() const { return num_batches_; }
-  int64_t num_ahead() const { return num_ahead_; }
-  double waited_seconds() const { return waited_seconds_; }
+  // Batches that were sent while the one before was on its way.
+  int64_t num_ahead() const { return counts_.ahead; }
   Json counters() const;
 
  private:
-  struct Epoch {};
-
   // A batch on its way; in synchronous mode, until all shards have applied its step.
   struct Batch {
     const PreparedBatch* prepared;  // null: it is pushed
@@ -82,6 +79,20 @@ class ReaderAhead final : public StoreInFront, public Computation {
     std::optional<Frame> result;
   };
 
+  // How far this reader is with the copies that its compute trainer keeps.
+  struct Copies {
+    bool joined = false;               // once, or again since then
+    std::optional<Frame> answer = {};  // to a join, or a beginning, that is to be acted on
+    bool begun = false;                // batches can be sent
+    uint64_t first = 0;                // the step that they begin with
+    size_t in_flight = 0;              // messages without an answer, of batches or without data
+  };
+
+  struct Counts {
+    int64_t batches = 0, ahead = 0;  // that were sent; and of these while the one before was on its way
+    double waited_seconds = 0;       // this process did nothing but wait for their results
+  };
+
   // Both modes have these.
   Batch& first_to_push() { return batches_[num_pushed_]; }
   bool all_applied() const;
@@ -90,8 +101,6 @@ class ReaderAhead final : public StoreInFront, public Computation {
   std::string encode(Batch& batch);
   void send_ready();
   void send(Batch& batch);
-  void request(ComputeFrame type, const std::shared_ptr<const std::string>& body,
-               std::function<void(Answer&)> on_answer);
   void wait_until(const std::function<bool()>& done);
   void recover();
 
@@ -110,38 +119,27 @@ class ReaderAhead final : public StoreInFront, public Computation {
   void end_pass_of_copies(int64_t pass);
 
   RemoteStore& remote_;
-  ComputeLink& link_;
+  EpochRequests requests_;
   const std::vector<ParameterSpec>& specs_;
   const LocalStore& local_;
   const ReaderAheadOptions options_;
   const uint64_t lead_;  // steps that may be pushed before one is applied
 
-  std::deque<Batch> batches_;   // in the order of steps
-  size_t num_pushed_ = 0;       // of these, the first so many
-  BatchResult result_;          // of the batch in use
-  int64_t pass_ = 0;            // of the batches
-  std::optional<Error> error_;  // the first of the present epoch
-  size_t in_flight_ = 0;  // synchronous: messages of the epoch without an answer, of batches or without data
-  std::shared_ptr<Epoch> epoch_ =
-      std::make_shared<Epoch>();  // one for all copies that the compute trainer has begun
+  std::deque<Batch> batches_;  // in the order of steps
+  size_t num_pushed_ = 0;      // of these, the first so many
+  BatchResult result_;         // of the batch in use
+  int64_t pass_ = 0;           // of the batches
+  Counts counts_;
 
   // Synchronous mode has these.
-  bool joined_ = false;          // once, or again since then
-  std::optional<Frame> answer_;  // to a join, or a beginning, that is to be acted on
-  bool begun_ = false;           // the copies of the epoch have begun: batches can be sent
-  uint64_t first_ = 0;           // their first step
+  Copies copies_;
   StoredRowPulls stored_;
-  std::vector<RowWindow> windows_;              // by parameter, of batches_; empty where it is not sparse
-  std::optional<uint64_t> first_without_data_;  // of the pass that is to end; nothing: there is data
-  uint64_t next_without_data_ = 0;              // the next of which the compute trainer is told
-  uint64_t goes_on_until_ = 0;                  // the pass does not end before this step
+  std::vector<RowWindow> windows_;  // by parameter, of batches_; empty where it is not sparse
+  EndingPass ending_;
 
   // Asynchronous mode has these.
   std::vector<std::unique_ptr<RemotePulls>> free_pulls_;
   std::vector<ParameterView<float>> views_;
-
-  int64_t num_batches_ = 0, num_ahead_ = 0;
-  double waited_seconds_ = 0;
 };
 
 }  // namespace ps

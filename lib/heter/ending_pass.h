@@ -1,0 +1,42 @@
+// EndingPass: the end of a pass at a reader that has no data left in it while other readers may: the steps without data of
+// which it tells its compute trainer, and those that it may push.  Used by ReaderAhead.
+#ifndef PS_HETER_ENDING_PASS_H_
+#define PS_HETER_ENDING_PASS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace ps {
+
+// Steps are told ahead of those that are pushed, and only the answers say that some other reader has data for one.
+class EndingPass {
+ public:
+  // This reader has no data from this step on.
+  void begin(uint64_t first) { first_ = next_ = goes_on_until_ = first; }
+  void end() { first_.reset(); }
+  bool is_on() const { return first_.has_value(); }
+
+  // Another compute trainer, or another life of it, knows of no step from this one on: all of them are told again.
+  void tell_again_from(uint64_t step) {
+    if (first_) next_ = std::max(*first_, step);
+  }
+
+  // The next step of which the compute trainer is to be told; take_next says that it is.
+  uint64_t next() const { return next_; }
+  uint64_t take_next() { return next_++; }
+
+  // Some reader has data for this step.
+  void note_data(uint64_t step) { goes_on_until_ = std::max(goes_on_until_, step + 1); }
+
+  // All steps before this one are known to have data, so that it may be pushed, and the pass does not end before it.
+  bool reaches(uint64_t step) const { return step <= goes_on_until_; }
+
+ private:
+  std::optional<uint64_t> first_;  // nothing: there is data
+  uint64_t next_ = 0, goes_on_until_ = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_HETER_ENDING_PASS_H_
