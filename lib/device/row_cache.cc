@@ -48,12 +48,12 @@ void RowCache::pull(std::span<const uint64_t> keys, float* weights) {
   while (!keys.empty()) {
     const auto round = keys.first(round_length(keys));
     look_up(round);
-    counts_.fetched += missing_.size();
-    incoming_.resize(missing_.size() * values_);
+    counts_.fetched += round_.missing.size();
+    round_.incoming.resize(round_.missing.size() * values_);
     const double waited = lender_.waited_seconds();
     {
       Timer timer(*this, seconds_.building);
-      lender_.fetch_rows(parameter_, missing_, incoming_.data());
+      lender_.fetch_rows(parameter_, round_.missing, round_.incoming.data());
     }
     seconds_.building -= lender_.waited_seconds() - waited;
     make_room(round, now);
@@ -73,8 +73,8 @@ void RowCache::push(std::span<const uint64_t> keys, const float* gradients) {
     const auto round = all_there_ ? keys : keys.first(round_length(keys));
     if (!all_there_) {
       look_up(round);
-      counts_.fetched += missing_.size();
-      take_stored(missing_, before);
+      counts_.fetched += round_.missing.size();
+      take_stored(round_.missing, before);
       make_room(round, before);
     }
     rows_->step(round, steps(), gradients, *step, lender_.last_scale(parameter_));
@@ -97,50 +97,50 @@ size_t RowCache::round_length(std::span<const uint64_t> keys) {
   return length;
 }
 
-// Finds the keys of a round that are on the device, and gives the others, missing_, positions in incoming_.
+// Finds the keys of a round that are on the device, and gives the others, `missing`, positions in `incoming`.
 void RowCache::look_up(std::span<const uint64_t> keys) {
-  found_.resize(keys.size());
-  stamps_.resize(keys.size());
-  rows_->look_up(keys, found_.data(), stamps_.data(), nullptr);
-  sources_.assign(keys.size(), CachedRows::kNoSource);
-  missing_.clear();
+  round_.found.resize(keys.size());
+  round_.stamps.resize(keys.size());
+  rows_->look_up(keys, round_.found.data(), round_.stamps.data(), nullptr);
+  round_.sources.assign(keys.size(), CachedRows::kNoSource);
+  round_.missing.clear();
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (found_[i] != 0) continue;
-    sources_[i] = static_cast<uint32_t>(missing_.size());
-    missing_.push_back(keys[i]);
+    if (round_.found[i] != 0) continue;
+    round_.sources[i] = static_cast<uint32_t>(round_.missing.size());
+    round_.missing.push_back(keys[i]);
   }
 }
 
-// incoming_ <- the rows of these keys that the lender has, as after so many steps.
+// `incoming` <- the rows of these keys that the lender has, as after so many steps.
 void RowCache::take_stored(std::span<const uint64_t> keys, int64_t to) {
   RowBlock stored;
   const double waited = lender_.waited_seconds();
   Timer timer(*this, seconds_.building);
   lender_.fetch_stored(parameter_, keys, stored);
   seconds_.building -= lender_.waited_seconds() - waited;
-  incoming_ = std::move(stored.values);
+  round_.incoming = std::move(stored.values);
   for (size_t i = 0; layout_.stamped && i < keys.size(); ++i) {
-    bring_up_to_date(incoming_.data() + i * values_, stored.stamps[i], to);
+    bring_up_to_date(round_.incoming.data() + i * values_, stored.stamps[i], to);
   }
 }
 
-// Puts the rows of a round on the device that are not there, incoming_.  Brings those there that have sat out steps up to
+// Puts the rows of a round on the device that are not there, `incoming`.  Brings those there that have sat out steps up to
 // date with so many steps.
 void RowCache::make_room(std::span<const uint64_t> keys, int64_t to) {
   if (layout_.stamped && !advance_there(keys, to)) take_found(keys, to);
-  if (incoming_.empty()) return;
-  stamps_.assign(keys.size(), steps());
+  if (round_.incoming.empty()) return;
+  round_.stamps.assign(keys.size(), steps());
   load(keys, static_cast<uint64_t>(to) + 1);
 }
 
-// Loads rows with incoming_, sources_ and stamps_, and gives the lender those that have to leave.
+// Loads rows with `incoming`, `sources` and `stamps`, and gives the lender those that have to leave.
 void RowCache::load(std::span<const uint64_t> keys, uint64_t touched) {
   {
     Timer timer(*this, seconds_.building);
-    rows_->load(keys, touched, stamps_, sources_, incoming_, leaving_);
+    rows_->load(keys, touched, round_.stamps, round_.sources, round_.incoming, round_.leaving);
   }
-  counts_.evicted += leaving_.keys.size();
-  write(leaving_);
+  counts_.evicted += round_.leaving.keys.size();
+  write(round_.leaving);
 }
 
 // ---- the next batch
@@ -200,53 +200,54 @@ void RowCache::load_stored(std::span<const uint64_t> present, std::span<const ui
     look_up(keys);
   }
   RowBlock stored;
-  lender_.take_stored(parameter_, missing_, stored);
+  lender_.take_stored(parameter_, round_.missing, stored);
   drop_others(stored);
   counts_.fetched += stored.size();
   counts_.early += stored.size();
-  sources_.assign(present.size(), CachedRows::kNoSource);
+  round_.sources.assign(present.size(), CachedRows::kNoSource);
   size_t come = 0;  // of the rows that have come: the keys of both ascend
   for (size_t i = 0; i < keys.size(); ++i) {
-    const bool comes = found_[i] == 0 && come < stored.size() && stored.keys[come] == keys[i];
-    if (found_[i] == 0 && !comes) continue;
+    const bool comes = round_.found[i] == 0 && come < stored.size() && stored.keys[come] == keys[i];
+    if (round_.found[i] == 0 && !comes) continue;
     touched.push_back(keys[i]);
-    stamps.push_back(found_[i] != 0 ? stamps_[i] : layout_.stamped ? stored.stamps[come] : 0);
-    sources_.push_back(comes ? static_cast<uint32_t>(come++) : CachedRows::kNoSource);
+    stamps.push_back(round_.found[i] != 0 ? round_.stamps[i] : layout_.stamped ? stored.stamps[come] : 0);
+    round_.sources.push_back(comes ? static_cast<uint32_t>(come++) : CachedRows::kNoSource);
   }
-  stamps_ = std::move(stamps);
-  incoming_ = std::move(stored.values);
+  round_.stamps = std::move(stamps);
+  round_.incoming = std::move(stored.values);
   if (come > 0) load(touched, steps() + 2);
 }
 
 // Has the device bring rows up to date.  Returns false if the optimizer has no rule for that.
 bool RowCache::advance_there(std::span<const uint64_t> keys, int64_t to) {
-  which_.assign(keys.size(), CachedRows::kNoSource);
-  changes_.clear();
+  round_.which.assign(keys.size(), CachedRows::kNoSource);
+  round_.changes.clear();
   std::map<uint64_t, uint32_t> change_of;  // by stamp
   for (size_t i = 0; i < keys.size(); ++i) {
     if (!sat_out(i, to)) continue;
-    const auto [change, is_new] = change_of.try_emplace(stamps_[i], static_cast<uint32_t>(changes_.size()));
-    which_[i] = change->second;
+    const auto [change, is_new] =
+        change_of.try_emplace(round_.stamps[i], static_cast<uint32_t>(round_.changes.size()));
+    round_.which[i] = change->second;
     if (!is_new) continue;
-    const auto rule = lender_.optimizer(parameter_).idle_change(static_cast<int64_t>(stamps_[i]), to);
+    const auto rule = lender_.optimizer(parameter_).idle_change(static_cast<int64_t>(round_.stamps[i]), to);
     if (!rule) return false;
-    changes_.push_back(*rule);
+    round_.changes.push_back(*rule);
   }
   const uint64_t stamp = static_cast<uint64_t>(to);
-  if (!changes_.empty()) rows_->advance(keys, stamp + 1, stamp, which_, changes_);
+  if (!round_.changes.empty()) rows_->advance(keys, stamp + 1, stamp, round_.which, round_.changes);
   return true;
 }
 
-// Adds rows that are on the device and have sat out steps to incoming_, brought up to date here.
+// Adds rows that are on the device and have sat out steps to `incoming`, brought up to date here.
 void RowCache::take_found(std::span<const uint64_t> keys, int64_t to) {
-  present_.resize(keys.size() * values_);
-  rows_->look_up(keys, found_.data(), stamps_.data(), present_.data());
+  round_.present.resize(keys.size() * values_);
+  rows_->look_up(keys, round_.found.data(), round_.stamps.data(), round_.present.data());
   for (size_t i = 0; i < keys.size(); ++i) {
     if (!sat_out(i, to)) continue;
-    const auto row = present_.begin() + static_cast<ptrdiff_t>(i * values_);
-    sources_[i] = static_cast<uint32_t>(incoming_.size() / values_);
-    incoming_.insert(incoming_.end(), row, row + static_cast<ptrdiff_t>(values_));
-    bring_up_to_date(incoming_.data() + incoming_.size() - values_, stamps_[i], to);
+    const auto row = round_.present.begin() + static_cast<ptrdiff_t>(i * values_);
+    round_.sources[i] = static_cast<uint32_t>(round_.incoming.size() / values_);
+    round_.incoming.insert(round_.incoming.end(), row, row + static_cast<ptrdiff_t>(values_));
+    bring_up_to_date(round_.incoming.data() + round_.incoming.size() - values_, round_.stamps[i], to);
   }
 }
 
@@ -282,9 +283,9 @@ void RowCache::put_back() {
   for (uint32_t first = 0; first < rows_->num_buckets(); first += at_once) {
     {
       Timer timer(*this, seconds_.building);
-      rows_->copy_buckets(first, std::min(at_once, rows_->num_buckets() - first), leaving_);
+      rows_->copy_buckets(first, std::min(at_once, rows_->num_buckets() - first), round_.leaving);
     }
-    write(leaving_);
+    write(round_.leaving);
   }
   written_up_to_ = steps();
 }
@@ -293,11 +294,11 @@ std::vector<uint64_t> RowCache::missing(std::span<const uint64_t> keys) {
   std::vector<uint64_t> all;
   while (!keys.empty()) {
     const auto some = keys.first(std::min<size_t>(keys.size(), rows_->most_keys()));
-    found_.resize(some.size());
-    stamps_.resize(some.size());
-    rows_->look_up(some, found_.data(), stamps_.data(), nullptr);
+    round_.found.resize(some.size());
+    round_.stamps.resize(some.size());
+    rows_->look_up(some, round_.found.data(), round_.stamps.data(), nullptr);
     for (size_t i = 0; i < some.size(); ++i) {
-      if (found_[i] == 0) all.push_back(some[i]);
+      if (round_.found[i] == 0) all.push_back(some[i]);
     }
     keys = keys.subspan(some.size());
   }

@@ -64,8 +64,22 @@ class RowCache final : public RowBorrower {
   int parameter() const { return parameter_; }
 
  private:
-  size_t round_length(std::span<const uint64_t> keys);
   class Timer;
+
+  // The keys of a round, and the rows that it moves.
+  struct Round {
+    std::vector<uint8_t> found;  // by key, as the next two
+    std::vector<uint64_t> stamps;
+    std::vector<uint32_t> sources;    // its row in `incoming`
+    std::vector<uint64_t> missing;    // keys
+    std::vector<float> incoming;      // rows
+    std::vector<float> present;       // rows that were found, if they are brought up to date on the host
+    std::vector<uint32_t> which;      // of each key, its change in `changes`
+    std::vector<IdleChange> changes;  // one for each stamp
+    StampedRows leaving;
+  };
+
+  size_t round_length(std::span<const uint64_t> keys);
   std::vector<uint64_t> fitting_beside(std::span<const uint64_t> present, std::span<const uint64_t> next);
   void drop_others(RowBlock& stored) const;
   void load_stored(std::span<const uint64_t> present, std::span<const uint64_t> keys);
@@ -75,7 +89,9 @@ class RowCache final : public RowBorrower {
   void make_room(std::span<const uint64_t> keys, int64_t to);
   bool advance_there(std::span<const uint64_t> keys, int64_t to);
   void take_found(std::span<const uint64_t> keys, int64_t to);
-  bool sat_out(size_t i, int64_t to) const { return found_[i] != 0 && static_cast<int64_t>(stamps_[i]) < to; }
+  bool sat_out(size_t i, int64_t to) const {
+    return round_.found[i] != 0 && static_cast<int64_t>(round_.stamps[i]) < to;
+  }
   void bring_up_to_date(float* row, uint64_t stamp, int64_t to) const;
   void write(const StampedRows& rows);
   uint64_t steps() const { return static_cast<uint64_t>(lender_.optimizer(parameter_).steps()); }
@@ -95,17 +111,8 @@ class RowCache final : public RowBorrower {
   RowCacheCounts counts_;
   RowCacheSeconds seconds_;
 
-  // These are of a round.
-  std::vector<uint8_t> found_;
-  std::vector<uint64_t> stamps_;
-  std::vector<float> present_;       // rows that were found, if they are brought up to date on the host
-  std::vector<uint32_t> sources_;    // of each key, its row in incoming_
-  std::vector<uint64_t> missing_;    // keys
-  std::vector<float> incoming_;      // rows
-  std::vector<uint8_t> in_bucket_;   // keys of the round, by bucket
-  std::vector<uint32_t> which_;      // of each key, its change in changes_
-  std::vector<IdleChange> changes_;  // one for each stamp
-  StampedRows leaving_;
+  std::vector<uint8_t> in_bucket_;  // keys of the round, by bucket
+  Round round_;
 };
 
 }  // namespace ps

@@ -35,12 +35,14 @@ class RecurrentDirection {
         width_(options.size),
         gates_(Cell::kGates * width_) {
     const std::string end = reversed ? "_reverse" : "";
-    weight_ = setup.add_matrix({"weight" + end, inputs_, gates_, inputs_, true, options.weight});
-    recurrent_ = setup.add_matrix({"weight_recurrent" + end, width_, gates_, width_, true, options.weight});
+    parameters_.weight = setup.add_matrix({"weight" + end, inputs_, gates_, inputs_, true, options.weight});
+    parameters_.recurrent =
+        setup.add_matrix({"weight_recurrent" + end, width_, gates_, width_, true, options.weight});
     if (!options.bias.enabled) return;
-    bias_ = setup.add_matrix({"bias" + end, 1, gates_, /*fan_in=*/0, true, options.bias.parameter});
+    parameters_.bias =
+        setup.add_matrix({"bias" + end, 1, gates_, /*fan_in=*/0, true, options.bias.parameter});
     if (!Cell::kHiddenBias) return;
-    hidden_bias_ =
+    parameters_.hidden_bias =
         setup.add_matrix({"bias_recurrent" + end, 1, width_, /*fan_in=*/0, true, options.bias.parameter});
   }
 
@@ -58,8 +60,8 @@ class RecurrentDirection {
     for (int64_t t = 0; t < packed_.num_steps(); ++t) {
       const RecurrentStep step = step_at(t);
       if (step.before >= 0) {
-        add_product<T>(run.device(), rows_of(states_, step.before, step.rows, width_), run.value(recurrent_),
-                       rows_of(hidden_, step.begin, step.rows, gates_));
+        add_product<T>(run.device(), rows_of(states_, step.before, step.rows, width_),
+                       run.value(parameters_.recurrent), rows_of(hidden_, step.begin, step.rows, gates_));
       }
       Cell::step(run.device(), step, arrays());
     }
@@ -83,14 +85,19 @@ class RecurrentDirection {
       Cell::step_backward(run.device(), step, arrays(), gradients());
       if (step.before < 0) continue;
       add_product_transposed_right<T>(
-          run.device(), rows_of(hidden_gradients(), step.begin, step.rows, gates_), run.value(recurrent_),
-          rows_of(state_gradients_, step.before, step.rows, width_));
+          run.device(), rows_of(hidden_gradients(), step.begin, step.rows, gates_),
+          run.value(parameters_.recurrent), rows_of(state_gradients_, step.before, step.rows, width_));
     }
     add_parameter_gradients(run);
     add_input_gradients(run);
   }
 
  private:
+  // Their numbers in the run; below 0: there is none.
+  struct Parameters {
+    int weight = -1, recurrent = -1, bias = -1, hidden_bias = -1;
+  };
+
   static Matrix<T> rows_of(DeviceBuffer<T>& array, int64_t begin, int64_t rows, int64_t cols) {
     return {array.data() + begin * cols, rows, cols};
   }
@@ -115,21 +122,22 @@ class RecurrentDirection {
     pack_rows<T>(run.device(), packed_, columns(run.input(0)), rows_of(input_, 0, rows_, inputs_));
     gate_values_.resize(run.device(), rows_ * gates_);
     const Matrix<T> sums = rows_of(gate_values_, 0, rows_, gates_);
-    if (bias_ >= 0) {
-      set_rows<T>(run.device(), run.value(bias_).data, sums);
+    if (parameters_.bias >= 0) {
+      set_rows<T>(run.device(), run.value(parameters_.bias).data, sums);
     } else {
       fill_values(run.device(), T(0), sums.size(), sums.data);
     }
-    add_product<T>(run.device(), rows_of(input_, 0, rows_, inputs_), run.value(weight_), sums);
+    add_product<T>(run.device(), rows_of(input_, 0, rows_, inputs_), run.value(parameters_.weight), sums);
   }
 
   void set_hidden_bias(LayerRun<T>& run) {
     hidden_.resize(run.device(), gate_values_.size());
     const Matrix<T> hidden = rows_of(hidden_, 0, rows_, gates_);
-    if (hidden_bias_ < 0) return fill_values(run.device(), T(0), hidden.size(), hidden.data);
+    if (parameters_.hidden_bias < 0) return fill_values(run.device(), T(0), hidden.size(), hidden.data);
     hidden_start_.resize(run.device(), gates_);
     fill_values(run.device(), T(0), gates_, hidden_start_.data());
-    copy_values(run.device(), run.value(hidden_bias_).data, width_, hidden_start_.data() + gates_ - width_);
+    copy_values(run.device(), run.value(parameters_.hidden_bias).data, width_,
+                hidden_start_.data() + gates_ - width_);
     set_rows<T>(run.device(), hidden_start_.data(), hidden);
   }
 
@@ -137,14 +145,15 @@ class RecurrentDirection {
   void add_parameter_gradients(LayerRun<T>& run) {
     const Matrix<const T> gradient = rows_of(gate_gradients_, 0, rows_, gates_);
     add_product_transposed_left<T>(run.device(), rows_of(input_, 0, rows_, inputs_), gradient,
-                                   run.gradient(weight_));
-    if (bias_ >= 0) {
-      add_column_sums<T>(run.device(), columns(gradient), rows_, nullptr, 0, run.gradient(bias_).data);
+                                   run.gradient(parameters_.weight));
+    if (parameters_.bias >= 0) {
+      add_column_sums<T>(run.device(), columns(gradient), rows_, nullptr, 0,
+                         run.gradient(parameters_.bias).data);
     }
-    if (hidden_bias_ >= 0) {
+    if (parameters_.hidden_bias >= 0) {
       const Matrix<const T> hidden = rows_of(hidden_gradients_, 0, rows_, gates_);
       add_column_sums<T>(run.device(), columns(hidden, gates_ - width_, width_), rows_, nullptr, 0,
-                         run.gradient(hidden_bias_).data);
+                         run.gradient(parameters_.hidden_bias).data);
     }
     if (packed_.num_steps() < 2) return;
     const int64_t first = packed_.starts[1];
@@ -156,7 +165,7 @@ class RecurrentDirection {
     }
     add_product_transposed_left<T>(run.device(), rows_of(previous_, first, rows_ - first, width_),
                                    rows_of(hidden_gradients(), first, rows_ - first, gates_),
-                                   run.gradient(recurrent_));
+                                   run.gradient(parameters_.recurrent));
   }
 
   void add_input_gradients(LayerRun<T>& run) {
@@ -166,13 +175,13 @@ class RecurrentDirection {
     const Matrix<T> packed = rows_of(input_gradients_, 0, rows_, inputs_);
     fill_values(run.device(), T(0), packed.size(), packed.data);
     add_product_transposed_right<T>(run.device(), rows_of(gate_gradients_, 0, rows_, gates_),
-                                    run.value(weight_), packed);
+                                    run.value(parameters_.weight), packed);
     add_unpacked_rows<T>(run.device(), packed_, packed, columns(below));
   }
 
   const bool reversed_;
   const int64_t inputs_, width_, gates_;  // D, H, G H
-  int weight_, recurrent_, bias_ = -1, hidden_bias_ = -1;
+  Parameters parameters_;
 
   int64_t rows_ = 0;  // K
   PackedSequences packed_;
