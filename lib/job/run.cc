@@ -45,7 +45,7 @@ class Run {
         options_(options),
         servers_(servers),
         log_(log),
-        device_(options.threads, options.cpu),
+        devices_{{options.threads, options.cpu}, nullptr},
         data_(job, options, log) {}
 
   bool train();
@@ -57,6 +57,13 @@ class Run {
   struct Input {
     std::unique_ptr<BatchReader> reader;
     std::unique_ptr<BatchSource> source;
+  };
+
+  struct Devices {
+    Device own;                     // the threads of this process
+    std::unique_ptr<Device> model;  // null: the model is computed on `own`
+
+    Device& computing() { return model ? *model : own; }
   };
 
   std::unique_ptr<BatchSource> make_source(BatchReader& reader) const;
@@ -90,8 +97,7 @@ class Run {
   const RunOptions& options_;
   ServerFinder& servers_;
   Log& log_;
-  Device device_;
-  std::unique_ptr<Device> model_device_;  // null: the model is computed on device_
+  Devices devices_;
   TaskData data_;
   std::unique_ptr<Network<float>> network_;
   Input input_, test_input_;  // the readers' threads ask the network: they end before it
@@ -128,9 +134,9 @@ void Run::build(const DataSchema& schema) {
     input_.reader->check_labels([this](float label) { network_->check_label(label); });
   if (options_.dry_run) return;
   ModelPlacement placement;
-  model_device_ = place_model(job_, *network_, device_, placement, log_);
+  devices_.model = place_model(job_, *network_, devices_.own, placement, log_);
   running_ =
-      start_strategy(job_, options_, schema, network_->parameters(), servers_, device_, placement, log_);
+      start_strategy(job_, options_, schema, network_->parameters(), servers_, devices_.own, placement, log_);
   network_->divide_over(strategy().divides_layers_over());
   exchange_examples(schema);
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
@@ -138,11 +144,11 @@ void Run::build(const DataSchema& schema) {
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");
   if (!job_.train.log_period) reporter_->space_batches(1);
   if (options_.role == "reader" && !strategy().run().finished()) {
-    reader_part_ = std::make_unique<ReaderPart>(job_, options_, schema, *running_, *network_, device_, log_);
+    reader_part_ =
+        std::make_unique<ReaderPart>(job_, options_, schema, *running_, *network_, devices_.own, log_);
   }
-  Device& computes = model_device_ ? *model_device_ : device_;
-  trainer_ =
-      std::make_unique<Trainer>(*network_, store(), computes, job_.train, strategy().group(), *reporter_);
+  trainer_ = std::make_unique<Trainer>(*network_, store(), devices_.computing(), job_.train,
+                                       strategy().group(), *reporter_);
   input_.source = make_source(*input_.reader);
   trainer_->on_shrink_request([this] {
     const bool asked = options_.shrink_asked();
