@@ -76,7 +76,10 @@ class Connection final : private Stream::Events {
   void fail(Error reason);
 
   bool open() const { return stream_ != nullptr && !end_.begun; }
-  uint64_t queued_bytes() const { return writer_.queued_bytes(); }
+  // Bytes of frames that this process has not let go of: not written yet, or held by the stream.
+  uint64_t queued_bytes() const {
+    return writer_.queued_bytes() + (stream_ != nullptr ? stream_->held_bytes() : 0);
+  }
   const std::string& peer() const { return peer_; }
   Access access() const { return access_; }
 

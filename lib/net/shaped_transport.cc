@@ -57,6 +57,8 @@ class ShapedStream final : public Stream, private Stream::Events {
     if (has_room()) room_timer_.start_at(loop_.now());
   }
 
+  uint64_t held_bytes() const override { return bytes_ + behind_->held_bytes(); }
+
   void shutdown_write() override {
     ending_ = true;
     if (line_.empty()) behind_->shutdown_write();
@@ -103,6 +105,7 @@ class ShapedStream final : public Stream, private Stream::Events {
   void break_off(int error) {
     error_ = error;
     line_.clear();
+    bytes_ = 0;
     tell_room();
   }
 
@@ -143,7 +146,7 @@ ShapedTransport::Bucket ShapedTransport::make_bucket() const {
 }
 
 std::unique_ptr<Stream> ShapedTransport::shape(std::unique_ptr<Stream> stream, const Bucket& bucket) {
-  if (!stream) return nullptr;
+  if (!stream || !shape_.shapes()) return stream;
   return std::make_unique<ShapedStream>(loop(), std::move(stream), shape_, bucket);
 }
 

@@ -15,12 +15,15 @@ struct LinkShape {
   double burst_bytes = 64 << 10;
   Duration latency = Duration(0);  // added to every byte
   bool one_rate = false;           // for accepted and connected streams together
+
+  bool shapes() const { return bytes_per_second > 0 || latency > Duration(0); }
 };
 
 // Streams of this transport write at the given rate, and their bytes arrive late by the latency.  The bytes that they
 // read are not touched: give the peer a shaped transport too, or put a Proxy between.  All streams that were accepted
 // share the rate, and so do all that were connected: the two directions of a Proxy.  With `one_rate` all streams
-// share it: the link of a host.  Same thread and lifetimes as the transport behind.
+// share it: the link of a host.  Without a rate and a latency, streams are those of the transport behind.  Same
+// thread and lifetimes as the transport behind.
 class ShapedTransport final : public Transport {
  public:
   ShapedTransport(Transport& behind, const LinkShape& shape);

@@ -83,6 +83,9 @@ class Stream {
   virtual void wait_readable() = 0;
   virtual void wait_writable() = 0;
 
+  // Returns how many bytes were written that this process still holds: they go on while the loop runs, and not before.
+  virtual uint64_t held_bytes() const { return 0; }
+
   // Ends the own direction, after all that was written; reading goes on.
   virtual void shutdown_write() = 0;
 

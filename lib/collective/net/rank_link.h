@@ -32,7 +32,7 @@ class RankLink final : private Connection::Handler {
   void send(RankFrame type, uint64_t request_id, std::shared_ptr<const Payload> payload);
   void send(RankFrame type, std::string body);
 
-  // Everything has been written, or there is nobody to write to.
+  // The system has everything, and sends it while this rank computes; or there is nobody to write to.
   bool flushed() const { return !open() || (outbox_.empty() && connection_->queued_bytes() == 0); }
 
   // Frames of the types hello, roster and chunk, in order.

@@ -25,6 +25,7 @@ class AuthenticatedStream final : public Stream {
   IoResult write(std::span<const ConstBytes> from) override { return behind_->write(from); }
   void wait_readable() override { behind_->wait_readable(); }
   void wait_writable() override { behind_->wait_writable(); }
+  uint64_t held_bytes() const override { return behind_->held_bytes(); }
   void shutdown_write() override { behind_->shutdown_write(); }
   void set_events(Events* events) override { behind_->set_events(events); }
   const std::string& peer() const override { return behind_->peer(); }

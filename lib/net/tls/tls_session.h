@@ -46,7 +46,8 @@ class TlsSession {
   // Moves what is to be written into the stream as far as that goes without waiting.
   void flush(Stream& stream);
   bool flushed() const { return out_.empty(); }
-  bool has_room() const { return write_error_ != 0 || out_.size() - out_sent_ < kMaxWaitingBytes; }
+  size_t held_bytes() const { return out_.size() - out_sent_; }
+  bool has_room() const { return write_error_ != 0 || held_bytes() < kMaxWaitingBytes; }
 
  private:
   friend struct TlsStreamMethod;

@@ -47,6 +47,8 @@ class TlsStream final : public Stream, private Stream::Events {
     if (session_->has_room()) writable_timer_.start_at(loop_.now());
   }
 
+  uint64_t held_bytes() const override { return session_->held_bytes() + behind_->held_bytes(); }
+
   void shutdown_write() override {
     if (std::exchange(ending_, true)) return;
     session_->end_writing();

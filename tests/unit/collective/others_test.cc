@@ -5,6 +5,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <semaphore>
 
 #include "collective/algorithm.h"
 #include "collective/choice.h"
@@ -128,6 +129,42 @@ TEST(Barrier, EndsWhenTheLastRankHasCome) {
       EXPECT_EQ(came % (size * (size + 1) / 2), 0);
       communicator.barrier();
     });
+  }
+}
+
+// A rank may compute for long then, and its loop does not run; or it ends, and says goodbye for a second at most.
+TEST(Gather, EndsWhenNothingOfItIsHeldBeforeASlowLink) {
+  SimRanks ranks(2);
+  ranks.link = {.bytes_per_second = 20e3, .burst_bytes = 0};
+  std::vector<std::string> heard;
+  ranks.start_all([&](ExchangeCommunicator& communicator) {
+    const bool much = communicator.rank() == 0;
+    const std::vector<std::string> all = communicator.gather(std::string(much ? 50000 : 1, 'x'));
+    if (!much) return void(heard = all);
+    EXPECT_GE(to_seconds(ranks.network.now()), 2.5) << "50 KB at 20 KB/s";
+  });
+  ASSERT_TRUE(ranks.run_until_ended(2));
+  expect_no_errors(ranks.errors);
+  ASSERT_EQ(heard.size(), 2u);
+  EXPECT_EQ(heard[0].size(), 50000u);
+}
+
+// A rank that has left waits for the other to leave, as it would for a device, and its loop does not run.
+TEST(Barrier, IsLeftByAllRanksThoughNoneThatHasLeftRunsItsLoop) {
+  constexpr int kBarriers = 100;
+  for (const LinkShape& link : {LinkShape(), LinkShape{.bytes_per_second = 1e8}}) {
+    std::counting_semaphore<kBarriers> left[2] = {std::counting_semaphore<kBarriers>(0),
+                                                  std::counting_semaphore<kBarriers>(0)};
+    const RankBody body = [&](ExchangeCommunicator& communicator) {
+      const int rank = communicator.rank();
+      for (int i = 0; i < kBarriers; ++i) {
+        communicator.barrier();
+        left[rank].release();
+        if (!left[1 - rank].try_acquire_for(20s))
+          fail(Code::kInternal, "the other rank waits in barrier ", i);
+      }
+    };
+    expect_no_errors(run_tcp_over(link, 2, "direct", body));
   }
 }
 

@@ -17,6 +17,7 @@
 #include "collective/net_communicator.h"
 #include "collective/thread_communicator.h"
 #include "net/network.h"
+#include "net/shaped_transport.h"
 #include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 
@@ -56,7 +57,8 @@ inline RankErrors run_shared(int size, const std::string& algorithm, const RankB
   });
 }
 
-inline RankErrors run_tcp(int size, const std::string& algorithm, const RankBody& body) {
+inline RankErrors run_tcp_over(const LinkShape& link, int size, const std::string& algorithm,
+                               const RankBody& body) {
   std::promise<Address> listening;
   std::shared_future<Address> where = listening.get_future().share();
   return run_threads(size, [&](int rank) {
@@ -67,9 +69,14 @@ inline RankErrors run_tcp(int size, const std::string& algorithm, const RankBody
     options.algorithm = algorithm;
     options.rendezvous = rank == 0 || size == 1 ? Address{"127.0.0.1", 0} : where.get();
     options.on_listening = [&](const Address& address) { listening.set_value(address); };
-    const auto communicator = make_net_communicator(*network, options);
+    ShapedTransport shaped(*network, link);
+    const auto communicator = make_net_communicator(shaped, options);
     body(*communicator);
   });
+}
+
+inline RankErrors run_tcp(int size, const std::string& algorithm, const RankBody& body) {
+  return run_tcp_over({}, size, algorithm, body);
 }
 
 // Ranks as processes of a simulated network's hosts "rank0", "rank1", ...  The test may break what it likes.
@@ -93,7 +100,8 @@ class SimRanks {
   void start(const NetCommunicatorOptions& own, const RankBody& body) {
     host(own.rank).spawn([this, own, body] {
       errors[static_cast<size_t>(own.rank)] = error_of([&] {
-        const auto communicator = make_net_communicator(host(own.rank), own);
+        ShapedTransport shaped(host(own.rank), link);
+        const auto communicator = make_net_communicator(shaped, own);
         body(*communicator);
       });
       ended_at[own.rank] = network.now();
@@ -110,6 +118,7 @@ class SimRanks {
   }
 
   NetCommunicatorOptions options;
+  LinkShape link;  // of every rank
   SimNetwork network;
   std::vector<SimHost*> hosts;
   RankErrors errors;

@@ -102,6 +102,23 @@ TEST_P(TlsTest, AFullStreamBlocksAndBecomesWritableWhenThePeerReads) {
   expect_to_block_until_the_peer_reads();
 }
 
+TEST_P(TlsTest, SealedBytesThatTheSystemDoesNotTakeAreHeld) {
+  connect_both();
+  near_->send(pattern(50000));
+  run_until([this] { return far_->in.size() == 50000; });
+  EXPECT_EQ(near_->stream->held_bytes(), 0u);
+  far_->reads = false;
+  const std::string much = pattern(20 << 20);
+  near_->send(much);
+  run_for(20ms);
+  EXPECT_LT(near_->sent, near_->out.size());
+  EXPECT_GT(near_->stream->held_bytes(), 0u);
+  far_->reads = true;
+  far_->on_readable();
+  run_until([&] { return far_->in.size() == 50000 + much.size(); });
+  EXPECT_EQ(near_->stream->held_bytes(), 0u);
+}
+
 TEST_P(TlsTest, AReadThatTakesLessThanThereIsTellsOfTheRest) {
   connect_both();
   near_->send(pattern(5000));

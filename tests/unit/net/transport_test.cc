@@ -98,6 +98,24 @@ TEST_P(TransportTest, AShapedLinkIsSlowAndLateAndLosesNothing) {
   run_until([this] { return far_->ended; });
 }
 
+TEST_P(TransportTest, AShapedLinkHoldsWhatWasWrittenUntilItsTime) {
+  ShapedTransport slow(world_->client(), {.bytes_per_second = 10e6, .burst_bytes = 1000});
+  connect(slow, world_->server());
+  near_->send(pattern(50000));
+  EXPECT_EQ(near_->sent, 50000u) << "the line takes all";
+  EXPECT_EQ(near_->stream->held_bytes(), 50000u);
+  run_until([this] { return near_->stream->held_bytes() == 0; });
+  run_until([this] { return far_->in.size() == 50000; });
+}
+
+TEST_P(TransportTest, ALinkWithoutAShapeHoldsNothing) {
+  ShapedTransport as_it_is(world_->client(), {});
+  connect(as_it_is, world_->server());
+  near_->send(pattern(50000));
+  EXPECT_EQ(near_->sent, 50000u);
+  EXPECT_EQ(near_->stream->held_bytes(), 0u);
+}
+
 TEST_P(TransportTest, TheConnectionsOfAShapedLinkShareItsRate) {
   ShapedTransport slow(world_->client(), {.bytes_per_second = 10e6, .burst_bytes = 1000});
   connect(slow, world_->server());
