@@ -30,7 +30,8 @@ struct Block {
   uint64_t position = 0;                    // number of the first line (from 1), or offset of the first byte
   size_t skip = 0, size = 0;                // the text is bytes [skip, size); more may follow
   std::string bytes;
-  std::string carry;  // text before the block that the format needs to parse it
+  std::string carry;   // text before the block that the format needs to parse it
+  std::string follow;  // text behind it, likewise
 
   std::string_view text() const { return std::string_view(bytes).substr(skip, size - skip); }
 };

@@ -75,12 +75,28 @@ const ObjectSpec<SlotOptions>& SlotOptions::spec() {
   return spec;
 }
 
+static constexpr int kMaxContext = 64;  // words on a side
+
 const ObjectSpec<TextOptions>& TextOptions::spec() {
   static const ObjectSpec<TextOptions> spec = [] {
     ObjectSpec<TextOptions> s;
     s.field("context", &TextOptions::context, "words before the target that are its features")
         .at_least(1)
-        .at_most(64);
+        .at_most(kMaxContext);
+    s.field("context_after", &TextOptions::context_after,
+            "words behind the target that are its features too, behind those before it: 0 to predict the "
+            "next word, as many as context for vectors of words")
+        .at_least(0)
+        .at_most(kMaxContext);
+    s.field("shrink_windows", &TextOptions::shrink_windows,
+            "training data: the context of each word reaches as far as is drawn for it by the seed, from 1 "
+            "word to all, so that words count more the nearer they are");
+    s.field("subsample", &TextOptions::subsample,
+            "training data: a word that is a larger share f of all words is left out by the seed, as target "
+            "and in contexts, but with probability sqrt(subsample / f) + subsample / f; 0: none is, 1e-3 is "
+            "word2vec's")
+        .at_least(0)
+        .at_most(1);
     s.field("vocabulary_size", &TextOptions::vocabulary_size,
             "ids: the most frequent words, and id 0 for all others")
         .at_least(2)

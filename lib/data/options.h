@@ -25,10 +25,13 @@ struct SlotOptions {
   static const ObjectSpec<SlotOptions>& spec();
 };
 
-// Options of the format `text`: words get ids by frequency, and the features of a word are the `context`
-// words before it.
+// Options of the format `text`: words get ids by frequency, and the features of a word are the `context` words before it,
+// and the `context_after` words behind it.
 struct TextOptions {
-  int context = 3;                  // words before the target
+  int context = 3;              // words before the target
+  int context_after = 0;        // words behind the target
+  bool shrink_windows = false;  // each target's context reaches as far as is drawn for it
+  double subsample = 0;         // share of all words from which on a word is left out by chance; 0: none is
   int64_t vocabulary_size = 10000;  // most frequent words of the training files; id 0 stands for all others
   std::string vocabulary;  // a file of words, one a line with its count; empty: counted from the files
 
@@ -75,7 +78,7 @@ struct DataOptions {
   std::string validation_by;  // column or slot whose value decides, in place of the line; empty: none
   std::vector<std::string> validation_values;  // of that column, of the validation data, in place of a part
   double negative_rate = 1;                    // part of the negative examples that is trained on
-  uint64_t sampling_seed = 0;                  // of that part.  Not a key: that of the job
+  uint64_t sampling_seed = 0;                  // of that part, and of words.  Not a key: that of the job
   DataPart part = DataPart::kAll;
   int fold =
       0;  // of validation: the parts of 1 / validation folds do not overlap.  Not a key: ps-train decides
@@ -117,6 +120,11 @@ struct DataOptions {
 
   // Negative examples are left out: of data that are trained on.
   bool samples_negatives() const { return negative_rate < 1 && part == DataPart::kTraining; }
+
+  // Contexts of plain text are drawn: of data that are trained on.
+  bool samples_words() const {
+    return (text.shrink_windows || text.subsample > 0) && part == DataPart::kTraining;
+  }
 
   // A part of the training data is kept for validation.
   bool validates() const { return validation > 0 || !validation_values.empty(); }

@@ -89,6 +89,9 @@ Json job_identity(const Job& job) {
   if (!data.validation_by.empty()) out["data"]["validation_by"] = data.validation_by;
   if (!data.validation_values.empty()) out["data"]["validation_values"] = data.validation_values;
   if (data.negative_rate < 1) out["data"]["negative_rate"] = data.negative_rate;
+  if (data.text.context_after > 0) out["data"]["text"]["context_after"] = data.text.context_after;
+  if (data.text.shrink_windows) out["data"]["text"]["shrink_windows"] = true;
+  if (data.text.subsample > 0) out["data"]["text"]["subsample"] = data.text.subsample;
   out["cluster"]["trainers"] = job.cluster.trainers;
   return out;
 }

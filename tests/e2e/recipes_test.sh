@@ -116,6 +116,36 @@ at_least 0.02 "$(measure result classification_error)"
 cut -d' ' -f2- mails.txt | ps-train --model mails/pass-00009 --job predict >predictions 2>err
 [[ $(wc -l <predictions) == 2000 ]] || fail "$(wc -l <predictions) predictions"
 
+echo "word2vec knows words of a kind by the words before them alone, since it has the words behind its targets too"
+python3 - <<'PYTHON'
+import random
+draw = random.Random(11)
+filler = lambda count: [f"word{draw.randrange(20)}" for _ in range(count)]
+with open("kinds.txt", "w") as file:  # a kind is told by the word five places before
+    for _ in range(6000):
+        kind = draw.choice("xyz")
+        file.write(" ".join([f"{kind}cue"] + filler(4) + [f"{kind}{draw.randrange(4)}"] + filler(5)) + "\n")
+PYTHON
+kinds=(ps-train --recipe word2vec --data kinds.txt --passes 3 --log-level warning)
+"${kinds[@]}" --save-dir around
+"${kinds[@]}" --save-dir before --set data.text.context_after=0
+for side in around before; do
+  ps-ckpt2model $side/pass-00002 --format word2vec --tables words.weight --output $side.vec
+done
+python3 - <<'PYTHON'
+import math
+def alike(path):
+    """How many of the 12 words of kinds are nearest to one of their kind."""
+    rows = [line.split() for line in open(path)][1:]
+    vectors = {name: [float(v) for v in values] for name, *values in rows if name[0] in "xyz" and len(name) == 2}
+    cosine = lambda a, b: sum(x * y for x, y in zip(a, b)) / math.hypot(*a) / math.hypot(*b)
+    nearest = {a: max((b for b in vectors if b != a), key=lambda b: cosine(vectors[a], vectors[b])) for a in vectors}
+    assert len(nearest) == 12, nearest
+    return sum(a[0] == b[0] for a, b in nearest.items())
+around, before = alike("around.vec"), alike("before.vec")
+assert around >= 11 and before <= 8, (around, before)
+PYTHON
+
 echo "tags learns which words have which of several labels, and predicts a probability for each"
 ps-train --recipe tags --data tagged.txt --save-dir tagged --log-level warning
 ps-train --model tagged/pass-00009 --job test --data tagged_test.txt --json >result

@@ -16,5 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.format = "text";
   options.text.vocabulary_size = 4;
   ps::fuzz_reader(options, data, size, vocabulary);
+  options.text.context_after = 4;
+  options.text.shrink_windows = true;
+  options.text.subsample = 0.1;
+  options.part = ps::DataPart::kTraining;
+  ps::fuzz_reader(options, data, size, vocabulary);
   return 0;
 }

@@ -1,0 +1,67 @@
+// TextSplitter: splits plain text into blocks of lines that know the words around them.  Used by the format `text`.
+#ifndef PS_DATA_TEXT_SPLITTER_H_
+#define PS_DATA_TEXT_SPLITTER_H_
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "data/splitter.h"
+
+namespace ps {
+
+// Calls use(word, place) for words that are written as "word place ", the way Block::carry and Block::follow have them.
+// A word's place is the offset of its end in the text of the file: no two words of a file share one.
+template <class Use>
+void each_placed_word(std::string_view words, Use&& use) {
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(' '));
+    words.remove_prefix(word.size() + 1);
+    uint64_t place = 0;
+    const auto number = std::from_chars(words.data(), words.data() + words.size(), place);
+    words.remove_prefix(static_cast<size_t>(number.ptr - words.data()) + 1);
+    use(word, place);
+  }
+}
+
+// A block's position is the offset of its first byte in the text of the file.  Its carry has the `before` words before
+// it, or as many as there are, and its follow the `after` words behind it.  So a block is handed out once those have been
+// read: where `after` is 0, at once.
+class TextSplitter : public Splitter {
+ public:
+  TextSplitter(ByteSource& source, int before, int after)
+      : lines_(source), before_(static_cast<size_t>(before)), after_(static_cast<size_t>(after)) {}
+
+  bool next(Block& block) override;
+
+ private:
+  struct PlacedWord {
+    std::string word;
+    uint64_t place;
+  };
+  struct Waiting {
+    Block block;
+    std::deque<PlacedWord> first;  // its first words, up to after_
+  };
+
+  bool is_followed() const;      // the words behind the first block that waits are there
+  void read_ahead(Block& room);  // takes the memory of `room` for one block more that waits
+  void remember(const Block& block);
+  static std::string written(const std::deque<PlacedWord>& words);
+
+  LineSplitter lines_;
+  const size_t before_, after_;
+  uint64_t offset_ = 0;            // of the next block to be read
+  std::deque<Waiting> waiting_;    // blocks that are read and not handed out
+  std::deque<PlacedWord> recent_;  // the last words handed out, up to before_
+  bool ended_ = false;
+  std::exception_ptr fault_;  // an error behind the blocks that wait
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_TEXT_SPLITTER_H_
