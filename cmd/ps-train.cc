@@ -261,6 +261,14 @@ ps::Program program() {
                .help = "have --job convert apply the transformations and the shuffle of the job too",
                .details = "A job that trains on what is written must not apply them again.",
                .group = "Output"},
+              {.name = "part",
+               .argument = "PART",
+               .help = "which examples --job convert writes",
+               .details =
+                   "Of the two parts into which data.validation, or data.validation_values, divide the data.",
+               .group = "Output",
+               .default_text = "all",
+               .choices = {"all", "training", "validation"}},
               {.name = "metrics",
                .argument = "FILE",
                .help = "write reports as JSON lines",
@@ -335,11 +343,12 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
   if (flags.given("importance") && flags.text("job") != "test")
     flags.refuse("importance", "is of --job test");
   static const std::map<std::string, std::vector<const char*>> kUnused = {
-      {"train", {"output", "output-format", "transform"}},
-      {"test", {"output", "output-format", "transform", "passes", "save-dir", "checkpoint-dir", "rank"}},
+      {"train", {"output", "output-format", "transform", "part"}},
+      {"test",
+       {"output", "output-format", "transform", "part", "passes", "save-dir", "checkpoint-dir", "rank"}},
       {"predict",
-       {"output-format", "transform", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json",
-        "rank"}},
+       {"output-format", "transform", "part", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics",
+        "json", "rank"}},
       {"convert",
        {"passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank", "servers", "peers",
         "collective", "discovery", "init-model", "device"}}};
@@ -488,6 +497,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.output = *flags.text("output");
   options.output_format = *flags.text("output-format");
   options.transform = flags.on("transform");
+  options.part = *flags.text("part");
   options.security = ps::security_options(flags);
   options.metrics = flags.text("metrics").value_or("");
   options.json = flags.on("json");

@@ -70,7 +70,7 @@ class Parser {
   // A line whose label `check` refuses is a bad line.  Formats without lines do not call `check`.
   virtual void check_labels(LabelCheck check) { (void)check; }
 
-  // True when DataOptions::part is heeded: of formats with lines.
+  // True when DataOptions::part is heeded: of formats whose examples can be told apart.
   virtual bool has_parts() const { return false; }
 
   // True when DataOptions::negative_rate is heeded.

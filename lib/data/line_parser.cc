@@ -37,19 +37,7 @@ void LineParser::parse_or_reject(LineScratch* scratch, const char* p, const char
 }
 
 bool LineParser::keeps_last(const Batch& batch) const {
-  const size_t index = batch.labels.size() - 1;
-  if (part_slot_ < 0) {
-    const uint64_t group = index < batch.groups.size() ? batch.groups[index] : 0;
-    return part_.keeps_slot(std::span(&group, 1));
-  }
-  const SlotSchema& schema = schema_.slots[static_cast<size_t>(part_slot_)];
-  const SlotData& slot = batch.slots[static_cast<size_t>(part_slot_)];
-  if (schema.dense) {
-    const size_t dim = static_cast<size_t>(schema.dim);
-    return part_.keeps_slot(std::span(slot.values).subspan(index * dim, dim));
-  }
-  const size_t begin = slot.offsets[index];
-  return part_.keeps_slot(std::span(slot.keys).subspan(begin, slot.offsets[index + 1] - begin));
+  return part_.keeps_by_slot(schema_, part_slot_, batch, batch.labels.size() - 1);
 }
 
 // Nearly all blocks have only good labels, so labels are checked for the block as a whole first.  Only when

@@ -1,4 +1,4 @@
-// Parts of data: the examples that are trained on, and those that are kept for validation.  Used by parsers of lines.
+// Parts of data: the examples that are trained on, and those that are kept for validation.  Used by parsers.
 #ifndef PS_DATA_PART_H_
 #define PS_DATA_PART_H_
 
@@ -10,14 +10,15 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "data/batch.h"
 #include "data/options.h"
 
 namespace ps {
 
 // Says of each example if it belongs to the part that the options ask for.  The bytes of its line, without its end, decide
 // alone; or with DataOptions::validation_by the value of a column or slot, so that all examples with the same one are in
-// the same part.  Parsers ask keeps_line before they parse a line, and one of the others after that.  Constant: any
-// thread.
+// the same part.  Parsers ask keeps_line before they parse a line, and one of the others after that; those of examples
+// that are no lines ask keeps_example alone.  Constant: any thread.
 class PartFilter {
  public:
   explicit PartFilter(const DataOptions& options)
@@ -26,6 +27,9 @@ class PartFilter {
         values_(options.validation_values),
         bound_(static_cast<uint64_t>(options.validation * 0x1p64)),
         start_(static_cast<uint64_t>(options.fold) * bound_) {}
+
+  // False: there are no parts, and all examples are kept.
+  bool on() const { return part_ != DataPart::kAll; }
 
   // True when the value of a column or slot is to be asked about.
   bool by_column() const { return part_ != DataPart::kAll && by_column_; }
@@ -42,6 +46,15 @@ class PartFilter {
     return listed == (part_ == DataPart::kValidation);
   }
 
+  // Example `index` of a batch, by the ids or values of a slot of the schema; slot -1: by its group.
+  bool keeps_by_slot(const DataSchema& schema, int slot, const Batch& batch, size_t index) const;
+
+  // Example `index` of a batch by its label and all its slots.
+  bool keeps_example(const DataSchema& schema, const Batch& batch, size_t index) const;
+
+ private:
+  static constexpr uint64_t kColumnSeed = 0x76616c63, kExampleSeed = 0x76616c65;
+
   // The ids, or values, of the example's slot.
   template <class T>
   bool keeps_slot(std::span<const T> of_slot) const {
@@ -49,9 +62,6 @@ class PartFilter {
     return keeps_hash(
         hash_bytes({reinterpret_cast<const char*>(of_slot.data()), of_slot.size_bytes()}, kColumnSeed));
   }
-
- private:
-  static constexpr uint64_t kColumnSeed = 0x76616c63;
 
   bool keeps_hash(uint64_t hash) const {
     return (hash - start_ < bound_) == (part_ == DataPart::kValidation);

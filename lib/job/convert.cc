@@ -25,28 +25,48 @@ static void check_can_hold(const WriterEntry& entry, const DataTraits& traits, c
   }
 }
 
+// The part of the data that is to be written.  Throws kUsage when the job keeps none for validation.
+static DataPart asked_part(const DataOptions& data, const std::string& part) {
+  if (part == "all") return DataPart::kAll;
+  if (!data.validates()) {
+    fail(Code::kUsage, "--part ", part,
+         ": no part of the data is kept: set data.validation, to 0.1 for a tenth, or ",
+         "data.validation_values");
+  }
+  return part == "training" ? DataPart::kTraining : DataPart::kValidation;
+}
+
 // Switches off what a job that reads the converted data does to them again.  Says what that is.
-static std::string leave_as_read(DataOptions& data) {
+static std::string leave_as_read(DataOptions& data, DataPart part) {
   std::vector<std::string> left_out;
   if (data.shuffle != "none") left_out.emplace_back("shuffle");
   if (!data.cross.empty()) left_out.emplace_back("cross");
   if (data.log_counts) left_out.emplace_back("log_counts");
   if (data.unit_length) left_out.emplace_back("unit_length");
   if (data.hash_bits > 0) left_out.emplace_back("hash_bits");
+  if (part == DataPart::kTraining) {
+    if (data.negative_rate < 1) left_out.emplace_back("negative_rate");
+    if (data.text.shrink_windows) left_out.emplace_back("text.shrink_windows");
+    if (data.text.subsample > 0) left_out.emplace_back("text.subsample");
+  }
   data.shuffle = "none";
   data.cross.clear();
   data.log_counts = data.unit_length = false;
   data.hash_bits = 0;
+  data.negative_rate = 1;
+  data.text.shrink_windows = false;
+  data.text.subsample = 0;
   return join(left_out, ", ");
 }
 
 bool convert_data(const Job& given, const RunOptions& options, Log& log) {
   Job job = given;
-  const std::string left_out = options.transform ? std::string() : leave_as_read(job.data);
+  const DataPart part = asked_part(job.data, options.part);
+  const std::string left_out = options.transform ? std::string() : leave_as_read(job.data, part);
   if (!left_out.empty())
     log.info("Examples are written as they are read, without ", left_out, ": --transform applies them");
   TaskData data(job, options, log);
-  const std::unique_ptr<BatchReader> reader = data.make_reader(job.data.files, job.data.shuffle, 1);
+  const std::unique_ptr<BatchReader> reader = data.make_reader(job.data.files, job.data.shuffle, 1, {}, part);
   const WriterEntry& entry = find_writer(options.output_format);
   DataTraits traits{reader->schema(), DataTraits::kFeatures, /*valued=*/false};
   std::unique_ptr<Writer> writer = make_writer(entry, traits);

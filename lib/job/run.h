@@ -26,9 +26,10 @@ struct RunOptions {
   std::string init_model;                         // a folder pass-00000 or a model file; empty: none
   std::string output = "-";                       // of predict and convert
   std::string output_format = "records";          // of convert
-  bool transform = false;  // of convert: apply the transformations and the shuffle of the job
-  std::string metrics;     // file for JSON lines; empty: none
-  bool json = false;       // print the result as JSON
+  bool transform = false;    // of convert: apply the transformations and the shuffle of the job
+  std::string part = "all";  // of convert: all | training | validation, which of the examples are written
+  std::string metrics;       // file for JSON lines; empty: none
+  bool json = false;         // print the result as JSON
   std::function<void(const Json&)> take_result;  // of training: gets the result instead; null: it is printed
   bool dry_run = false;                          // say what would run, touch nothing
   ProgressMode progress = ProgressMode::kAuto;

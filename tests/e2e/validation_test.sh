@@ -79,6 +79,25 @@ samples=$(value user.json passes.0.validation.samples)
 "${by[@]}" --set data.validation_by=day --set 'data.validation_values=["d3"]' --print-config >config 2>err
 ! grep -q '"name": "day"' config || fail "the column that says which rows are kept is a slot"
 
+echo "records keep the rows of a user together as the table does, and convert writes a part by any column"
+ps-train --recipe logistic --data users.csv --passes 1 --print-config >filled.json 2>err
+ps-train filled.json --job convert --data users.csv --output users.records --log-level warning
+kept=(ps-train filled.json --save-dir '' --passes 1 --json --set data.validation=0.2)
+"${kept[@]}" --format records --data users.records --set data.validation_by=user >records.json 2>err
+samples=$(value records.json passes.0.validation.samples)
+((samples > 0 && samples % 10 == 0 && samples < 450)) || fail "$samples records are not those of whole users"
+[[ $(($(value records.json passes.0.samples) + samples)) == 900 ]] || fail "the records of the parts do not add up"
+expect_status 2 "${kept[@]}" --format records --data users.records --set data.validation_by=usr
+expect_text err "data.validation_by: there is no slot 'usr' (did you mean 'user'?)"
+for part in training validation; do
+  ps-train filled.json --job convert --data users.csv --output $part.records --part $part --log-level warning \
+    --set data.validation_by=day --set 'data.validation_values=["d3", "d7"]'
+done
+ps-train filled.json --format records --data training.records --test-data validation.records --save-dir '' --passes 1 \
+  --json >parts.json 2>err
+[[ $(value parts.json passes.0.samples) == 720 ]] || fail "$(value parts.json passes.0.samples) rows of eight days"
+[[ $(value parts.json test.samples) == 180 ]] || fail "$(value parts.json test.samples) rows of two days"
+
 echo "refusals"
 expect_status 2 "${by[@]}" --set data.validation_by=user
 expect_text err 'data.validation_by: there are no validation data: set data.validation'
@@ -99,8 +118,10 @@ expect_text err "(did you mean 'auc'?)"
 expect_status 2 ps-train quickstart --data train.txt --save-dir '' --set data.validation=0.1 --set train.patience=1 \
   --servers 127.0.0.1:1
 expect_text err 'one trainer cannot end a run of several, or of servers'
-ps-train quickstart --job convert --data train.txt --output train.records 2>err
-expect_status 2 ps-train quickstart --format records --data train.records --save-dir '' --set data.validation=0.1
-expect_text err "data.validation: files of format 'records' have no lines"
+printf 'one two three\n' >words.txt
+expect_status 2 ps-train --recipe word2vec --data words.txt --save-dir '' --set data.validation=0.1
+expect_text err "data.validation: files of format 'text' have no lines"
+expect_status 2 ps-train quickstart --job convert --data train.txt --output none.records --part training
+expect_text err '--part training: no part of the data is kept: set data.validation'
 expect_status 2 ps-train quickstart --data train.txt --save-dir '' --set data.validation=0.95
 echo passed

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "data/format.h"
 #include "data/negatives.h"
+#include "data/part.h"
 #include "data/splitter.h"
 
 namespace ps {
@@ -19,9 +20,16 @@ std::string_view body(std::string_view bytes) {
 
 class RecordsParser : public Parser {
  public:
-  explicit RecordsParser(const ParserSetup& setup) : schema_(setup.schema), negatives_(setup.options) {}
+  explicit RecordsParser(const ParserSetup& setup)
+      : schema_(setup.schema),
+        part_(setup.options),
+        negatives_(setup.options),
+        part_slot_(setup.schema.find(setup.options.validation_by)) {}
 
-  bool samples_negatives() const override { return true; }
+  bool has_parts() const override { return true; }
+  bool has_parts_by(const std::string& column) const override {
+    return column == "qid" || schema_.find(column) >= 0;
+  }
 
   void parse(const Block& block, Parsed& out) const override {
     out.bad.clear();
@@ -29,7 +37,7 @@ class RecordsParser : public Parser {
       RecordsPart part = decode_records_part(block.text());
       if (part.kind == RecordsPart::kChunk) {
         decode_records_chunk(schema_, part, body(block.text()), out.batch);
-        if (negatives_.on()) sample(block.position, out.batch);
+        if (part_.on() || negatives_.on()) choose(block.position, out.batch);
         return;
       }
       out.batch.clear(schema_);
@@ -49,22 +57,31 @@ class RecordsParser : public Parser {
     if (!same) fail(Code::kData, "the slots are not those of the first file");
   }
 
-  // By the offset of the chunk and the place of an example in it.
-  void sample(uint64_t offset, Batch& batch) const {
+  // Keeps the examples of the part, and of these a sample by the offset of the chunk and the place of an example in it.
+  void choose(uint64_t offset, Batch& batch) const {
     Batch all;
     std::swap(all, batch);
     batch.slots.resize(all.slots.size());
     batch.clear(schema_);
     for (int64_t b = 0; b < all.size(); ++b) {
+      if (!in_part(all, static_cast<size_t>(b))) continue;
       batch.append(schema_, all, b);
-      if (!negatives_.keeps_last({}, hash_key(offset) + static_cast<uint64_t>(b), batch))
+      if (negatives_.on() && !negatives_.keeps_last({}, hash_key(offset) + static_cast<uint64_t>(b), batch))
         batch.truncate(schema_, batch.size() - 1);
     }
-    NegativeFilter::end(batch);
+    if (negatives_.on()) NegativeFilter::end(batch);
+  }
+
+  bool in_part(const Batch& batch, size_t index) const {
+    if (!part_.on()) return true;
+    if (part_.by_column()) return part_.keeps_by_slot(schema_, part_slot_, batch, index);
+    return part_.keeps_example(schema_, batch, index);
   }
 
   const DataSchema schema_;
+  const PartFilter part_;
   const NegativeFilter negatives_;
+  const int part_slot_;  // whose value decides about parts; -1: none, or the groups
 };
 
 // Returns the schema of the file's header.  For a single slot, a dim of the job file that is smaller than the

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "data/csv/learn.h"
+#include "data/records.h"
 #include "data_test.h"
 
 namespace ps::parts_test {
@@ -190,6 +191,77 @@ TEST_F(Parts, ExamplesWithTheSameSlotAreOnOneSide) {
     EXPECT_NEAR(static_cast<double>(validation), 0.3 * static_cast<double>(c.different),
                 std::max(10.0, 0.1 * static_cast<double>(c.different)));
   }
+}
+
+// A stream of records of the examples that `options` read from `bytes`.
+static std::string records_of(const DataOptions& options, const std::string& path) {
+  BatchReader reader(options, {path}, {});
+  std::string out;
+  encode_records_header(reader.schema(), out);
+  Batch batch;
+  for (reader.begin_pass(0); reader.next(batch);) encode_records_chunk(reader.schema(), batch, out);
+  encode_records_end(out);
+  return out;
+}
+
+// By a slot or group, records decide as the lines do that they are made of; without one, equal examples decide alike.
+TEST_F(Parts, OfRecordsAreThoseOfTheirLines) {
+  DataOptions slots = options_for("multislot");
+  slots.slots = {{"user", "sparse", 0}, {"day", "dense", 1}, {"n", "sparse", 0}, {"label", "dense", 1}};
+  const DataOptions libsvm = options_for("libsvm");
+  std::string lines, groups;
+  for (int i = 0; i < kRows; ++i) {
+    lines += cat("1 ", user_of(i), " 1 ", i % 50, " 1 ", i, " 1 0\n");
+    groups += cat("0 qid:", user_of(i), " ", i / 2, ":1.5\n");
+  }
+  struct Case {
+    DataOptions options;
+    std::string by, bytes;
+  };
+  for (Case& c : std::vector<Case>{{slots, "user", lines},
+                                   {slots, "day", lines},
+                                   {libsvm, "qid", groups},
+                                   {slots, "", lines},
+                                   {libsvm, "", groups}}) {
+    const std::string bytes = records_of(c.options, put_file("lines", c.bytes));
+    DataOptions records = options_for("records");
+    for (DataOptions* options : {&c.options, &records}) {
+      options->validation = 0.3;
+      options->validation_by = c.by;
+    }
+    const auto training = part_of(records, DataPart::kTraining, bytes, {.threads = 2});
+    const auto validation = part_of(records, DataPart::kValidation, bytes);
+    EXPECT_EQ(training.size() + validation.size(), size_t{kRows}) << c.by;
+    if (!c.by.empty()) {
+      EXPECT_EQ(training, part_of(c.options, DataPart::kTraining, c.bytes)) << c.by;
+      EXPECT_EQ(validation, part_of(c.options, DataPart::kValidation, c.bytes)) << c.by;
+      continue;
+    }
+    EXPECT_NEAR(static_cast<double>(validation.size()), 0.3 * kRows, 120);
+    for (const std::string& example : validation)
+      EXPECT_EQ(std::count(training.begin(), training.end(), example), 0) << example << " is on both sides";
+  }
+}
+
+TEST_F(Parts, OfRecordsKeepTheirWeightsWhenNegativesAreSampled) {
+  DataOptions libsvm = options_for("libsvm");
+  std::string lines;
+  for (int i = 0; i < kRows; ++i) lines += cat(i % 4 == 0 ? "1:3 " : "0 ", i, "\n");
+  DataOptions records = options_for("records");
+  records.validation = 0.5;
+  records.negative_rate = 0.25;
+  const std::string bytes = records_of(libsvm, put_file("lines", lines));
+  const auto training = part_of(records, DataPart::kTraining, bytes);
+  int positives = 0, negatives = 0;
+  for (const std::string& example : training) {
+    const bool positive = example.starts_with("1*3 ");
+    EXPECT_TRUE(positive || example.starts_with("0*4 ")) << example;
+    ++(positive ? positives : negatives);
+  }
+  EXPECT_NEAR(positives, kRows / 8, 70);
+  EXPECT_NEAR(negatives, kRows * 3 / 8 / 4, 70);
+  for (const std::string& example : part_of(records, DataPart::kValidation, bytes))
+    EXPECT_TRUE(example.starts_with("1*3 ") || example.starts_with("0*1 ")) << example;
 }
 
 TEST_F(Parts, AreRefusedWhereNothingDecides) {
