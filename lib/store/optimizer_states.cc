@@ -53,8 +53,7 @@ void load_optimizers(const ParameterTables& tables, ByteReader& in, int64_t step
 void count_idle_steps(const ParameterTables& tables, double learning_rate, int64_t steps) {
   for (size_t p = 0; p < tables.size(); ++p) {
     Optimizer<float>* optimizer = tables.optimizer(p);
-    for (int64_t step = 0; optimizer != nullptr && step < steps; ++step)
-      optimizer->begin_step(learning_rate);
+    for (int64_t step = 0; optimizer != nullptr && step < steps; ++step) optimizer->begin_step(learning_rate);
   }
 }
 
