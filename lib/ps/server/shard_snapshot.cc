@@ -1,5 +1,6 @@
 #include "ps/server/shard_snapshot.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/error.h"
@@ -12,11 +13,12 @@ namespace ps {
 namespace {
 
 constexpr uint8_t kTrainerEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kMarked = 8, kKnowsChunks = 16,
-                  kHasRows = 32, kAtEnd = 64;  // on disk: never renumber
+                  kHasRows = 32, kAtEnd = 64, kHasTold = 128;  // on disk: never renumber
 
 // trainer := generation:u64 next_step:u64 pulled_at:u64 marker_at:u64 flags:u8
 //            done:u32 text[done] slices:u32 push:text[slices] pulls:u32 answered[pulls]
 //            chunks:u32 text[chunks], if a flag says so
+//            told:u32 step:u64[told], if a flag says so: steps of which all shards hold the trainer's push
 // answered := former:u8 pull:text rows:text
 class TrainerSnapshot {
  public:
@@ -36,27 +38,35 @@ class TrainerSnapshot {
     save_pushes(out);
     context_.pulls.history(trainer_.rank).save(out);
     if (state_.knows_chunks) save_chunks(out);
+    if (has_told()) save_told(out);
   }
 
   void load(ByteReader& in) {
     for (uint64_t* number : {&trainer_.generation, &steps_.next_step, &steps_.pulled_at, &steps_.marker_at}) {
       *number = in.get<uint64_t>();
     }
-    set_flags(in.get<uint8_t>());
+    const uint8_t flags = in.get<uint8_t>();
+    set_flags(flags);
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
       steps_.done.push_back(decode_done(bytes_of(take_text(in))));
     }
     load_pushes(in);
     context_.pulls.history(trainer_.rank).load(in, context_.pulls.pool(), context_.held, trainer_.rank);
     if (state_.knows_chunks) load_chunks(in);
+    if ((flags & kHasTold) != 0) load_told(in);
   }
 
  private:
+  bool has_told() const {
+    return std::ranges::any_of(steps_.pushes, [](const auto& push) { return push.second.all_hold; });
+  }
+
   uint8_t flags() const {
     return static_cast<uint8_t>((trainer_.ended ? kTrainerEnded : 0) | (trainer_.given_up ? kGivenUp : 0) |
                                 (trainer_.was_given_up ? kWasGivenUp : 0) | (steps_.marked ? kMarked : 0) |
                                 (state_.knows_chunks ? kKnowsChunks : 0) | (state_.has_rows ? kHasRows : 0) |
-                                (context_.clock.rest().at_end(trainer_.rank) ? kAtEnd : 0));
+                                (context_.clock.rest().at_end(trainer_.rank) ? kAtEnd : 0) |
+                                (has_told() ? kHasTold : 0));
   }
 
   void set_flags(uint8_t flags) {
@@ -102,6 +112,23 @@ class TrainerSnapshot {
   void load_chunks(ByteReader& in) {
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
       state_.chunks.push_back(std::make_shared<const std::string>(take_text(in)));
+    }
+  }
+
+  void save_told(std::string& out) const {
+    std::vector<uint64_t> told;
+    for (const auto& [step, push] : steps_.pushes) {
+      if (push.all_hold) told.push_back(step);
+    }
+    put(out, static_cast<uint32_t>(told.size()));
+    for (uint64_t step : told) put(out, step);
+  }
+
+  void load_told(ByteReader& in) {
+    for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
+      PendingPush* const push = steps_.complete_push(in.get<uint64_t>());
+      if (push == nullptr) fail(Code::kCorrupt, "the snapshot of a shard knows of a push that it has not");
+      push->all_hold = true;
     }
   }
 

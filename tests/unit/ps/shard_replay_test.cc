@@ -201,6 +201,26 @@ TEST_P(ReplayTest, SnapshotsAndEventsAreTheBytesThatTheyWere) {
   EXPECT_EQ(hash_bytes(all), expected);
 }
 
+using AheadReplayTest = ShardTest;
+
+TEST_F(AheadReplayTest, ASnapshotKnowsWhichPushesAllShardsHold) {
+  constexpr Consistency kAhead{.ahead = 3};
+  make(2, kAhead);
+  for (const uint64_t step : {0, 1}) {
+    for (const int rank : {0, 1}) push(rank, step, {1}, 1);
+    apply(0, step, {});
+  }
+  const std::string snapshot = shard_->recovery().save_snapshot();
+  make(0, kAhead);
+  ShardReplay replay(*shard_);
+  replay.load_snapshot(snapshot);
+  replay.end(now_);
+  EXPECT_EQ(shard_->recovery().save_snapshot(), snapshot);
+  EXPECT_EQ(shard_->steps().clock(), 0u);
+  for (const uint64_t step : {0, 1}) apply(1, step, {});
+  EXPECT_EQ(shard_->steps().clock(), 2u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Modes, ReplayTest,
                          testing::Values(Consistency{}, Consistency{.staleness = 2},
                                          Consistency{.async = true, .max_lag = 4}));
