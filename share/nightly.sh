@@ -13,5 +13,5 @@ seeds=$(((kills + 50 * ${#modes[@]} - 1) / (50 * ${#modes[@]}))) # of 50 kills e
 for mode in "${modes[@]}"; do
   tests/e2e/kill_test.sh --mode "$mode" --seeds "$seeds" "${asan[@]}" 50
 done
-for test in faults recovery; do PS_SIM_SEEDS=5000 build/release/bin/sim_$test; done
+for test in faults recovery heter_recovery; do PS_SIM_SEEDS=5000 build/release/bin/sim_$test; done
 PS_SIM_SEEDS=200000 build/release/bin/sim_any_order

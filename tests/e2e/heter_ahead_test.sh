@@ -77,7 +77,7 @@ places=
 compute compute.a "${ahead[@]}"
 first=$started_compute first_port=$(<compute.a.port)
 start_one_of_two() {
-  run_reader "$1" --trainers 2 "${ahead[@]}"
+  run_reader "$1" --trainers 2 "${ahead[@]}" "${@:2}"
   readers[$1]=$started
 }
 start_one_of_two 1
@@ -103,27 +103,56 @@ cmp plain_two/pass-00000/model.safetensors killed/pass-00000/model.safetensors
 expect_text trainer.0.err 'Resuming in pass 0 after '
 end_servers
 
-echo "a server is killed and comes again, all go back to its checkpoint, and the model is the same, bit for bit"
-checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=15)
+echo "a server is killed and comes again, the readers go back to its checkpoint together, and the model is the same, bit for bit"
+checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=8)
 rm -rf killed metrics.*
 mkfifo pipe
 serve "${ahead[@]}" "${checkpoints[@]}"
 places=
 compute compute.a "${ahead[@]}" "${checkpoints[@]}"
-run_one_reader "${checkpoints[@]}"
+start_both() {
+  start_one_of_two 1 "${checkpoints[@]}" "$@"
+  start_one_of_two 0 "${checkpoints[@]}" "$@"
+}
+start_both
 open_pipe
 feed 3000
 wait_for_file metrics.0 "${readers[0]}"
-wait_for_batches 40
+wait_for_batches 20
+wait_for_file checkpoints/LATEST "${readers[0]}"
 kill_at_once "${servers[1]}"
 exec 3>&-
 rm pipe
 cp train.txt pipe
 start server.two ps-serve job.json --port "$(head -1 server.two.port)" --ports-num-for-sparse 1 --resume "${ahead[@]}" "${checkpoints[@]}"
 servers[1]=$started
-end_well "${readers[0]}" trainer.0 "$started_compute" compute.a
-cmp plain/pass-00000/model.safetensors killed/pass-00000/model.safetensors
-expect_text trainer.0.err 'going back to the last checkpoint'
+end_well "${readers[0]}" trainer.0 "${readers[1]}" trainer.1 "$started_compute" compute.a
+cmp plain_two/pass-00000/model.safetensors killed/pass-00000/model.safetensors
+for rank in 0 1; do expect_text trainer.$rank.err 'going back to the last checkpoint'; done
+end_servers
+
+echo "everything is killed, goes on with --resume, and the model is the same, bit for bit"
+rm -rf killed metrics.* checkpoints pipe
+mkfifo pipe
+serve "${ahead[@]}" "${checkpoints[@]}"
+places=
+compute compute.a "${ahead[@]}" "${checkpoints[@]}"
+start_both
+open_pipe
+feed 3000
+wait_for_file metrics.0 "${readers[0]}"
+wait_for_batches 20
+wait_for_file checkpoints/LATEST "${readers[0]}"
+for process in "${readers[@]}" "$started_compute" "${servers[@]}"; do kill_at_once "$process"; done
+exec 3>&-
+rm pipe
+serve --resume "${ahead[@]}" "${checkpoints[@]}"
+places=
+compute compute.a "${ahead[@]}" "${checkpoints[@]}"
+start_both --resume
+end_well "${readers[0]}" trainer.0 "${readers[1]}" trainer.1 "$started_compute" compute.a
+cmp plain_two/pass-00000/model.safetensors killed/pass-00000/model.safetensors
+expect_text trainer.0.err 'Resuming in pass 0 after '
 end_servers
 
 echo "asynchronous readers have several batches on their way, and their servers write checkpoints"

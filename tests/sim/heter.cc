@@ -7,30 +7,14 @@
 //
 //   PS_SIM_SEED=17 sim_heter        that seed alone
 //   PS_SIM_SEEDS=5000 sim_heter     more of them
-#include <deque>
-#include <optional>
-
-#include "heter/compute_link.h"
-#include "heter/compute_service.h"
-#include "heter/reader_ahead.h"
+#include "heter_parts.h"
 #include "ps/client/ahead_store.h"
 #include "seeds.h"
-#include "unit/feed/batches.h"
 
 namespace ps {
 namespace {
 
-constexpr uint64_t kSeed = 7;  // of the job
-constexpr uint16_t kComputePort = 7000;
-constexpr uint64_t kMemory = uint64_t{1} << 30;  // bytes of copies
-
-// Compute trainers have the table that ids reach.
-std::string with_compute(std::string model) {
-  const std::string table = R"("name": "reached",)";
-  return model.replace(model.find(table), table.size(), table + R"( "device": "compute",)");
-}
-
-struct Plan : ClusterSize {
+struct Plan : ClusterSize, HeterJob {
   explicit Plan(Random& random) : ClusterSize(random) {
     draw_optimizer(random, job);
     draw_steps(random, job, 3, 0, 6);
@@ -39,17 +23,8 @@ struct Plan : ClusterSize {
     if (draw(random, 0, 1) == 1) model = with_compute(model);
   }
 
-  SyntheticJob job;  // its optimizer, and how many batches trainers have
-  int computes, crashes;
-  int64_t ahead = 0;  // batches of a reader that are on their way
-  std::string model = kFeedModel;
+  int crashes;
 };
-
-// Rows that are pulled ahead have no policy.
-std::string without_policy(std::string model) {
-  const std::string policy = R"("rows": {"admission": {"count": 2}})";
-  return model.replace(model.find(policy), policy.size(), "");
-}
 
 // One reader in synchronous mode, or up to three in asynchronous mode.
 struct AheadPlan : Plan {
@@ -87,8 +62,12 @@ class HeterCluster {
  public:
   // Without compute trainers the trainers are plain ones.
   HeterCluster(const Plan& plan, bool plain, uint64_t seed)
-      : plan_(plan), plain_(plain), servers_(plan.job, plan, seed), random_(seed, 1) {
-    servers_.served().parameters = [specs = network_.parameters()](const DataSchema&) { return specs; };
+      : plan_(plan),
+        plain_(plain),
+        parts_(plan, plain, {{"optimizer", plan.job.optimizer}}),
+        servers_(plan.job, plan, seed),
+        random_(seed, 1) {
+    servers_.served().parameters = [specs = parts_.parameters()](const DataSchema&) { return specs; };
     net().set_default_link({.latency = 1ms, .jitter = 2ms});
   }
 
@@ -136,7 +115,7 @@ class HeterCluster {
 
   Time now() { return net().now(); }
   int num_crashes() const { return num_crashes_; }
-  int64_t num_ahead() const { return num_ahead_; }  // batches, of all readers that have ended
+  int64_t num_ahead() const { return parts_.num_ahead(); }
 
   // Steps that the first shard has applied.
   uint64_t steps() { return servers_.shards()[0]->shard()->counters().steps; }
@@ -156,125 +135,22 @@ class HeterCluster {
   void start_compute(int c) {
     SimHost& host = host_of_compute(c);
     host.spawn([this, &host] {
-      Device device(1, best_cpu_level());
-      const ModelOptions model = ModelOptions::spec().parse(parse_json(plan_.model, "model"), "model");
-      const ComputeSetup setup = {.transport = host,
-                                  .device = device,
-                                  .model = model,
-                                  .seed = kSeed,
-                                  .job = servers_.served().fingerprint,
-                                  .remote =
-                                      [this](const ReaderHello& reader) {
-                                        RemoteOptions options = remote(reader.rank);
-                                        options.hello.generation = reader.generation;
-                                        options.in_run = reader.run;
-                                        options.link = ++num_links_;
-                                        return options;
-                                      },
-                                  .ahead = plan_.ahead > 0,
-                                  .asynchronous = plan_.job.consistency.async,
-                                  .optimizers = plan_.job.plan(),
-                                  .memory_limit = kMemory};
-      ComputeService service(setup, {.address = {host.name(), kComputePort}}, log_);
-      service.run([this] { return std::ssize(ended_) == plan_.job.trainers(); });
+      parts_.compute(
+          host, [this](int rank) { return remote(rank); },
+          [this] { return std::ssize(ended_) == plan_.job.trainers(); });
     });
-  }
-
-  std::unique_ptr<ComputeLink> connect(SimHost& host, RemoteStore& store, const RemoteOptions& options) {
-    if (plain_) return nullptr;
-    ComputeLinkOptions link;
-    for (int c = 0; c < plan_.computes; ++c) link.compute.push_back({cat("compute", c), kComputePort});
-    link.prediction_cols = network_.prediction_cols();
-    link.asynchronous = plan_.job.consistency.async;
-    link.hello = {.rank = options.hello.rank,
-                  .trainers = options.hello.trainers,
-                  .generation = options.hello.generation,
-                  .run = store.run().id(),
-                  .cpu = "",
-                  .job = servers_.served().fingerprint,
-                  .schema = options.hello.schema,
-                  .ends = false};
-    return std::make_unique<ComputeLink>(host, store, network_.parameters(), std::move(link));
   }
 
   void start_trainer(int rank) {
     SimHost& host = host_of_trainer(rank);
     host.spawn([this, rank, &host] {
       const RemoteOptions options = remote(rank);
-      RemoteStore store(host, options, plan_.job.consistency, network_.parameters());
-      const std::unique_ptr<ComputeLink> link = connect(host, store, options);
-      train_all(store, link.get(), rank);
-      if (store.group().leader() == rank) weights_ = all_weights(store, network_.parameters());
-      ended_.insert(rank);
-      store.run().end_run();
-      if (link) link->end_run();
+      RemoteStore store(host, options, plan_.job.consistency, parts_.parameters());
+      parts_.take_part(host, store, options, [&] {
+        if (store.group().leader() == rank) weights_ = all_weights(store, parts_.parameters());
+        ended_.insert(rank);
+      });
     });
-  }
-
-  void train_all(RemoteStore& store, ComputeLink* link, int rank) {
-    const RunPosition start = store.run().position();
-    if (!start.resumed) store.group().barrier();
-    const std::vector<int>& passes = plan_.job.steps[static_cast<size_t>(rank)];
-    Network<float> network = feed_network(plan_.model.c_str());
-    Device device(1, best_cpu_level());
-    const LocalStore layouts(network_.parameters(), plan_.job.plan(), kMemory, device);
-    std::optional<ReaderAhead> ahead;
-    if (plan_.ahead > 0) {
-      ahead.emplace(store, *link, network_.parameters(), layouts,
-                    ReaderAheadOptions{static_cast<size_t>(plan_.ahead), network_.prediction_cols(),
-                                       plan_.job.consistency.async});
-    }
-    for (int64_t pass = start.pass; pass < std::ssize(passes); ++pass) {
-      const bool first = pass == start.pass;
-      if (!first || !start.pass_ended) {
-        const int64_t done = first ? start.pass_batches : 0, count = passes[static_cast<size_t>(pass)];
-        for (int64_t i = done; !ahead && i < count; ++i) train_batch(store, link, network, rank, pass, i);
-        if (ahead) train_ahead(*ahead, network, rank, pass, done, count);
-        ahead ? ahead->end_pass(pass) : store.end_pass(pass);
-      }
-      store.group().gather("figures");
-    }
-    if (ahead) num_ahead_ += ahead->num_ahead();
-  }
-
-  static PreparedBatch prepare(Network<float>& network, int rank, int64_t pass, int64_t i) {
-    PreparedBatch prepared;
-    prepared.batch = feed_batch(static_cast<uint64_t>((pass * 100 + i) * 10 + rank), 5);
-    prepared.step = pass * 100 + i;
-    prepare_batch(network, KeyOrder::kAscending, prepared);
-    return prepared;
-  }
-
-  void train_ahead(ReaderAhead& ahead, Network<float>& network, int rank, int64_t pass, int64_t begin,
-                   int64_t end) {
-    std::deque<PreparedBatch> told;
-    std::vector<ParameterView<float>> views;
-    for (int64_t i = begin; i < end; ++i) {
-      while (std::ssize(told) <= plan_.ahead && i + std::ssize(told) < end) {
-        told.push_back(prepare(network, rank, pass, i + std::ssize(told)));
-        ahead.expect_batch(told.back());
-      }
-      PreparedBatch& prepared = told.front();
-      ahead.pull(prepared.plans, PullMode::kTrain, views);
-      ahead.run(prepared, views);
-      ahead.push(prepared.plans, views, {prepared.batch.size(), pass});
-      told.pop_front();
-    }
-  }
-
-  void train_batch(RemoteStore& store, ComputeLink* link, Network<float>& network, int rank, int64_t pass,
-                   int64_t i) {
-    PreparedBatch prepared = prepare(network, rank, pass, i);
-    std::vector<ParameterView<float>> views;
-    store.pull(prepared.plans, PullMode::kTrain, views);
-    if (link != nullptr) {
-      link->run(prepared, views);
-    } else {
-      Device device(1, best_cpu_level());
-      network.forward(prepared, views, device);
-      network.backward();
-    }
-    store.push(prepared.plans, views, {prepared.batch.size(), pass});
   }
 
   // Servers may hear nothing more of it some time before: what it has sent to them last is lost with it.
@@ -310,14 +186,11 @@ class HeterCluster {
 
   const Plan plan_;
   const bool plain_;
-  const Network<float> network_ = feed_network(plan_.model.c_str());
-  Log log_{"sim_heter", LogLevel::kError};
+  HeterParts parts_;
   ShardCluster servers_;
   Random random_;
   std::set<int> ended_;  // trainers
   int to_come_ = 0, num_crashes_ = 0;
-  int64_t num_ahead_ = 0;
-  uint64_t num_links_ = 0;  // of compute trainers
   std::vector<float> weights_;
 };
 

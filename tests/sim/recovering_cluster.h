@@ -75,7 +75,11 @@ class RecoveringCluster {
     train(store, store.remote(), rank);
   };
 
+  // The work of a trainer's process, instead of the job's.
+  std::function<void(const RemoteOptions&, SimHost&)> own_body;
+
   SimNetwork& network() { return network_; }
+  const std::vector<Address>& addresses() const { return addresses_; }
   const std::vector<float>& weights() const { return weights_; }
 
   // After each pass, where trainers train copies of their own.
@@ -135,6 +139,12 @@ class RecoveringCluster {
   // The job's first, once it is up.
   const Shard& first_shard() const { return *servers_[0]->shards[0]->shard(); }
 
+  // Steps that it has applied; 0 when it is down, or no trainer has come.
+  uint64_t steps() const {
+    const auto& shards = servers_[0]->shards;
+    return shards.empty() || shards[0]->shard() == nullptr ? 0 : first_shard().counters().steps;
+  }
+
   // Somebody, and sometimes all servers together.
   void crash_some() {
     const Duration later = std::chrono::milliseconds(random_.below(3000));
@@ -161,6 +171,15 @@ class RecoveringCluster {
     }
     start_trainers();
     run();
+  }
+
+  // Something is started `later`, and run() waits for it.
+  void again(Duration later, std::function<void()> start) {
+    ++num_pending_;
+    network_.at(network_.now() + later, [this, start = std::move(start)] {
+      --num_pending_;
+      start();
+    });
   }
 
   // Until all that was started has ended.
@@ -233,14 +252,6 @@ class RecoveringCluster {
     for (auto& shard : server.shards) shard->set_ports(server.ports);
   }
 
-  void again(Duration later, std::function<void()> start) {
-    ++num_pending_;
-    network_.at(network_.now() + later, [this, start = std::move(start)] {
-      --num_pending_;
-      start();
-    });
-  }
-
   bool newest_is_increment() const {
     const std::vector<int64_t> steps = checkpoint_steps(folder_);
     if (steps.empty()) return false;
@@ -259,6 +270,7 @@ class RecoveringCluster {
     options.hello.schema = to_json(DataSchema());
     options.hello.resume = resume_;
     options.sparse_here = plan_.job.device.has_value();
+    if (own_body) return own_body(options, host);
     if (plan_.geo) return take_geo_part(options, host);
     if (plan_.hybrid) return take_hybrid_part(options, host);
     RemoteStore remote(host, options, plan_.job.consistency, plan_.job.parameters(), plan_.job.types);
