@@ -6,7 +6,7 @@
 
 namespace ps {
 
-int64_t BlockCodec::all_bytes(int64_t n) const {
+int64_t BlockCodec::bytes_of(int64_t n) const {
   const int64_t rest = n % block_size_;
   return n / block_size_ * encoded_bytes(block_size_) + (rest > 0 ? encoded_bytes(rest) : 0);
 }
@@ -15,7 +15,7 @@ int64_t BlockCodec::all_bytes(int64_t n) const {
 void BlockCodec::encode_values(const Encoding& in, std::string& bytes) {
   const VectorKernels& kernels = this->kernels();
   const int64_t n = static_cast<int64_t>(in.values.size());
-  bytes.resize(static_cast<size_t>(all_bytes(n)));
+  bytes.resize(static_cast<size_t>(bytes_of(n)));
   char* out = bytes.data();
   Block block{in.step, 0};
   for (int64_t begin = 0; begin < n; begin += block_size_, ++block.index) {
@@ -34,12 +34,25 @@ void BlockCodec::encode_values(const Encoding& in, std::string& bytes) {
   }
 }
 
+void BlockCodec::check_size(std::string_view bytes, int64_t n) const {
+  if (static_cast<int64_t>(bytes.size()) == bytes_of(n)) return;
+  fail(Code::kCorrupt, "encoded gradient: ", bytes.size(), " bytes, expected ", bytes_of(n), " for ", n,
+       " values");
+}
+
+void BlockCodec::check(std::string_view bytes, int64_t n) const {
+  check_size(bytes, n);
+  const char* from = bytes.data();
+  for (int64_t begin = 0; begin < n; begin += block_size_) {
+    const int64_t size = std::min(block_size_, n - begin);
+    check_block(from, size);
+    from += encoded_bytes(size);
+  }
+}
+
 void BlockCodec::decode(std::string_view bytes, std::span<float> values) const {
   const int64_t n = static_cast<int64_t>(values.size());
-  if (static_cast<int64_t>(bytes.size()) != all_bytes(n)) {
-    fail(Code::kCorrupt, "encoded gradient: ", bytes.size(), " bytes, expected ", all_bytes(n), " for ", n,
-         " values");
-  }
+  check_size(bytes, n);
   const char* from = bytes.data();
   for (int64_t begin = 0; begin < n; begin += block_size_) {
     const int64_t size = std::min(block_size_, n - begin);

@@ -30,9 +30,16 @@ class BlockCodec : public Codec {
   // values [n] <- in [encoded_bytes(n)].  Throws kCorrupt.
   virtual void decode_block(const char* in, int64_t n, float* values) const = 0;
 
+  // Throws kCorrupt for a block that decode_block refuses.
+  virtual void check_block(const char* in, int64_t n) const { (void)in, (void)n; }
+
+  int64_t block_size() const { return block_size_; }
+
  private:
   void encode_values(const Encoding& in, std::string& bytes) final;
-  int64_t all_bytes(int64_t n) const;
+  int64_t bytes_of(int64_t n) const final;
+  void check(std::string_view bytes, int64_t n) const final;
+  void check_size(std::string_view bytes, int64_t n) const;
 
   const int64_t block_size_;
   std::vector<float> decoded_;  // decoded values of a block

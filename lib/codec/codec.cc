@@ -21,7 +21,7 @@ Codec::Codec(const CodecTarget& target, bool keeps_residual)
 }
 
 void Codec::encode(std::span<const float> values, std::string& bytes) {
-  PS_CHECK(values.size() == static_cast<size_t>(target_.rows * target_.cols));
+  PS_CHECK(values.size() == static_cast<size_t>(elements()) && !there_);
   encode_values({values, residual_.empty() ? nullptr : residual_.data(), steps_}, bytes);
   ++steps_;
 }
@@ -69,19 +69,61 @@ void Codec::add_up(std::span<const std::string_view> parts, std::span<float> sum
 }
 
 void Codec::refuse(const Encoding& in) {
-  for (size_t i = 0; i < in.values.size(); ++i) {
-    if (!std::isfinite(in.values[i])) fail(Code::kData, "value ", i, " of a gradient is ", in.values[i]);
+  size_t odd = 0;
+  while (odd + 1 < in.values.size() && in.residual != nullptr && std::isfinite(in.residual[odd])) ++odd;
+  refuse(in.values, odd);
+}
+
+void Codec::refuse(std::span<const float> values, size_t odd_sum) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) fail(Code::kData, "value ", i, " of a gradient is ", values[i]);
   }
-  size_t i = 0;
-  while (i + 1 < in.values.size() && in.residual != nullptr && std::isfinite(in.residual[i])) ++i;
-  fail(Code::kData, "value ", i, " of a gradient is too large: ", in.values[i],
+  fail(Code::kData, "value ", odd_sum, " of a gradient is too large: ", values[odd_sum],
        " and what is left of former ones overflow");
+}
+
+// ---- on a device
+
+void Codec::move_to(CodecDevice& device) {
+  const std::optional<CodecFormat> format = format_there();
+  PS_CHECK(format && steps_ == 0 && !target_.in_pieces);
+  there_ = device.make(*format, static_cast<uint64_t>(elements()), keeps_residual_);
+  std::vector<float>().swap(residual_);
+}
+
+void Codec::begin_encode_there(const float* values, float scale, std::string& bytes) {
+  bytes.resize(static_cast<size_t>(bytes_of(elements())));
+  there_->begin_encode(values, scale, bytes);
+  ++steps_;
+}
+
+void Codec::finish_encode_there() {
+  const uint64_t odd = there_->finish_encode();
+  if (odd == CodecThere::kAllFinite) return;
+  std::vector<float> values(static_cast<size_t>(elements()));
+  there_->get_values(values);
+  refuse(values, odd);
+}
+
+void Codec::decode_there(std::string_view bytes, float divisor, float* values) const {
+  check(bytes, elements());
+  there_->decode(bytes, divisor, values);
+}
+
+void Codec::add_up_there(std::span<const std::string_view> parts, float* sums) const {
+  for (std::string_view part : parts) check(part, elements());
+  there_->add_up(parts, sums);
 }
 
 // state := steps:u64 dense | rows      dense := f32[rows x cols], where residuals are kept
 // rows := rows:u64 (key:u64 young:u8 f32[cols])[rows]                        then the codec's own state
 void Codec::save(std::string& out) const {
   put(out, steps_);
+  if (there_ && keeps_residual_) {
+    std::vector<float> residual(static_cast<size_t>(elements()));
+    there_->get_residual(residual);
+    put_array<float>(out, residual);
+  }
   put_array<float>(out, residual_);
   if (rows_) {
     put(out, rows_->rows());
@@ -97,6 +139,11 @@ void Codec::save(std::string& out) const {
 void Codec::load(ByteReader& in) {
   PS_CHECK(steps_ == 0);
   steps_ = in.get<uint64_t>();
+  if (there_ && keeps_residual_) {
+    std::vector<float> residual(static_cast<size_t>(elements()));
+    in.get_array<float>(residual);
+    there_->set_residual(residual);
+  }
   in.get_array<float>(residual_);
   if (rows_) load_rows(in);
   load_state(in);

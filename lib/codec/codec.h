@@ -23,6 +23,7 @@
 
 #include "base/bytes.h"
 #include "base/cpu.h"
+#include "codec/codec_there.h"
 #include "codec/residual_rows.h"
 #include "codec/vector_kernels.h"
 #include "config/fwd.h"
@@ -71,7 +72,23 @@ class Codec {
   // sums [n, cols] <- the sum of what each of `parts` decodes to, in their order.  Throws as decode.
   virtual void add_up(std::span<const std::string_view> parts, std::span<float> sums) const;
 
-  // The residual of a dense parameter; empty when the codec keeps none.
+  // The format in which devices make the same bytes; nothing: they do not know this codec.
+  virtual std::optional<CodecFormat> format_there() const { return std::nullopt; }
+
+  // From now on the residual of a dense parameter lies in the memory of a device, and gradients are encoded and decoded there.
+  // For a new codec that has a format there; `device` outlives it.  Throws kExhausted.
+  void move_to(CodecDevice& device);
+  bool is_there() const { return there_ != nullptr; }
+
+  // Like encode, of scale x values that lie there: `bytes` are to be used after finish, which throws kData.
+  void begin_encode_there(const float* values, float scale, std::string& bytes);
+  void finish_encode_there();
+
+  // Like decode and add_up, into memory of the device; what is decoded is divided.  Queued, as CodecThere says.
+  void decode_there(std::string_view bytes, float divisor, float* values) const;
+  void add_up_there(std::span<const std::string_view> parts, float* sums) const;
+
+  // The residual of a dense parameter on the processor; empty when the codec keeps none.
   std::span<const float> residual() const { return residual_; }
 
   // Save residuals and all other state to a checkpoint, and load them. load must be called on a new codec of
@@ -93,6 +110,10 @@ class Codec {
 
   virtual void encode_values(const Encoding& in, std::string& bytes) = 0;
 
+  // For codecs with a format there.  The bytes of n values, and what decode would throw for damaged ones.
+  virtual int64_t bytes_of(int64_t) const { return 0; }
+  virtual void check(std::string_view bytes, int64_t n) const { (void)bytes, (void)n; }
+
   // Save and load the state of a codec beside its residuals.
   virtual void save_state(std::string&) const {}
   virtual void load_state(ByteReader&) {}
@@ -103,19 +124,22 @@ class Codec {
 
   // Throws kData "value i of a gradient is nan" for a value of `in`, or for its sum with the residual.
   [[noreturn]] static void refuse(const Encoding& in);
+  [[noreturn]] static void refuse(std::span<const float> values, size_t odd_sum);
 
   const CodecTarget& target() const { return target_; }
   const VectorKernels& kernels() const { return vector_kernels(target_.cpu); }
 
  private:
   void load_rows(ByteReader& in);
+  int64_t elements() const { return target_.rows * target_.cols; }
 
   const CodecTarget target_;
   const bool keeps_residual_;
-  std::vector<float> residual_;       // residual of a dense parameter [rows, cols]
-  std::optional<ResidualRows> rows_;  // residuals of a sparse parameter
-  std::vector<float> gathered_;       // residuals of the rows of one call, side by side
-  std::vector<float*> errors_;        // pointers to these residuals in rows_
+  std::vector<float> residual_;        // residual of a dense parameter [rows, cols]
+  std::optional<ResidualRows> rows_;   // residuals of a sparse parameter
+  std::vector<float> gathered_;        // residuals of the rows of one call, side by side
+  std::vector<float*> errors_;         // pointers to these residuals in rows_
+  std::unique_ptr<CodecThere> there_;  // null: on the processor
   uint64_t steps_ = 0;
 };
 

@@ -31,6 +31,11 @@ class HalfCodec final : public BlockCodec {
   HalfCodec(const HalfOptions& options, const CodecTarget& target)
       : BlockCodec(target, options.error_feedback, kHalvesBlock) {}
 
+  std::optional<CodecFormat> format_there() const override {
+    using Kind = CodecFormat::Kind;
+    return CodecFormat{.kind = kType == RowType::kF16 ? Kind::kF16 : Kind::kBf16, .block = block_size()};
+  }
+
  private:
   int64_t encoded_bytes(int64_t n) const override { return 2 * n; }
   void encode_block(const float* values, int64_t n, Block, char* out) const override {

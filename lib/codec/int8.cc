@@ -50,6 +50,11 @@ class Int8Codec final : public BlockCodec {
         stochastic_(options.rounding == "stochastic"),
         seed_(hash_key(target.seed) ^ target.key) {}
 
+  std::optional<CodecFormat> format_there() const override {
+    if (stochastic_) return std::nullopt;
+    return CodecFormat{.kind = CodecFormat::Kind::kInt8, .block = block_size()};
+  }
+
  private:
   int64_t encoded_bytes(int64_t n) const override { return int64_t{sizeof(float)} + n; }
 
@@ -69,10 +74,17 @@ class Int8Codec final : public BlockCodec {
   }
 
   void decode_block(const char* in, int64_t n, float* values) const override {
+    const float scale = read_scale(in);
+    kernels().scale_bytes(reinterpret_cast<const signed char*>(in + sizeof scale), n, scale, values);
+  }
+
+  void check_block(const char* in, int64_t) const override { read_scale(in); }
+
+  static float read_scale(const char* in) {
     float scale;
     std::memcpy(&scale, in, sizeof scale);
     if (!(scale >= 0) || !std::isfinite(scale * 127)) fail(Code::kCorrupt, "encoded gradient: scale ", scale);
-    kernels().scale_bytes(reinterpret_cast<const signed char*>(in + sizeof scale), n, scale, values);
+    return scale;
   }
 
   const bool stochastic_;

@@ -1,5 +1,6 @@
 // A build without CUDA has no GPUs.
 #include "base/error.h"
+#include "codec/codec_there.h"
 #include "codec/dgc_there.h"
 #include "device/model_devices.h"
 #include "device/row_device.h"
@@ -21,6 +22,10 @@ std::shared_ptr<ModelDevice> make_cuda_model_device(int number) {
 }
 
 std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice>) {
+  return nullptr;
+}
+
+std::shared_ptr<CodecDevice> make_cuda_codec_device(std::shared_ptr<ModelDevice>) {
   return nullptr;
 }
 

@@ -1,5 +1,6 @@
 // GPUs, of a build with CUDA.  cuda_absent.cc takes the place of this source in others.
 #include "base/error.h"
+#include "device/cuda/codec_on_device.h"
 #include "device/cuda/dgc_on_device.h"
 #include "device/cuda/table_rows.h"
 #include "device/model_devices.h"
@@ -25,6 +26,10 @@ std::shared_ptr<ModelDevice> make_cuda_model_device(int number) {
 
 std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice> model) {
   return make_dgc_on_device(std::move(model));
+}
+
+std::shared_ptr<CodecDevice> make_cuda_codec_device(std::shared_ptr<ModelDevice> model) {
+  return make_codec_on_device(std::move(model));
 }
 
 }  // namespace ps

@@ -27,6 +27,12 @@ void DenseOnDevice::pull(ParameterView<float>& view) {
   view = {.value = stored_.data(), .gradient = gradient_.data(), .there = true};
 }
 
+void DenseOnDevice::set_gradient(std::span<const float> values) {
+  PS_CHECK(is_there_ && std::ssize(values) == size_);
+  kernels_.send(gradient_.data(), values.data(), values.size_bytes());
+  kernels_.wait();
+}
+
 void DenseOnDevice::push() {
   const auto step = store_.optimizer(parameter_).current_step();
   PS_CHECK(is_there_ && step);

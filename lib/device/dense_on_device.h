@@ -1,19 +1,21 @@
 // DenseOnDevice: a dense parameter of a LocalStore in the memory of a device, which trains it there: weights, the state of
-// their optimizer, and their gradient.  Used by ModelStore.
+// their optimizer, and their gradient.  Used by ModelStore, and by exchanges that encode gradients there.
 #ifndef PS_DEVICE_DENSE_ON_DEVICE_H_
 #define PS_DEVICE_DENSE_ON_DEVICE_H_
 
+#include <span>
 #include <vector>
 
 #include "math/device_buffer.h"
 #include "model/model_device.h"
+#include "store/compression_device.h"
 #include "store/local_store.h"
 #include "store/row_lender.h"
 
 namespace ps {
 
-// The parameter moves to the device at the first pull, and comes back when the store needs it.  One owner thread.
-class DenseOnDevice final : public RowBorrower {
+// One owner thread.
+class DenseOnDevice final : public DenseThere, public RowBorrower {
  public:
   // `store`, which must be able to lend the parameter, and `device` outlive it.
   DenseOnDevice(LocalStore& store, int parameter, Device& device, ModelDevice& kernels);
@@ -23,11 +25,9 @@ class DenseOnDevice final : public RowBorrower {
 
   int parameter() const { return parameter_; }
 
-  // view <- the weights and the room for their gradient.
-  void pull(ParameterView<float>& view);
-
-  // Applies the step that the store has begun, with the gradient.
-  void push();
+  void pull(ParameterView<float>& view) override;
+  void set_gradient(std::span<const float> values) override;
+  void push() override;
 
   void put_back() override;
   void return_all() override;

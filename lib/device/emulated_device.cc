@@ -1,3 +1,4 @@
+#include "device/cuda/codec_on_device.h"
 #include "device/cuda/dgc_on_device.h"
 #include "device/cuda/table_rows.h"
 #include "device/model_devices.h"
@@ -25,6 +26,10 @@ std::shared_ptr<ModelDevice> make_emulated_model_device() {
 
 std::shared_ptr<DgcDevice> make_emulated_dgc_device(std::shared_ptr<ModelDevice> model) {
   return make_dgc_on_device(std::move(model));
+}
+
+std::shared_ptr<CodecDevice> make_emulated_codec_device(std::shared_ptr<ModelDevice> model) {
+  return make_codec_on_device(std::move(model));
 }
 
 }  // namespace ps

@@ -1,7 +1,9 @@
 #include "device/model_devices.h"
 
 #include "base/error.h"
+#include "codec/codec_there.h"
 #include "codec/dgc_there.h"
+#include "device/compression_on_device.h"
 #include "device/row_device.h"
 #include "model/model_device.h"
 
@@ -19,6 +21,12 @@ std::shared_ptr<ModelDevice> open_model_device(std::string_view type) {
 std::shared_ptr<DgcDevice> dgc_device_of(std::shared_ptr<ModelDevice> model) {
   if (auto emulated = make_emulated_dgc_device(model)) return emulated;
   return make_cuda_dgc_device(std::move(model));
+}
+
+std::shared_ptr<CompressionDevice> compression_device_of(std::shared_ptr<ModelDevice> model, Device& host) {
+  std::shared_ptr<CodecDevice> codecs = make_emulated_codec_device(model);
+  if (codecs == nullptr) codecs = make_cuda_codec_device(model);
+  return std::make_shared<CompressionOnDevice>(std::move(model), std::move(codecs), host);
 }
 
 std::unique_ptr<Device> device_of(Device& host, std::shared_ptr<ModelDevice> kernels) {

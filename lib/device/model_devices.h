@@ -9,6 +9,8 @@
 
 namespace ps {
 
+class CodecDevice;
+class CompressionDevice;
 class DgcDevice;
 class ModelDevice;
 
@@ -21,6 +23,9 @@ std::unique_ptr<Device> device_of(Device& host, std::shared_ptr<ModelDevice> ker
 // The same device, for Deep Gradient Compression of parameters in its memory.
 std::shared_ptr<DgcDevice> dgc_device_of(std::shared_ptr<ModelDevice> model);
 
+// The same device, for stores whose exchange encodes gradients in its memory; `host` outlives it.
+std::shared_ptr<CompressionDevice> compression_device_of(std::shared_ptr<ModelDevice> model, Device& host);
+
 // The kinds of devices: of this build's emulator, and GPU number `number`.
 std::shared_ptr<ModelDevice> make_emulated_model_device();
 std::shared_ptr<ModelDevice> make_cuda_model_device(int number);
@@ -28,6 +33,8 @@ std::shared_ptr<ModelDevice> make_cuda_model_device(int number);
 // The same for their compression; null for a model on another kind.
 std::shared_ptr<DgcDevice> make_emulated_dgc_device(std::shared_ptr<ModelDevice> model);
 std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice> model);
+std::shared_ptr<CodecDevice> make_emulated_codec_device(std::shared_ptr<ModelDevice> model);
+std::shared_ptr<CodecDevice> make_cuda_codec_device(std::shared_ptr<ModelDevice> model);
 
 }  // namespace ps
 

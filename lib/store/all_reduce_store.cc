@@ -261,7 +261,7 @@ void AllReduceStore::fill(size_t parameter) {
     fill_rows(has_data ? &exchanges_.plans[parameter] : nullptr, view, spec, arrays_[parameter]);
   } else if (spec.kind == ParameterKind::kStatistic) {
     weigh_statistic(parameter);
-  } else if (!has_data) {
+  } else if (!has_data && view.gradient != nullptr) {
     std::fill_n(view.gradient, values_of(spec), kNothing);
   }
 }
@@ -307,7 +307,8 @@ void AllReduceStore::compress(std::span<const ParameterView<float>> views, const
     const bool by_ids = specs_[p].kind == ParameterKind::kRows;
     if (by_ids) array_of(p);
     fill(p);
-    gradients.push_back({p, {by_ids ? arrays_[p].data() : views[p].gradient, count}});
+    float* const values = by_ids ? arrays_[p].data() : views[p].gradient;
+    gradients.push_back({p, {values, values != nullptr ? count : 0}});
     if (by_ids) std::fill(arrays_[p].begin() + static_cast<int64_t>(count), arrays_[p].end(), 1.0f);
   }
   compression_->step(gradients, StepRule(local_.schedule()).next(info));
@@ -321,7 +322,7 @@ void AllReduceStore::apply(std::span<const ParameterView<float>> views, const St
     if (specs_[p].kind == ParameterKind::kStatistic) std::ranges::copy(arrays_[p], views[p].value);
   }
   std::vector<ParameterView<float>> sums;
-  local_.pull(plans, PullMode::kTrain, sums);
+  pull(plans, PullMode::kTrain, sums);
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (is_moved(p)) sums[p].gradient = sums[p].row_gradients = nullptr;
     if (specs_[p].kind != ParameterKind::kRows || is_moved(p)) continue;
@@ -331,6 +332,7 @@ void AllReduceStore::apply(std::span<const ParameterView<float>> views, const St
     }
   }
   local_.push(plans, sums, info);
+  if (compression_ != nullptr) compression_->push_there();
 }
 
 // plan.keys <- the rows that any trainer has used.

@@ -30,10 +30,28 @@ std::vector<std::string_view> parts_of(std::string_view message, size_t num_part
        num_parts, " parts");
 }
 
+// Waits at its end, also after an error, for a device that copies strings of the scope around it.
+class DeviceWait {
+ public:
+  explicit DeviceWait(CompressionDevice* device) : device_(device) {}
+  DeviceWait(const DeviceWait&) = delete;
+  DeviceWait& operator=(const DeviceWait&) = delete;
+  ~DeviceWait() {
+    try {
+      if (device_ != nullptr) device_->codecs().wait();
+    } catch (const Error&) {
+      // The next call that waits for the device reports what is wrong with it.
+    }
+  }
+
+ private:
+  CompressionDevice* const device_;
+};
+
 }  // namespace
 
 CodecExchange::CodecExchange(const CodecExchangeOptions& options, std::span<const ParameterSpec> specs,
-                             const LocalStore& local, Communicator& communicator)
+                             LocalStore& local, Communicator& communicator)
     : options_(options), specs_(specs), local_(local), communicator_(communicator), matrices_(specs.size()) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (is_matrix(p)) matrices_[p].codec = 0;
@@ -129,6 +147,29 @@ void CodecExchange::begin(size_t parameter) {
   for (int owner = 0; owner < size; ++owner)
     matrix.senders.push_back(make(parameter, *matrix.codec, static_cast<uint64_t>(owner)));
   matrix.owner = make(parameter, *matrix.codec, static_cast<uint64_t>(size));
+  if (!runs_there(parameter)) return;
+  for (const auto& sender : matrix.senders) sender->move_to(options_.device->codecs());
+  matrix.owner->move_to(options_.device->codecs());
+  matrix.there = options_.device->make_dense(local_, static_cast<int>(parameter));
+}
+
+bool CodecExchange::runs_there(size_t parameter) const {
+  return options_.device != nullptr && options_.on_device[parameter] &&
+         matrices_[parameter].owner->format_there() && local_.can_lend_dense(static_cast<int>(parameter));
+}
+
+void CodecExchange::show_there(std::span<ParameterView<float>> views) {
+  for (size_t p = 0; p < matrices_.size(); ++p) {
+    if (!compresses(p)) continue;
+    if (!is_begun(p)) begin(p);
+    if (matrices_[p].there) matrices_[p].there->pull(views[p]);
+  }
+}
+
+void CodecExchange::push_there() {
+  for (const Matrix& matrix : matrices_) {
+    if (matrix.there) matrix.there->push();
+  }
 }
 
 std::span<float> CodecExchange::part_of(const Gradient& gradient, int owner) const {
@@ -138,24 +179,53 @@ std::span<float> CodecExchange::part_of(const Gradient& gradient, int owner) con
 }
 
 void CodecExchange::step(std::span<const Gradient> gradients, const StepSize& step) {
-  for (const Gradient& gradient : gradients) {
-    if (!is_begun(gradient.parameter)) begin(gradient.parameter);
-    for (float& value : gradient.values) value *= step.scale;
-  }
-  const std::vector<std::string> received = communicator_.all_to_all(encode_parts(gradients));
-  const std::vector<std::string> sums = communicator_.gather(encode_sums(gradients, received));
-  decode_sums(gradients, sums, step.scale);
+  std::vector<Gradient> own;
+  for (const Gradient& gradient : gradients) own.push_back(scaled(gradient, step.scale));
+  std::vector<std::string> received, sums;
+  const DeviceWait wait(options_.device.get());
+  received = communicator_.all_to_all(encode_parts(own, step.scale));
+  sums = communicator_.gather(encode_sums(own, received));
+  decode_sums(own, sums, step.scale);
 }
 
-std::vector<std::string> CodecExchange::encode_parts(std::span<const Gradient> gradients) {
-  std::vector<std::string> messages(static_cast<size_t>(communicator_.size()));
-  for (int owner = 0; owner < communicator_.size(); ++owner) {
-    for (const Gradient& gradient : gradients) {
-      Codec& codec = *matrices_[gradient.parameter].senders[static_cast<size_t>(owner)];
-      codec.encode(part_of(gradient, owner), encoded_);
-      put_part(messages[static_cast<size_t>(owner)], encoded_);
-    }
+// Returns the gradient where it is encoded.  A device multiplies it when it encodes it.
+GradientCompression::Gradient CodecExchange::scaled(const Gradient& gradient, float scale) {
+  constexpr float kNothing = -0.0f;  // which changes no sum
+  const size_t p = gradient.parameter;
+  if (!is_begun(p)) begin(p);
+  if (!matrices_[p].there) {
+    for (float& value : gradient.values) value *= scale;
+    return gradient;
   }
+  ParameterView<float> view;
+  matrices_[p].there->pull(view);
+  const size_t size = static_cast<size_t>(specs_[p].rows * specs_[p].cols);
+  if (gradient.values.empty()) {
+    matrices_[p].there->set_gradient(std::vector<float>(size, kNothing));
+  } else if (gradient.values.data() != view.gradient) {
+    matrices_[p].there->set_gradient(gradient.values);
+  }
+  return {p, {view.gradient, size}};
+}
+
+// A device begins all parts before the first is waited for.
+std::vector<std::string> CodecExchange::encode_parts(std::span<const Gradient> gradients, float scale) {
+  const size_t size = static_cast<size_t>(communicator_.size()), num = gradients.size();
+  std::vector<std::string> messages(size);
+  from_device_.resize(size * num);
+  const auto each_part = [&](auto&& body) {
+    for (size_t n = 0; n < size * num; ++n) {
+      const Gradient& gradient = gradients[n % num];
+      body(*matrices_[gradient.parameter].senders[n / num], part_of(gradient, static_cast<int>(n / num)), n);
+    }
+  };
+  each_part([&](Codec& codec, std::span<float> part, size_t n) {
+    if (codec.is_there()) codec.begin_encode_there(part.data(), scale, from_device_[n]);
+  });
+  each_part([&](Codec& codec, std::span<float> part, size_t n) {
+    codec.is_there() ? codec.finish_encode_there() : codec.encode(part, encoded_);
+    put_part(messages[n / num], codec.is_there() ? from_device_[n] : encoded_);
+  });
   return messages;
 }
 
@@ -166,15 +236,29 @@ std::string CodecExchange::encode_sums(std::span<const Gradient> gradients,
   for (size_t rank = 0; rank < received.size(); ++rank)
     by_rank.push_back(parts_of(received[rank], gradients.size(), static_cast<int>(rank)));
   std::string message;
+  from_device_.resize(gradients.size());
   std::vector<std::string_view> encoded(received.size());
-  for (size_t n = 0; n < gradients.size(); ++n) {
-    for (size_t rank = 0; rank < received.size(); ++rank) encoded[rank] = by_rank[rank][n];
-    const std::span<float> sum = part_of(gradients[n], communicator_.rank());
-    Codec& codec = *matrices_[gradients[n].parameter].owner;
+  const auto each_part = [&](bool there, auto&& body) {
+    for (size_t n = 0; n < gradients.size(); ++n) {
+      Codec& codec = *matrices_[gradients[n].parameter].owner;
+      if (there && !codec.is_there()) continue;
+      for (size_t rank = 0; rank < received.size(); ++rank) encoded[rank] = by_rank[rank][n];
+      body(codec, part_of(gradients[n], communicator_.rank()), n);
+    }
+  };
+  each_part(true, [&](Codec& codec, std::span<float> sum, size_t n) {
+    codec.add_up_there(encoded, sum.data());
+    codec.begin_encode_there(sum.data(), 1, from_device_[n]);
+  });
+  each_part(false, [&](Codec& codec, std::span<float> sum, size_t n) {
+    if (codec.is_there()) {
+      codec.finish_encode_there();
+      return put_part(message, from_device_[n]);
+    }
     codec.add_up(encoded, sum);
     codec.encode(sum, encoded_);
     put_part(message, encoded_);
-  }
+  });
   return message;
 }
 
@@ -185,10 +269,16 @@ void CodecExchange::decode_sums(std::span<const Gradient> gradients, std::span<c
     const auto parts = parts_of(sums[static_cast<size_t>(owner)], gradients.size(), owner);
     for (size_t n = 0; n < gradients.size(); ++n) {
       const std::span<float> sum = part_of(gradients[n], owner);
-      matrices_[gradients[n].parameter].senders[static_cast<size_t>(owner)]->decode(parts[n], sum);
+      const Codec& codec = *matrices_[gradients[n].parameter].senders[static_cast<size_t>(owner)];
+      if (codec.is_there()) {
+        codec.decode_there(parts[n], scale, sum.data());
+        continue;
+      }
+      codec.decode(parts[n], sum);
       for (float& value : sum) value /= scale;
     }
   }
+  if (options_.device != nullptr) options_.device->codecs().wait();
 }
 
 // state := { parameter:u32 codec:u8 begun:u8 codecs? }...      of each matrix
@@ -237,14 +327,17 @@ void CodecExchange::load_matrix(ByteReader& in, std::vector<bool>& loaded) {
 }
 
 Json CodecExchange::describe() const {
-  if (!options_.chooses) return Json::object();
+  const auto there =
+      std::ranges::count_if(matrices_, [](const Matrix& matrix) { return matrix.there != nullptr; });
+  if (!options_.chooses) return {{"compressed_there", there}};
   Json codecs = Json::object();
   for (size_t p = 0; p < matrices_.size(); ++p) {
     if (!is_matrix(p)) continue;
     const std::optional<size_t>& codec = matrices_[p].codec;
     codecs[specs_[p].name] = codec ? options_.codecs[*codec].at("type") : Json("whole");
   }
-  return {{"codecs", std::move(codecs)},
+  return {{"compressed_there", there},
+          {"codecs", std::move(codecs)},
           {"exchange_seconds", seconds_},
           {"whole_exchange_seconds", whole_seconds_}};
 }

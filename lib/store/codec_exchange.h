@@ -11,6 +11,9 @@
 //
 // Among n trainers each sends 2 (n - 1) / n times the encoded bytes, as the all-reduce of floats does of its bytes.
 //
+// The gradient of a matrix that is made on a device stays there, where it is encoded, with its residuals; so do the weights, which
+// the device trains.  Encoded bytes alone come to the processor, and go back.
+//
 // With several codecs, or when it may exchange matrices whole, the exchange chooses for each matrix before the first step,
 // by the cost model: store/codec_choice.h.  The choice is part of checkpoints, since it decides the bits.
 #ifndef PS_STORE_CODEC_EXCHANGE_H_
@@ -31,6 +34,7 @@
 #include "config/json.h"
 #include "optim/parameter.h"
 #include "store/codec_choice.h"
+#include "store/compression_device.h"
 #include "store/gradient_compression.h"
 #include "store/local_store.h"
 
@@ -44,6 +48,10 @@ struct CodecExchangeOptions {
   // The links of the choice; nothing: they are measured.
   std::optional<double> latency = std::nullopt;    // seconds
   std::optional<double> bandwidth = std::nullopt;  // bytes a second, of one direction
+
+  // The device that computes the model, and the parameters whose gradients are made there.  Null: the processor.
+  std::shared_ptr<CompressionDevice> device = nullptr;
+  std::vector<bool> on_device = {};
 };
 
 // One owner thread, that of the communicator.
@@ -51,12 +59,14 @@ class CodecExchange final : public GradientCompression {
  public:
   // `specs` are those of `local`.  All arguments by reference outlive this.  When it chooses, all trainers must make theirs
   // at the same time.
-  CodecExchange(const CodecExchangeOptions& options, std::span<const ParameterSpec> specs,
-                const LocalStore& local, Communicator& communicator);
+  CodecExchange(const CodecExchangeOptions& options, std::span<const ParameterSpec> specs, LocalStore& local,
+                Communicator& communicator);
 
   // Matrices of two rows and two columns or more.
   bool compresses(size_t parameter) const override;
   bool moves_weights() const override { return false; }
+  void show_there(std::span<ParameterView<float>> views) override;
+  void push_there() override;
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
 
   // The state of this trainer, for checkpoints: for each matrix its codec, and the residuals once it is compressed.  load
@@ -64,8 +74,9 @@ class CodecExchange final : public GradientCompression {
   void save(std::string& out) const;
   void load(ByteReader& in);
 
-  // The names of the codecs by matrix, "whole" for none, and the seconds of exchange a step that were expected with them
-  // and without; empty when there was nothing to choose.
+  // Returns {"compressed_there": the parameters that are compressed on a device by now}; where there was something to choose
+  // also the names of the codecs by matrix, "whole" for none, and the seconds of exchange a step that were expected with them
+  // and without.
   Json describe() const;
 
  private:
@@ -74,6 +85,7 @@ class CodecExchange final : public GradientCompression {
     std::vector<ElementRange> parts;              // rows, by owner
     std::vector<std::unique_ptr<Codec>> senders;  // by owner: of this trainer's gradient
     std::unique_ptr<Codec> owner;                 // of the sum of this trainer's part
+    std::unique_ptr<DenseThere> there;            // null: the processor has it
     std::optional<size_t> codec;                  // of options_.codecs; nothing: exchanged whole
   };
 
@@ -85,17 +97,20 @@ class CodecExchange final : public GradientCompression {
   void begin(size_t parameter);
   void load_matrix(ByteReader& in, std::vector<bool>& loaded);
   bool is_begun(size_t parameter) const { return matrices_[parameter].owner != nullptr; }
+  bool runs_there(size_t parameter) const;
+  Gradient scaled(const Gradient& gradient, float scale);
   std::span<float> part_of(const Gradient& gradient, int owner) const;
-  std::vector<std::string> encode_parts(std::span<const Gradient> gradients);
+  std::vector<std::string> encode_parts(std::span<const Gradient> gradients, float scale);
   std::string encode_sums(std::span<const Gradient> gradients, std::span<const std::string> received);
   void decode_sums(std::span<const Gradient> gradients, std::span<const std::string> sums, float scale);
 
   const CodecExchangeOptions options_;
   const std::span<const ParameterSpec> specs_;
-  const LocalStore& local_;
+  LocalStore& local_;
   Communicator& communicator_;
   std::vector<Matrix> matrices_;            // by parameter; without owner: not compressed yet
   std::string encoded_;                     // of one part
+  std::vector<std::string> from_device_;    // of those parts of a message that a device encodes
   double seconds_ = 0, whole_seconds_ = 0;  // of a step's exchange, as expected by the choice
 };
 

@@ -15,7 +15,8 @@ namespace ps {
 // One owner thread, that of the communicator.
 class GradientCompression {
  public:
-  // The gradient of one compressed parameter: [rows, cols], the sum over this trainer's examples.
+  // The gradient of one compressed parameter: [rows, cols], the sum over this trainer's examples.  Empty when this trainer
+  // has none, of a parameter that lies on a device.
   struct Gradient {
     size_t parameter = 0;
     std::span<float> values;
@@ -32,6 +33,9 @@ class GradientCompression {
   // Sets the views of a pull to train of those parameters that the step compresses in the memory of the device which computes
   // the model; their gradients stay there.
   virtual void show_there(std::span<ParameterView<float>> views) { (void)views; }
+
+  // The store has begun the step: those parameters make it whose gradients have become sums there.
+  virtual void push_there() {}
 
   // Makes the step of all parameters that it compresses; `step` is that of the sum of all trainers' gradients.
   // Throws kData when a gradient is not finite, and what the communicator throws.

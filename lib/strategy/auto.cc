@@ -57,6 +57,7 @@ std::unique_ptr<Strategy> make_auto(const Json& object, const TrainerSetup& setu
       .codecs = {}, .chooses = true, .begin_step = keys.begin_step, .bandwidth = keys.bandwidth};
   if (keys.latency) options.latency = *keys.latency * 1e-6;
   for (const GradientCodec& codec : keys.codecs) options.codecs.push_back(codec.object);
+  place_compression(setup, options);
   return make_among_peers<CompressedAmongPeers<CodecExchange, CodecExchangeOptions>>(setup, options,
                                                                                      keys.algorithm);
 }

@@ -36,7 +36,8 @@ void check_compressed_all_reduce(const Json& object, const Json&) {
 
 std::unique_ptr<Strategy> make_compressed_all_reduce(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<CompressedAllReduceKeys>(object);
-  const CodecExchangeOptions options{.codecs = {keys.codec.object}, .begin_step = keys.begin_step};
+  CodecExchangeOptions options{.codecs = {keys.codec.object}, .begin_step = keys.begin_step};
+  place_compression(setup, options);
   return make_among_peers<CompressedAmongPeers<CodecExchange, CodecExchangeOptions>>(setup, options,
                                                                                      keys.algorithm);
 }

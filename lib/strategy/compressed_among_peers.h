@@ -5,10 +5,19 @@
 
 #include <string>
 
+#include "device/model_devices.h"
 #include "store/all_reduce_store.h"
 #include "strategy/among_peers.h"
 
 namespace ps {
+
+// Has the exchange compress gradients where the model is computed, if that is a device.
+template <class Options>
+void place_compression(const TrainerSetup& setup, Options& options) {
+  if (setup.model_device == nullptr || !setup.trains || setup.peers == nullptr) return;
+  options.device = compression_device_of(setup.model_device, setup.device);
+  options.on_device = *setup.on_devices;
+}
 
 // Exchange is a GradientCompression that is made from (Options, specs, LocalStore, Communicator), and has save and load.
 // One owner thread, that of the transport.

@@ -64,6 +64,21 @@ train back --checkpoint-dir there_checkpoints --resume
 cmp {here,back}/pass-00001/model.safetensors
 train whole_here --set 'train.strategy={"type": "all_reduce"}'
 cmp -s {here,whole_here}/pass-00001/model.safetensors && fail "nothing was compressed"
+
+# Its second matrix is a factor of products, whose sums run in another order on a device.
+echo "the device encodes as many bytes as the processor, and goes on from a checkpoint with the same bits"
+common=(--set train.passes=2 --set 'model.layers=[{"name": "hidden", "type": "fc", "input": "features", "size": 4},
+  {"name": "output", "type": "fc", "input": "hidden", "size": 8, "activation": "softmax"}]'
+  --set 'model.cost={"type": "cross_entropy", "input": "output"}' --set 'model.evaluators=[]'
+  --set 'train.strategy={"type": "compressed_all_reduce", "codec": "int8", "begin_step": 2, "algorithm": "direct"}')
+train coded_here
+train coded_there "${there[@]}"
+[[ $(number bytes_sent coded_here.0.json) == "$(number bytes_sent coded_there.0.json)" ]] || fail "other bytes were sent"
+[[ $(number compressed_there coded_here.0.json) == 0 && $(number compressed_there coded_there.0.json) == 1 ]] ||
+  fail "$(cat coded_{here,there}.0.json)"
+train halves "${there[@]}" --set train.passes=1 --checkpoint-dir coded_checkpoints
+train halves "${there[@]}" --checkpoint-dir coded_checkpoints --resume
+cmp {coded_there,halves}/pass-00001/model.safetensors
 common=()
 
 echo "what cannot be is refused"

@@ -20,17 +20,18 @@ void run(void (*kernel)(Parameters...), int64_t threads, gpu::Stream& stream, Ar
               arguments...);
 }
 
-template <class Format>
-void encode_values(gpu::Stream& stream, const float* values, float* error, int64_t size, char* encoded) {
+template <class Format, class Values>
+void encode_values(gpu::Stream& stream, const Values& values, float* error, int64_t size, char* encoded) {
   auto* const out = reinterpret_cast<kernels::Coded<Format>*>(encoded);
-  run(error != nullptr ? kernels::encode_values<Format, true> : kernels::encode_values<Format, false>, size,
-      stream, values, error, size, out);
+  run(error != nullptr ? kernels::encode_values<Format, true, Values>
+                       : kernels::encode_values<Format, false, Values>,
+      size, stream, values, error, size, out);
 }
 
-template <class Format>
-void decode_values(gpu::Stream& stream, const char* encoded, int64_t size, float* values) {
-  run(kernels::decode_values<Format>, size, stream, reinterpret_cast<const kernels::Coded<Format>*>(encoded),
-      size, values);
+template <class Format, class Into>
+void decode_values(gpu::Stream& stream, const char* encoded, int64_t size, const Into& into) {
+  run(kernels::decode_values<Format, Into>, size, stream,
+      reinterpret_cast<const kernels::Coded<Format>*>(encoded), size, into);
 }
 
 kernels::ByteRows byte_rows(RowType type, int64_t rows, int64_t cols) {
@@ -42,28 +43,48 @@ int64_t threads_of(const kernels::ByteRows& rows) {
   return rows.rows * ((rows.cols + rows.block - 1) / rows.block) * gpu::kWarpSize;
 }
 
+template <class Values>
+void encode_bytes(gpu::Stream& stream, const Values& values, float* error, const kernels::ByteRows& rows,
+                  char* encoded) {
+  run(error != nullptr ? kernels::encode_bytes<true, Values> : kernels::encode_bytes<false, Values>,
+      threads_of(rows), stream, values, error, rows, encoded);
+}
+
+template <class Into>
+void decode_into(const Into& into, gpu::Stream& stream, const CodecFormat& format, const char* encoded,
+                 int64_t size) {
+  if (size == 0) return;
+  const kernels::ByteRows blocks{1, size, format.block};
+  switch (format.kind) {
+    case CodecFormat::Kind::kF16:
+      return decode_values<Half>(stream, encoded, size, into);
+    case CodecFormat::Kind::kBf16:
+      return decode_values<Bfloat>(stream, encoded, size, into);
+    case CodecFormat::Kind::kInt8:
+      return run(kernels::decode_bytes<Into>, threads_of(blocks), stream, encoded, blocks, into);
+  }
+}
+
 }  // namespace
 
 void encode_on_device(gpu::Stream& stream, RowType type, const float* values, float* error, int64_t rows,
                       int64_t cols, char* encoded) {
   const int64_t size = rows * cols;
   if (size == 0) return;
-  const bool has_error = error != nullptr;
-  const kernels::ByteRows bytes = byte_rows(type, rows, cols);
+  const kernels::Given given{values};
   switch (type) {
     case RowType::kF32:
-      return encode_values<kernels::Float>(stream, values, error, size, encoded);
+      return encode_values<kernels::Float>(stream, given, error, size, encoded);
     case RowType::kF16:
-      return encode_values<Half>(stream, values, error, size, encoded);
+      return encode_values<Half>(stream, given, error, size, encoded);
     case RowType::kBf16:
-      return encode_values<Bfloat>(stream, values, error, size, encoded);
+      return encode_values<Bfloat>(stream, given, error, size, encoded);
     case RowType::kInt8:
     case RowType::kInt8Blocks:
-      return run(has_error ? kernels::encode_bytes<true> : kernels::encode_bytes<false>, threads_of(bytes),
-                 stream, values, error, bytes, encoded);
+      return encode_bytes(stream, given, error, byte_rows(type, rows, cols), encoded);
     case RowType::kOneBit:
-      return run(has_error ? kernels::encode_signs<true> : kernels::encode_signs<false>, rows * kSignLanes,
-                 stream, values, error, kernels::SignRows{rows, cols}, encoded);
+      return run(error != nullptr ? kernels::encode_signs<true> : kernels::encode_signs<false>,
+                 rows * kSignLanes, stream, values, error, kernels::SignRows{rows, cols}, encoded);
   }
 }
 
@@ -72,20 +93,51 @@ void decode_on_device(gpu::Stream& stream, RowType type, const char* encoded, in
   const int64_t size = rows * cols;
   if (size == 0) return;
   const kernels::ByteRows bytes = byte_rows(type, rows, cols);
+  const kernels::Set set{values};
   switch (type) {
     case RowType::kF32:
-      return decode_values<kernels::Float>(stream, encoded, size, values);
+      return decode_values<kernels::Float>(stream, encoded, size, set);
     case RowType::kF16:
-      return decode_values<Half>(stream, encoded, size, values);
+      return decode_values<Half>(stream, encoded, size, set);
     case RowType::kBf16:
-      return decode_values<Bfloat>(stream, encoded, size, values);
+      return decode_values<Bfloat>(stream, encoded, size, set);
     case RowType::kInt8:
     case RowType::kInt8Blocks:
-      return run(kernels::decode_bytes, threads_of(bytes), stream, encoded, bytes, values);
+      return run(kernels::decode_bytes<kernels::Set>, threads_of(bytes), stream, encoded, bytes, set);
     case RowType::kOneBit:
       return run(kernels::decode_signs, rows * kSignLanes, stream, encoded, kernels::SignRows{rows, cols},
                  values);
   }
+}
+
+void encode_gradient(gpu::Stream& stream, const CodecFormat& format, const GradientThere& gradient,
+                     char* encoded) {
+  const int64_t size = gradient.size;
+  if (size == 0) return;
+  const kernels::Scaled values{gradient.values, gradient.scale, gradient.odd};
+  switch (format.kind) {
+    case CodecFormat::Kind::kF16:
+      return encode_values<Half>(stream, values, gradient.residual, size, encoded);
+    case CodecFormat::Kind::kBf16:
+      return encode_values<Bfloat>(stream, values, gradient.residual, size, encoded);
+    case CodecFormat::Kind::kInt8:
+      return encode_bytes(stream, values, gradient.residual, {1, size, format.block}, encoded);
+  }
+}
+
+void decode_gradient(gpu::Stream& stream, const CodecFormat& format, const char* encoded, int64_t size,
+                     float divisor, float* values) {
+  decode_into(kernels::Divided{values, divisor}, stream, format, encoded, size);
+}
+
+void set_decoded(gpu::Stream& stream, const CodecFormat& format, const char* encoded, int64_t size,
+                 float* sums) {
+  decode_into(kernels::Set{sums}, stream, format, encoded, size);
+}
+
+void add_decoded(gpu::Stream& stream, const CodecFormat& format, const char* encoded, int64_t size,
+                 float* sums) {
+  decode_into(kernels::Added{sums}, stream, format, encoded, size);
 }
 
 }  // namespace PS_GPU_NAMESPACE

@@ -2,8 +2,8 @@
 // values and the rounding errors, bit for bit.  Compiled for CUDA and for the emulator; used by code that exchanges
 // rows or gradients which lie there.
 //
-// The bytes of the codecs fp16 and bf16 (codec/codec.h) are those of one row with all values, and those of int8 with
-// rounding to the nearest are rows of `block` values.
+// So do the codecs of gradients (codec/codec.h) that codec/codec_there.h names.  The bytes of fp16 and bf16 are those of one row
+// with all values, and those of int8 are rows of `block` values.
 //
 // An encoding reads values and error and writes error and bytes, each once, but for int8 rows of more than 256 values,
 // which it reads twice, and for rounding errors of one_bit, which it writes twice.
@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "codec/codec_there.h"
 #include "codec/row_codec.h"
 #include "gpu/device.h"
 
@@ -30,6 +31,28 @@ void encode_on_device(gpu::Stream& stream, RowType type, const float* values, fl
 // values [rows, cols] <- encoded
 void decode_on_device(gpu::Stream& stream, RowType type, const char* encoded, int64_t rows, int64_t cols,
                       float* values);
+
+// A gradient to encode: scale x values [size] + residual [size], which becomes what the bytes lack; null: there is none.
+// `odd` is lowered to the least index of a sum that is not finite.
+struct GradientThere {
+  const float* values;
+  float scale;
+  float* residual;
+  int64_t size;
+  uint64_t* odd;
+};
+
+// All of these are queued, and arrays are as above.  encoded <- the bytes of the codec.
+void encode_gradient(gpu::Stream& stream, const CodecFormat& format, const GradientThere& gradient,
+                     char* encoded);
+
+// values [size] <- decoded / divisor; sums [size] <- decoded; sums += decoded
+void decode_gradient(gpu::Stream& stream, const CodecFormat& format, const char* encoded, int64_t size,
+                     float divisor, float* values);
+void set_decoded(gpu::Stream& stream, const CodecFormat& format, const char* encoded, int64_t size,
+                 float* sums);
+void add_decoded(gpu::Stream& stream, const CodecFormat& format, const char* encoded, int64_t size,
+                 float* sums);
 
 }  // namespace PS_GPU_NAMESPACE
 

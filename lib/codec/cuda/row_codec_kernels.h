@@ -3,6 +3,8 @@
 // processor does.
 //
 // With kError the values to encode are values + error, and `error` becomes what the encoded ones lack.
+//
+// Those who give values and take decoded ones are parameters: Given and Set for rows, the others for codecs of gradients.
 #ifndef PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
 #define PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
 
@@ -36,6 +38,42 @@ __device__ inline float read_float(const char* from) {
   return float_of(bits);
 }
 
+// Values as they are.
+struct Given {
+  const float* values;
+
+  __device__ float at(int64_t i) const { return values[i]; }
+  __device__ void check(int64_t, float) const {}
+};
+
+// Values that are multiplied first; `odd` is lowered to the index of every sum that is not finite.
+struct Scaled {
+  const float* values;
+  float scale;
+  uint64_t* odd;
+
+  __device__ float at(int64_t i) const { return scale * values[i]; }
+  __device__ void check(int64_t i, float sum) const {
+    if ((bits_of(sum) & ~kSign) < kInfinity) return;
+    gpu::atomic_min<gpu::Order::kRelaxed>(odd, static_cast<uint64_t>(i));
+  }
+};
+
+// Where decoded values go: as they are, divided, or to what is there.
+struct Set {
+  float* values;
+  __device__ void put(int64_t i, float value) const { values[i] = value; }
+};
+struct Divided {
+  float* values;
+  float divisor;
+  __device__ void put(int64_t i, float value) const { values[i] = value / divisor; }
+};
+struct Added {
+  float* values;
+  __device__ void put(int64_t i, float value) const { values[i] += value; }
+};
+
 // The format f32, like Half and Bfloat.
 struct Float {
   static constexpr float encode(float x) { return x; }
@@ -45,20 +83,21 @@ struct Float {
 template <class Format>
 using Coded = decltype(Format::encode(0.0f));
 
-template <class Format, bool kError>
-__global__ void encode_values(const float* values, float* error, int64_t size, Coded<Format>* encoded) {
+template <class Format, bool kError, class Values>
+__global__ void encode_values(Values values, float* error, int64_t size, Coded<Format>* encoded) {
   const int64_t i = thread_index();
   if (i >= size) return;
-  const float sum = kError ? error[i] + values[i] : values[i];
+  const float sum = kError ? error[i] + values.at(i) : values.at(i);
+  values.check(i, sum);
   const Coded<Format> coded = Format::encode(sum);
   encoded[i] = coded;
   if constexpr (kError) error[i] = rounding_error(sum, Format::decode(coded));
 }
 
-template <class Format>
-__global__ void decode_values(const Coded<Format>* encoded, int64_t size, float* values) {
+template <class Format, class Into>
+__global__ void decode_values(const Coded<Format>* encoded, int64_t size, Into into) {
   const int64_t i = thread_index();
-  if (i < size) values[i] = Format::decode(encoded[i]);
+  if (i < size) into.put(i, Format::decode(encoded[i]));
 }
 
 // Rows of bytes, whose blocks of `block` values have a scale each; the last block of a row may have fewer.
@@ -85,11 +124,10 @@ struct ByteBlock {
 // A lane has these values of a stretch of its warp, so that a block of that size is read once.
 constexpr int64_t kOwn = 8, kStretch = kOwn * kWarpSize;
 
-template <bool kError>
-__global__ void encode_bytes(const float* all_values, float* all_errors, ByteRows rows, char* encoded) {
+template <bool kError, class Values>
+__global__ void encode_bytes(Values values, float* all_errors, ByteRows rows, char* encoded) {
   const ByteBlock block = ByteBlock::of(rows, thread_index() / kWarpSize);
   if (block.size == 0) return;
-  const float* values = all_values + block.values;
   float* error = kError ? all_errors + block.values : nullptr;
   const int64_t lane = gpu::lane();
   float own[kOwn] = {};
@@ -97,7 +135,11 @@ __global__ void encode_bytes(const float* all_values, float* all_errors, ByteRow
   for (int64_t begin = 0; begin < block.size; begin += kStretch) {
     for (int64_t n = 0; n < kOwn; ++n) {
       const int64_t j = begin + n * kWarpSize + lane;
-      own[n] = j >= block.size ? 0 : kError ? error[j] + values[j] : values[j];
+      own[n] = 0;
+      if (j >= block.size) continue;
+      const float value = values.at(block.values + j);
+      own[n] = kError ? error[j] + value : value;
+      values.check(block.values + j, own[n]);
       largest = larger(largest, bits_of(own[n]) & ~kSign);
     }
   }
@@ -109,7 +151,10 @@ __global__ void encode_bytes(const float* all_values, float* all_errors, ByteRow
     for (int64_t n = 0; n < kOwn; ++n) {
       const int64_t j = begin + n * kWarpSize + lane;
       if (j >= block.size) continue;
-      if (block.size > kStretch) own[n] = kError ? error[j] + values[j] : values[j];
+      if (block.size > kStretch) {
+        const float value = values.at(block.values + j);
+        own[n] = kError ? error[j] + value : value;
+      }
       const signed char byte = scale.byte_of(own[n]);
       out[j] = static_cast<char>(byte);
       if constexpr (kError) error[j] = rounding_error(own[n], scale.value_of(byte));
@@ -117,14 +162,14 @@ __global__ void encode_bytes(const float* all_values, float* all_errors, ByteRow
   }
 }
 
-__global__ inline void decode_bytes(const char* encoded, ByteRows rows, float* all_values) {
+template <class Into>
+__global__ void decode_bytes(const char* encoded, ByteRows rows, Into into) {
   const ByteBlock block = ByteBlock::of(rows, thread_index() / kWarpSize);
   if (block.size == 0) return;
   const char* in = encoded + block.bytes;
   const float scale = read_float(in);
-  float* values = all_values + block.values;
   for (int64_t j = gpu::lane(); j < block.size; j += kWarpSize) {
-    values[j] = scale * static_cast<float>(static_cast<signed char>(in[sizeof(float) + j]));
+    into.put(block.values + j, scale * static_cast<float>(static_cast<signed char>(in[sizeof(float) + j])));
   }
 }
 

@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 #include "codec/codec.h"
+#include "device/model_devices.h"
 #include "exchange_trainer.h"
+#include "model/model_device.h"
 #include "store/codec_exchange.h"
 #include "strategy/strategy.h"
 
@@ -138,6 +140,132 @@ TEST(CompressedAllReduce, ATrainerThatTakesUpTheStateGoesOnWithTheSameBits) {
       for (const auto& weights : train(test)) expect_same_bits(weights, expected[0]);
     }
   }
+}
+
+// ---- on a device
+
+std::shared_ptr<DeviceKernels> place_on_device(CodecExchangeOptions& options, Device& host) {
+  std::shared_ptr<ModelDevice> model = make_emulated_model_device();
+  options.device = compression_device_of(model, host);
+  options.on_device = {true, true, true, true};
+  return model;
+}
+
+std::vector<Json> codecs_of_devices() {
+  std::vector<Json> codecs;
+  for (const std::string_view name : {"fp16", "bf16", "int8"}) {
+    for (const bool feedback : {true, false})
+      codecs.push_back({{"type", name}, {"error_feedback", feedback}});
+  }
+  codecs.push_back({{"type", "int8"}, {"block", 7}});
+  codecs.push_back({{"type", "int8"}, {"block", 1000}});
+  return codecs;
+}
+
+// Each trainer has a device, on which its gradient of the matrix is made.  Some have no data in the last steps.
+TEST(CompressedAllReduce, OnADeviceItHasTheBitsAndTheBytesOfTheProcessor) {
+  Json decayed = kExchangeMomentum;
+  decayed["nesterov"] = true, decayed["l2"] = 0.01;
+  const Json adam = {{"type", "adam"}, {"learning_rate", kExchangeRate}};
+  for (const Json& object : codecs_of_devices()) {
+    for (const Json& optimizer : {decayed, adam}) {
+      SCOPED_TRACE(object.dump() + " " + optimizer.dump());
+      CodecCase test{.steps = {8, 5, 6}, .options = codec("", 2), .optimizer = optimizer};
+      test.options->codecs = {object};
+      std::vector<uint64_t> bytes, bytes_there;
+      const auto expected = train(test, &bytes);
+      test.place = place_on_device;
+      if (optimizer == decayed) test.save_at = 3;  // the steps that adam counts are not in its rows
+      for (const auto& weights : train(test, &bytes_there)) expect_same_bits(weights, expected[0]);
+      EXPECT_EQ(bytes_there, bytes);
+    }
+  }
+}
+
+// The last trainer has no data when compression begins.
+TEST(CompressedAllReduce, OnADeviceATrainerWithoutDataGivesNothing) {
+  CodecCase test{.steps = {6, 5, 2}, .options = codec("fp16", 3)};
+  const auto expected = train(test);
+  test.place = place_on_device;
+  test.all_have_some_there = false;
+  for (const auto& weights : train(test)) expect_same_bits(weights, expected[0]);
+}
+
+TEST(CompressedAllReduce, AStateFromADeviceIsThatOfTheProcessor) {
+  auto communicators = make_thread_communicators({.size = 1});
+  for (const Json& object : codecs_of_devices()) {
+    SCOPED_TRACE(object.dump());
+    CodecCase test{.steps = {4}, .options = codec("")};
+    test.options->codecs = {object};
+    CodecTrainer here(test, *communicators[0]);
+    test.place = place_on_device;
+    CodecTrainer there(test, *communicators[0]);
+    for (int64_t step = 0; step < 4; ++step) here.step(0, step), there.step(0, step);
+    EXPECT_EQ(here.exchange->describe().at("compressed_there"), 0);
+    EXPECT_EQ(there.exchange->describe().at("compressed_there"), 1);
+    std::string expected, state;
+    here.exchange->save(expected);
+    there.exchange->save(state);
+    ASSERT_GT(state.size(), 40u * 25 * (object.value("error_feedback", true) ? 4 : 0));
+    EXPECT_EQ(state, expected);
+    CodecTrainer back(here.test, *communicators[0]);
+    back.take(there);
+    here.step(0, 4), back.step(0, 4);
+    expect_same_bits(back.weights(), here.weights());
+  }
+}
+
+// A parameter whose gradient is clipped by norm, and codecs that devices do not know, stay on the processor.
+TEST(CompressedAllReduce, WhatDevicesDoNotKnowStaysOnTheProcessor) {
+  Json clipped = kExchangeSgd;
+  clipped["clip_norm"] = 0.5;
+  for (const std::string_view name : lossy_codecs()) {
+    const bool known = name == "fp16" || name == "bf16" || name == "int8";
+    for (const Json& optimizer : {kExchangeSgd, clipped}) {
+      SCOPED_TRACE(std::string(name) + " " + optimizer.dump());
+      auto communicators = make_thread_communicators({.size = 1});
+      CodecCase test{.steps = {2}, .options = codec(name), .optimizer = optimizer};
+      CodecTrainer here(test, *communicators[0]);
+      test.place = place_on_device;
+      CodecTrainer there(test, *communicators[0]);
+      for (int64_t step = 0; step < 2; ++step) here.step(0, step), there.step(0, step);
+      EXPECT_EQ(there.exchange->describe().at("compressed_there"),
+                known && optimizer == kExchangeSgd ? 1 : 0);
+      expect_same_bits(there.weights(), here.weights());
+    }
+  }
+}
+
+std::string refusal_of(const CodecCase& test) {
+  auto communicators = make_thread_communicators({.size = 1});
+  CodecTrainer trainer(test, *communicators[0]);
+  try {
+    for (int64_t step = 0; step < 5; ++step) trainer.step(0, step);
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "all steps were taken";
+}
+
+// fp16 leaves nearly all of a large value, so that its sums overflow in a later step.
+TEST(CompressedAllReduce, OnADeviceAGradientThatIsNoNumberIsRefusedAsOnTheProcessor) {
+  const auto expect_refusal = [](std::string_view name, float bad, const char* expected) {
+    SCOPED_TRACE(std::string(name) + " " + std::to_string(bad));
+    CodecCase test{.options = codec(name)};
+    test.fill = [bad](std::span<float> values, int64_t, int, int64_t, size_t parameter) {
+      std::ranges::fill(values, 1.0f);
+      if (parameter == 0) values[617] = values[921] = bad;
+    };
+    const std::string here = refusal_of(test);
+    test.place = place_on_device;
+    EXPECT_EQ(refusal_of(test), here);
+    EXPECT_THAT(here, testing::HasSubstr(expected));
+  };
+  expect_refusal("int8", NAN, "value 617 of a gradient is nan");
+  expect_refusal("bf16", -INFINITY, "value 617 of a gradient is -inf");
+  expect_refusal("fp16", INFINITY, "value 617 of a gradient is inf");
+  expect_refusal("fp16", 3.4e38f, "value 617 of a gradient is too large: ");
+  expect_refusal("int8", 3.4e38f, "all steps were taken");
 }
 
 TEST(CompressedAllReduce, AStateCutShortOrOfAnotherModelIsRefused) {

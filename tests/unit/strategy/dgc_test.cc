@@ -138,7 +138,7 @@ TEST(DgcStrategy, ATrainerThatTakesUpTheStateGoesOnWithTheSameBits) {
 
 // Each trainer has a device, on which its gradient of the matrix is made.  Some have no data in the last steps.
 TEST(DgcStrategy, OnADeviceItSelectsWhatTheProcessorSelectsBitForBit) {
-  const auto place = [](DgcExchangeOptions& options) {
+  const auto place = [](DgcExchangeOptions& options, Device&) {
     std::shared_ptr<ModelDevice> model = make_emulated_model_device();
     options.device = dgc_device_of(model);
     options.on_device = {true, true, true, true};
@@ -170,7 +170,7 @@ TEST(DgcStrategy, OnADeviceItSelectsWhatTheProcessorSelectsBitForBit) {
 TEST(DgcStrategy, OnADeviceAGradientThatIsNoNumberIsRefused) {
   auto communicators = make_thread_communicators({.size = 1});
   DgcCase test{.steps = {1}, .options = dgc_options({0.75})};
-  test.place = [](DgcExchangeOptions& options) {
+  test.place = [](DgcExchangeOptions& options, Device&) {
     std::shared_ptr<ModelDevice> model = make_emulated_model_device();
     options.device = dgc_device_of(model);
     options.on_device = {true, false, false, false};

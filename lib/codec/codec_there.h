@@ -1,0 +1,65 @@
+// CodecThere: a codec (codec/codec.h) of a gradient that lies in the memory of a device, with the bytes of the processor's;
+// CodecDevice makes these.  Implemented in lib/device/cuda, for CUDA and for the emulator.
+#ifndef PS_CODEC_CODEC_THERE_H_
+#define PS_CODEC_CODEC_THERE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace ps {
+
+// The formats that devices know: those of the codecs fp16, bf16, and int8 that rounds to the nearest.
+struct CodecFormat {
+  enum class Kind : uint8_t { kF16, kBf16, kInt8 };
+
+  Kind kind = Kind::kF16;
+  int64_t block = 1;  // int8: values that share a scale
+};
+
+// One owner thread.  Pointers are into the memory of the device, where a gradient has `elements` values; spans and strings are
+// the host's, and stay as they are until the next finish_encode or CodecDevice::wait.  Calls throw the errors of the device.
+class CodecThere {
+ public:
+  static constexpr uint64_t kAllFinite = UINT64_MAX;
+
+  virtual ~CodecThere() = default;
+
+  // The residual [elements], which begins with zeros; only if there is one.
+  virtual void set_residual(std::span<const float> residual) = 0;
+  virtual void get_residual(std::span<float> residual) = 0;
+
+  // bytes <- scale x values, plus the residual, which becomes what the bytes lack.  Queued.
+  virtual void begin_encode(const float* values, float scale, std::span<char> bytes) = 0;
+
+  // Waits for the last encoding.  Returns the index of the first sum that is not finite, or kAllFinite: otherwise the residual
+  // must not be used any more.
+  virtual uint64_t finish_encode() = 0;
+
+  // values [elements] <- scale x values of the last encoding.
+  virtual void get_values(std::span<float> values) = 0;
+
+  // values <- decoded bytes / divisor.  Queued.
+  virtual void decode(std::string_view bytes, float divisor, float* values) = 0;
+
+  // sums <- the sum of the decoded parts, in their order.  Queued.
+  virtual void add_up(std::span<const std::string_view> parts, float* sums) = 0;
+};
+
+// One owner thread.  Outlives what it makes.
+class CodecDevice {
+ public:
+  virtual ~CodecDevice() = default;
+
+  // Throws kExhausted.
+  virtual std::unique_ptr<CodecThere> make(const CodecFormat& format, uint64_t elements,
+                                           bool keeps_residual) = 0;
+
+  // Returns when all queued work is done.
+  virtual void wait() = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_CODEC_CODEC_THERE_H_

@@ -1,0 +1,23 @@
+// Codecs of gradients in the memory of the device that computes the model.  Used by those who open devices; compiled for CUDA
+// and for the emulator.
+#ifndef PS_DEVICE_CUDA_CODEC_ON_DEVICE_H_
+#define PS_DEVICE_CUDA_CODEC_ON_DEVICE_H_
+
+#include <memory>
+
+#include "codec/codec_there.h"
+#include "gpu/device.h"
+#include "model/model_device.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+// Its work is queued behind that of the model.  Null: the device is of the other kind.
+std::shared_ptr<CodecDevice> make_codec_on_device(std::shared_ptr<ModelDevice> model);
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
+
+#endif  // PS_DEVICE_CUDA_CODEC_ON_DEVICE_H_

@@ -1,0 +1,43 @@
+// CompressionDevice: the device that computes the model, for exchanges which compress the gradients that it makes in its memory.
+// Used by CodecExchange; implemented in lib/device.
+#ifndef PS_STORE_COMPRESSION_DEVICE_H_
+#define PS_STORE_COMPRESSION_DEVICE_H_
+
+#include <memory>
+#include <span>
+
+#include "codec/codec_there.h"
+#include "optim/parameter.h"
+#include "store/local_store.h"
+
+namespace ps {
+
+// A dense parameter of a LocalStore that is trained in the memory of a device: its weights, the state of their optimizer and
+// their gradient.  It moves there at the first pull, and comes back when the store needs it.  One owner thread.
+class DenseThere {
+ public:
+  virtual ~DenseThere() = default;
+
+  // view <- the weights and the room for their gradient, in the memory of the device.
+  virtual void pull(ParameterView<float>& view) = 0;
+
+  // Sends a gradient of the host.
+  virtual void set_gradient(std::span<const float> values) = 0;
+
+  // Applies the step that the store has begun, with the gradient.
+  virtual void push() = 0;
+};
+
+// One owner thread.  Outlives what it makes.
+class CompressionDevice {
+ public:
+  virtual ~CompressionDevice() = default;
+  virtual CodecDevice& codecs() = 0;
+
+  // `store`, which must be able to lend the parameter, outlives it.
+  virtual std::unique_ptr<DenseThere> make_dense(LocalStore& store, int parameter) = 0;
+};
+
+}  // namespace ps
+
+#endif  // PS_STORE_COMPRESSION_DEVICE_H_
