@@ -56,6 +56,11 @@ serve_and_train large.served "${large[@]}"
 train large "${large[@]}"
 cmp large{.served,}/pass-00000/model.safetensors
 
+echo "where the algorithm is named, they send the same bytes when a device trains the model"
+train device --set train.strategy.algorithm=chain --device emulated --set device.trains=model
+sent=$(number bytes_sent chain.0.json)
+[[ $sent == "$(number bytes_sent device.0.json)" ]] || fail "not $sent bytes: $(cat device.0.json)"
+
 echo "layers that are divided over trainers give the model of layers that are not, to rounding"
 wide='model.layers=[
   {"name": "hidden", "type": "fc", "input": "features", "size": 8, "activation": "tanh"},
