@@ -18,7 +18,7 @@ struct CheckpointCopier::Copying {
   std::function<void(const std::optional<Error>&)> done;
   CopyingPtr increment;  // which builds on this one, and waits for it; may be null
 
-  std::vector<Manifest> parts;                     // by shard, as they come
+  std::vector<Manifest> shards;                    // by shard, as they come
   std::vector<std::unique_ptr<OutputFile>> files;  // by shard, those that are being copied
   size_t shards_left = 0;
   Manifest whole;       // once all are there
@@ -38,7 +38,7 @@ struct CheckpointCopier::Copying {
   }
 
   void join() {
-    whole = join_manifests(parts);
+    whole = join_manifests(shards);
     whole.step = static_cast<int64_t>(step);
     whole.generation = run_of_servers;
     if (whole.base && increment) fail(Code::kData, whole.base->folder, " is the base of a base");
@@ -69,7 +69,7 @@ void CheckpointCopier::begin(const CopyingPtr& copying, const std::string& direc
   copying->step = static_cast<uint64_t>(*step);
   copying->folder = join_path(directory, name);
   make_directories(copying->folder);
-  copying->parts.resize(links_.size());
+  copying->shards.resize(links_.size());
   copying->files.resize(links_.size());
   copying->shards_left = links_.size();
   for (size_t s = 0; s < links_.size(); ++s) ask_shard(copying, s);
@@ -80,8 +80,8 @@ void CheckpointCopier::ask_shard(const CopyingPtr& copying, size_t shard) {
     CheckpointShardAnswer answer =
         decode_shard_answer(frame.body.bytes());  // with plain names of files alone
     copying->run([&] {
-      if (!answer.manifest) fail(Code::kUnavailable, "a server's part: ", answer.why);
-      copying->parts[shard] = std::move(*answer.manifest);
+      if (!answer.manifest) fail(Code::kUnavailable, "a server's shard of the checkpoint: ", answer.why);
+      copying->shards[shard] = std::move(*answer.manifest);
       copy_file(copying, shard, 0);
     });
   };
@@ -89,7 +89,7 @@ void CheckpointCopier::ask_shard(const CopyingPtr& copying, size_t shard) {
 }
 
 void CheckpointCopier::copy_file(const CopyingPtr& copying, size_t shard, size_t file) {
-  const std::vector<FileEntry>& files = copying->parts[shard].files;
+  const std::vector<FileEntry>& files = copying->shards[shard].files;
   copying->files[shard].reset();
   if (file == files.size()) {
     if (--copying->shards_left == 0) end(copying);
@@ -100,7 +100,7 @@ void CheckpointCopier::copy_file(const CopyingPtr& copying, size_t shard, size_t
 }
 
 void CheckpointCopier::copy_slice(const CopyingPtr& copying, size_t shard, size_t file, uint64_t offset) {
-  const FileEntry& entry = copying->parts[shard].files[file];
+  const FileEntry& entry = copying->shards[shard].files[file];
   if (offset == entry.sum.bytes) return copy_file(copying, shard, file + 1);
   const uint64_t size = std::min<uint64_t>(kShardSliceBytes, entry.sum.bytes - offset);
   const CheckpointShardSlice slice{copying->step, offset, static_cast<uint32_t>(size), entry.path};
@@ -108,7 +108,7 @@ void CheckpointCopier::copy_slice(const CopyingPtr& copying, size_t shard, size_
     const auto bytes = decode_shard_bytes(frame.body.bytes());
     copying->run([&] {
       if (!bytes || bytes->size() != size) {
-        fail(Code::kUnavailable, "a server has not kept its part until it was copied");
+        fail(Code::kUnavailable, "a server has not kept its shard of the checkpoint until it was copied");
       }
       copying->files[shard]->write(*bytes);
       copy_slice(copying, shard, file, offset + size);

@@ -99,7 +99,7 @@ class RemoteLender final : public StoreInFront, public RowLender {
     std::span<const KeyPlan> plans = {};
     std::span<const ParameterView<float>> views = {};
     StepInfo info = {};
-    bool cut = false, pushed = false;  // a checkpoint begins with it; the servers have their part
+    bool cut = false, pushed = false;  // a checkpoint begins with it; the servers have theirs
     std::vector<double> squares = {};  // of the whole gradient, once it is measured
   };
 

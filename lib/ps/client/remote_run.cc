@@ -75,10 +75,10 @@ const RunStatus& RemoteRun::find_start(const Consistency& consistency, bool give
                         " of this run: one was restarted; restart them all"));
   }
   const RunStatus& start = late ? **most : **least;
-  auto same_part = [&start](const RunStatus* each) {
+  auto same_data = [&start](const RunStatus* each) {
     return each->pass == start.pass && each->dealings == start.dealings;
   };
-  if (given_up && consistency.async && !std::ranges::all_of(all, same_part)) {
+  if (given_up && consistency.async && !std::ranges::all_of(all, same_data)) {
     fail(Code::kUnavailable,
          "the trainers that went on without this one are between two parts of their data; start it again");
   }

@@ -28,8 +28,8 @@ namespace ps {
 // One owner thread, which also drives the network, while it waits.  All calls throw kUnavailable when a server
 // or another trainer is gone for longer than the job allows.
 //
-// push returns when the gradients are on their way: the next pull waits for what it needs.  A process that takes
-// a rank's part in a run up begins where that is.
+// push returns when the gradients are on their way: the next pull waits for what it needs.  A process that resumes
+// a rank begins where that is.
 class RemoteStore final : public ParameterStore {
  public:
   // Throws kUsage when the servers have another job, and as RemoteRun::resume.  `own`, where there is one,

@@ -12,7 +12,7 @@ namespace ps {
 // On disk: never renumber.  Bodies are those of the requests of ps-wire(5), unless it says otherwise.
 enum class ShardEvent : uint8_t {
   kRun = 1,      // a run begins: run:u64 trainers:u32
-  kTrainer = 2,  // a process takes the trainer's part: generation:u64
+  kTrainer = 2,  // a process takes the trainer's rank: generation:u64
   kGoOn = 3,     // the others go on without these trainers: ranks:u32[]
   kPull = 4,
   kPush = 5,

@@ -10,24 +10,24 @@ constexpr uint64_t kLargestStride = uint64_t{1} << 40;
 
 void RestOfPass::begin_pass(size_t num_trainers) {
   const uint32_t shares = static_cast<uint32_t>(num_trainers);
-  parts_.assign(num_trainers, {});
-  for (uint32_t rank = 0; rank < shares; ++rank) parts_[rank].strand = DataStrand{rank, shares, 0, 1};
+  dealt_.assign(num_trainers, {});
+  for (uint32_t rank = 0; rank < shares; ++rank) dealt_[rank].strand = DataStrand{rank, shares, 0, 1};
   left_.clear();
   dealings_ = 0;
 }
 
 void RestOfPass::deal(std::span<const uint64_t> pass_batches, std::span<const int> takers) {
   ++dealings_;
-  for (size_t rank = 0; rank < parts_.size(); ++rank) {
-    Part& part = parts_[rank];
-    if (part.strand && !part.at_end) {
-      DataStrand rest = *part.strand;
-      rest.first += (pass_batches[rank] - part.done_before) * rest.stride;
+  for (size_t rank = 0; rank < dealt_.size(); ++rank) {
+    Dealt& own = dealt_[rank];
+    if (own.strand && !own.at_end) {
+      DataStrand rest = *own.strand;
+      rest.first += (pass_batches[rank] - own.done_before) * rest.stride;
       left_.push_back(rest);
     }
-    part.strand.reset();
-    part.done_before = pass_batches[rank];
-    part.at_end = false;
+    own.strand.reset();
+    own.done_before = pass_batches[rank];
+    own.at_end = false;
   }
   if (left_.empty() || takers.empty()) return;
   const DataStrand strand = left_.front();
@@ -35,21 +35,21 @@ void RestOfPass::deal(std::span<const uint64_t> pass_batches, std::span<const in
   divide(strand, takers);
 }
 
-// Strands become sparser each time that one who has a part of one is lost; at some point one trainer takes it all.
+// Strands become sparser each time that one who has some of one is lost; at some point one trainer takes it all.
 void RestOfPass::divide(const DataStrand& strand, std::span<const int> takers) {
   const bool too_sparse = strand.stride > kLargestStride / takers.size();
-  const size_t parts = too_sparse ? 1 : takers.size();
-  for (size_t i = 0; i < parts; ++i) {
-    parts_[static_cast<size_t>(takers[i])].strand =
-        DataStrand{strand.share, strand.shares, strand.first + i * strand.stride, strand.stride * parts};
+  const size_t strands = too_sparse ? 1 : takers.size();
+  for (size_t i = 0; i < strands; ++i) {
+    dealt_[static_cast<size_t>(takers[i])].strand =
+        DataStrand{strand.share, strand.shares, strand.first + i * strand.stride, strand.stride * strands};
   }
 }
 
 RankWork RestOfPass::of(int rank) const {
   RankWork work;
   work.dealings = dealings_;
-  for (const Part& part : parts_) work.some_left |= part.strand.has_value();
-  const Part& own = parts_[static_cast<size_t>(rank)];
+  for (const Dealt& each : dealt_) work.some_left |= each.strand.has_value();
+  const Dealt& own = dealt_[static_cast<size_t>(rank)];
   work.batches_before = own.done_before;
   work.strand = own.strand;
   return work;
@@ -58,10 +58,10 @@ RankWork RestOfPass::of(int rank) const {
 // rest := dealings:u64 (batches_before:u64 has:u8 strand[has])[trainers] waiting:u32 strand[waiting]
 void RestOfPass::save(std::string& out) const {
   put(out, dealings_);
-  for (const Part& part : parts_) {
-    put(out, part.done_before);
-    put(out, static_cast<uint8_t>(part.strand.has_value()));
-    if (part.strand) put_strand(*part.strand, out);
+  for (const Dealt& own : dealt_) {
+    put(out, own.done_before);
+    put(out, static_cast<uint8_t>(own.strand.has_value()));
+    if (own.strand) put_strand(*own.strand, out);
   }
   put(out, static_cast<uint32_t>(left_.size()));
   for (const DataStrand& strand : left_) put_strand(strand, out);
@@ -70,11 +70,11 @@ void RestOfPass::save(std::string& out) const {
 bool RestOfPass::load(ByteReader& in, size_t num_trainers) {
   begin_pass(num_trainers);
   dealings_ = in.get<uint64_t>();
-  for (Part& part : parts_) {
-    part.done_before = in.get<uint64_t>();
+  for (Dealt& own : dealt_) {
+    own.done_before = in.get<uint64_t>();
     const bool has = in.get<uint8_t>() != 0;
-    part.strand.reset();
-    if (has && !get_strand(in, part.strand.emplace())) return false;
+    own.strand.reset();
+    if (has && !get_strand(in, own.strand.emplace())) return false;
   }
   for (uint32_t waiting = in.get<uint32_t>(); waiting > 0 && in.ok(); --waiting) {
     if (!get_strand(in, left_.emplace_back())) return false;

@@ -32,8 +32,8 @@ class RestOfPass {
   void begin_pass(size_t num_trainers);
 
   // The rank has come to the end of its strand, or has more.
-  void set_at_end(int rank, bool at_end) { parts_[static_cast<size_t>(rank)].at_end = at_end; }
-  bool at_end(int rank) const { return parts_[static_cast<size_t>(rank)].at_end; }
+  void set_at_end(int rank, bool at_end) { dealt_[static_cast<size_t>(rank)].at_end = at_end; }
+  bool at_end(int rank) const { return dealt_[static_cast<size_t>(rank)].at_end; }
 
   // All have come so far: what ranks have left that are not at the end waits, and the first that waits is dealt to
   // `takers`, in ascending order.  `pass_batches` are those of each rank in this pass that were applied.
@@ -47,7 +47,8 @@ class RestOfPass {
   bool load(ByteReader& in, size_t num_trainers);
 
  private:
-  struct Part {
+  // The strand of a rank.
+  struct Dealt {
     std::optional<DataStrand> strand;  // nothing: the rank waits for the others
     uint64_t done_before = 0;          // batches of the rank in this pass before those of the strand
     bool at_end = false;
@@ -55,7 +56,7 @@ class RestOfPass {
 
   void divide(const DataStrand& strand, std::span<const int> takers);
 
-  std::vector<Part> parts_;      // by rank
+  std::vector<Dealt> dealt_;     // by rank
   std::deque<DataStrand> left_;  // that nobody has
   uint64_t dealings_ = 0;
 };

@@ -54,7 +54,7 @@ void check_is_of_job(const CheckpointReader& checkpoint, const CheckpointSetting
   fail(Code::kUsage, quote(checkpoint.folder()), " is of another job: ", *difference, " there");
 }
 
-// Another shard may just make the next checkpoint of parts that are all there, and remove this one.
+// Another shard may just make the next checkpoint of shards that are all there, and remove this one.
 std::unique_ptr<CheckpointReader> open_for_log(const CheckpointSettings& settings) {
   std::string folder;
   try {

@@ -41,7 +41,7 @@ std::string encode_shard_request(uint64_t step) {
 }
 
 uint64_t decode_shard_request(std::span<const char> body) {
-  if (body.size() != sizeof(uint64_t)) fail(Code::kData, "part: the body is not 8 bytes");
+  if (body.size() != sizeof(uint64_t)) fail(Code::kData, "checkpoint shard: the body is not 8 bytes");
   return ByteReader(text_of(body)).get<uint64_t>();
 }
 
@@ -54,11 +54,11 @@ std::string encode_shard_answer(const CheckpointShardAnswer& answer) {
 CheckpointShardAnswer decode_shard_answer(std::span<const char> body) {
   ByteReader in(text_of(body));
   const bool there = in.get<uint8_t>() != 0;
-  if (!in.ok()) fail(Code::kData, "part: an empty answer");
+  if (!in.ok()) fail(Code::kData, "checkpoint shard: an empty answer");
   const std::string_view text = in.get_bytes(in.remaining());
   if (!there) return {std::nullopt, std::string(text)};
   try {
-    return {decode_manifest(text, "part"), ""};
+    return {decode_manifest(text, "checkpoint shard"), ""};
   } catch (const Error& error) {
     throw Error(Code::kData, error.message());
   }
@@ -78,7 +78,7 @@ CheckpointShardSlice decode_shard_slice(std::span<const char> body) {
   slice.step = in.get<uint64_t>();
   slice.offset = in.get<uint64_t>();
   slice.size = in.get<uint32_t>();
-  if (!in.ok()) fail(Code::kData, "part slice: the body is cut short");
+  if (!in.ok()) fail(Code::kData, "slice of a checkpoint shard: the body is cut short");
   slice.file = in.get_bytes(in.remaining());
   return slice;
 }
@@ -91,7 +91,7 @@ std::string encode_shard_bytes(bool there, std::string_view bytes) {
 }
 
 std::optional<std::string_view> decode_shard_bytes(std::span<const char> body) {
-  if (body.empty()) fail(Code::kData, "part slice: an empty answer");
+  if (body.empty()) fail(Code::kData, "slice of a checkpoint shard: an empty answer");
   if (body[0] == 0) return std::nullopt;
   return text_of(body).substr(1);
 }

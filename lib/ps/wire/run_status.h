@@ -1,5 +1,5 @@
 // RunStatus: where a run stands, as far as it concerns one trainer.  Told by shards, used by the trainer's
-// store to take its rank's part in the run up.
+// store to resume its rank.
 #ifndef PS_PS_WIRE_RUN_STATUS_H_
 #define PS_PS_WIRE_RUN_STATUS_H_
 
