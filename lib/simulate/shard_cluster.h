@@ -60,7 +60,7 @@ class ShardCluster {
   // Runs the whole job.  Returns its weights, as the trainer that speaks for all reads them.
   std::vector<float> train();
 
-  // Starts a process that takes the part of trainer `rank` to the end of the job.
+  // Starts a process that is trainer `rank` to the end of the job.
   void start_trainer(int rank);
 
   // Kills it, or takes its host from the net, and starts it again `later`.  Returns false when it has ended.

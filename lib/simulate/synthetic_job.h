@@ -97,7 +97,7 @@ struct SyntheticWork {
 };
 void train_strand(ParameterStore& store, const SyntheticJob& job, const SyntheticWork& work, int64_t pass);
 
-// Takes a trainer's part in a run, from where the run says that the rank stands.  `after_pass` is called
+// Is a trainer of a run, from where the run says that the rank stands.  `after_pass` is called
 // after each pass, before the trainers meet.
 using AfterPass = std::function<void(int64_t pass)>;
 void run_trainer(
