@@ -101,17 +101,17 @@ bool AveragingStore::end_interval(int64_t pass) {
   return all.steps > 0;
 }
 
-// part := steps:i64 samples:i64 cost:f64 rates:f64 checkpoint:u8 end:u8
+// interval := steps:i64 samples:i64 cost:f64 rates:f64 checkpoint:u8 end:u8
 AveragingStore::Interval AveragingStore::gather_intervals() {
-  std::string part;
-  put(part, own_.steps);
-  put(part, own_.samples);
-  put(part, own_.cost);
-  put(part, own_.rates);
-  put(part, static_cast<uint8_t>(own_.wishes.checkpoint));
-  put(part, static_cast<uint8_t>(own_.wishes.end));
+  std::string own;
+  put(own, own_.steps);
+  put(own, own_.samples);
+  put(own, own_.cost);
+  put(own, own_.rates);
+  put(own, static_cast<uint8_t>(own_.wishes.checkpoint));
+  put(own, static_cast<uint8_t>(own_.wishes.end));
   Interval all;
-  for (const std::string& bytes : communicator_.gather(std::move(part))) {
+  for (const std::string& bytes : communicator_.gather(std::move(own))) {
     ByteReader in(bytes);
     const int64_t steps = in.get<int64_t>(), samples = in.get<int64_t>();
     const double cost = in.get<double>(), rates = in.get<double>();

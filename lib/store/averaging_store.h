@@ -87,7 +87,7 @@ class AveragingStore final : public ParameterStore {
   void load(ByteReader& in);
 
  private:
-  // The part of one trainer in an interval; or, at its end, of all.
+  // An interval of one trainer; or, at its end, of all.
   struct Interval {
     int64_t steps = 0;  // of all: the most of one trainer
     int64_t samples = 0;
