@@ -179,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(All, DeviceCodec,
                          testing::Values(R"({"type": "fp16"})", R"({"type": "bf16"})",
                                          R"({"type": "int8", "block": 256})"));
 
-// Of all sums that are not finite, some for what was left of former steps.
+// Some sums are not finite for what was left of former steps.
 TEST(DeviceCodecs, TellTheFirstSumThatIsNotFinite) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Random random(43, seed);

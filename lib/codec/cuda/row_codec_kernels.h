@@ -4,7 +4,7 @@
 //
 // With kError the values to encode are values + error, and `error` becomes what the encoded ones lack.
 //
-// Those who give values and take decoded ones are parameters: Given and Set for rows, the others for codecs of gradients.
+// Kernels have parameters that give values and take decoded ones: Given and Set for rows, the others for codecs of gradients.
 #ifndef PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
 #define PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
 
