@@ -123,6 +123,25 @@ TEST(Ahead, StepsDoNotWaitForRoundTrips) {
   EXPECT_LT(four_clip, clips / 1.8);
 }
 
+// The weights of a step need the gradients of all trainers in the step before: their way to the servers, and the weights' way
+// back, are a round trip, whatever rows come early.  Trainers that wait for every step wait for no more.
+TEST(Ahead, StepsOfSeveralPlainTrainersWaitForOneRoundTripAsTheyHaveTo) {
+  constexpr int kFew = 30, kMany = 90;
+  const auto seconds = [](int steps) {
+    SyntheticJob job;
+    job.small = true;
+    job.steps = {{steps}, {steps}, {steps}};
+    ShardCluster cluster(job, {.servers = 2});
+    cluster.network().set_default_link(kLongLink);
+    cluster.train();
+    return to_seconds(cluster.network().now());
+  };
+  const double round_trips = (seconds(kMany) - seconds(kFew)) / (kMany - kFew) / 0.02;
+  std::printf("round trips that a step of 3 trainers waits for: %.2f\n", round_trips);
+  EXPECT_GT(round_trips, 0.99);
+  EXPECT_LT(round_trips, 1.05);
+}
+
 // One trainer of two servers, three batches ahead, with the store of its copies.
 struct Copies {
   explicit Copies(const SyntheticJob& job, RemoteStore& remote)
