@@ -17,6 +17,7 @@
 #include "net/channel.h"
 #include "net/sim/sim_host.h"
 #include "optim/synthetic_parameter.h"
+#include "ps/wire/gather.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/run_messages.h"
 
@@ -81,10 +82,10 @@ class HonestTrainer {
   }
 
   void gather(std::function<void()> then) {
-    std::string body;
-    put(body, gathering_++);
-    body += kGathered;
-    ask(Message::kGather, body, [then = std::move(then)](const Frame&) { then(); });
+    const char marker = kGathered;
+    ask(Message::kGather,
+        encode_gather({.number = gathering_++, .bytes = {&marker, 1}, .first = 0, .rest = 0}),
+        [then = std::move(then)](const Frame&) { then(); });
   }
 
   // The keys of this step's batch, or all that any batch has.

@@ -11,8 +11,8 @@
 #include "fuzz/honest_job.h"
 #include "fuzz/script.h"
 #include "membership/save_election.h"
-#include "ps/server/gathering.h"
 #include "ps/wire/checkpoint_messages.h"
+#include "ps/wire/gather.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/run_messages.h"
 #include "ps/wire/stored_rows.h"
@@ -141,11 +141,22 @@ inline std::string apply_message(Script& script, uint64_t step) {
   return encode_apply(request);
 }
 
+// All that is given in one, or a piece of four bytes of up to five.
 inline std::string gather_message(Script& script, uint64_t number) {
-  std::string bytes =
-      script.rarely() ? std::string(256 * script.byte(), 'g') : script.bytes(script.choice(8));
+  const bool piece = script.yes();
+  std::string bytes = piece             ? script.bytes(4)
+                      : script.rarely() ? std::string(256 * script.byte(), 'g')
+                                        : script.bytes(script.choice(8));
   if (!bytes.empty() && script.yes()) bytes[0] = script.yes() ? kGathered : kGatheredAtEnd;
-  return encode_gather(script.rarely() ? script.number() : number + script.choice(2), bytes);
+  const uint64_t before = piece ? script.choice(3) : 0, behind = piece ? script.choice(3) : 0;
+  return encode_gather({.number = script.rarely() ? script.number() : number + script.choice(2),
+                        .bytes = bytes,
+                        .first = script.rarely() ? script.number() : 4 * before,
+                        .rest = script.rarely() ? script.number() : 4 * behind});
+}
+
+inline std::string gathered_message(Script& script, uint64_t number) {
+  return encode_gathered_request({.number = number - script.choice(3), .first = script.number()});
 }
 
 inline std::string returned_message(Script& script) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "config/spec.h"
 #include "membership/save_election.h"
+#include "ps/wire/gather.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/protocol.h"
 #include "ps/wire/run_messages.h"

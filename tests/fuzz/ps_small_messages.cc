@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "config/spec.h"
-#include "ps/server/gathering.h"
 #include "ps/wire/checkpoint_messages.h"
+#include "ps/wire/gather.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/protocol.h"
 #include "ps/wire/run_messages.h"
@@ -19,7 +19,7 @@ std::string_view text_of_body(Body body) {
 }
 
 // Whatever is decoded can be encoded again, and is then decoded without an error.
-constexpr std::array<void (*)(Body), 18> kDecoders = {
+constexpr std::array<void (*)(Body), 19> kDecoders = {
     [](Body body) { ps::decode_checkpoint_request(body); },
     [](Body body) { ps::encode_asked_checkpoint(ps::decode_asked_checkpoint(body)); },
     [](Body body) { ps::decode_shard_request(body); },
@@ -44,12 +44,15 @@ constexpr std::array<void (*)(Body), 18> kDecoders = {
     [](Body body) { ps::encode_chunk_answer(ps::decode_chunk_answer(body)); },
     [](Body body) {
       const ps::GatherRequest request = ps::decode_gather(text_of_body(body));
-      ps::decode_gather(ps::encode_gather(request.number, request.bytes));
+      ps::decode_gather(ps::encode_gather(request));
     },
     [](Body body) { ps::Welcome::spec().parse(ps::parse_json(text_of_body(body), "welcome"), "welcome"); },
     [](Body body) { ps::ServerPorts::spec().parse(ps::parse_json(text_of_body(body), "ports"), "ports"); },
     [](Body body) { ps::decode_error(body); },
     [](Body body) { ps::decode_work(ps::encode_work(ps::decode_work(body))); },
+    [](Body body) {
+      ps::decode_gathered_request(ps::encode_gathered_request(ps::decode_gathered_request(body)));
+    },
 };
 
 }  // namespace

@@ -182,7 +182,8 @@ class ShardPeers {
         return say(Message::kGather, gather_message(script, gathered_));
       case 23:
         gathered_ += script.choice(2);  // what peers believe
-        return say(Message::kKeys, keys_message(script));
+        return script.yes() ? say(Message::kKeys, keys_message(script))
+                            : say(Message::kGatheredPiece, gathered_message(script, gathered_));
       case 24:
         return say(Message::kLoad, load_message(script));
       case 25:

@@ -105,7 +105,7 @@ def gatherings(server, hello):
     codes = {}
     for rank in range(200):
         with server.peer(hello, trainers=201, rank=rank) as peer:
-            given = peer.send(wire.GATHER, struct.pack("<Q", 0) + bytes([1]) + bytes(MEBIBYTE))
+            given = peer.send(wire.GATHER, wire.gift(0, bytes([1]) + bytes(MEBIBYTE)))
             asked = peer.send(wire.ABSENT)
             answered, code = 0, 0  # 0: it is held
             while answered != asked:
@@ -114,6 +114,40 @@ def gatherings(server, hello):
                     (code,) = struct.unpack("<I", body[:4])
             codes[code] = codes.get(code, 0) + 1
     expect(codes.keys() == {0, 6} and codes[0] > 8, codes)
+
+
+def refused_with(peer, kind, body):
+    """The code with which a request is refused; 0: the connection has ended."""
+    try:
+        peer.ask(kind, body)
+    except Refused as error:
+        return error.code
+    except Ended:
+        return 0
+    raise AssertionError(f"{len(body)} bytes of kind {kind} were taken")
+
+
+def gifts_in_pieces(server, hello):
+    """What trainers give each other comes in pieces that follow each other, none longer than 9 MiB, or it is refused; what
+    all gave is told from anywhere on, as often as somebody asks."""
+    with server.peer(hello, trainers=2, rank=0) as one, server.peer(hello, trainers=2, rank=1) as other:
+        for piece, code in ((wire.gift(0, b"x", first=5), 3), (wire.gift(0, b"", rest=1), 3),
+                            (wire.gift(0, b"x", rest=1 << 28), 3), (wire.gift(0, b"x", first=(1 << 64) - 1), 3),
+                            (wire.gift(0, b"x", rest=200 * MEBIBYTE), 6)):
+            expect(refused_with(one, wire.GATHER, piece) == code, f"not refused with {code}: {piece[:24]}")
+        gifts = [bytes([1]) + random.Random(rank).randbytes(2 * MEBIBYTE) for rank in range(2)]
+        for peer, given in ((one, gifts[0]), (other, gifts[1])):
+            for first in range(0, len(given), MEBIBYTE):
+                piece = given[first : first + MEBIBYTE]
+                sent = peer.send(wire.GATHER, wire.gift(0, piece, first, len(given) - first - len(piece)))
+        whole = b"".join(gifts)
+        sizes = struct.pack("<IQQ", 2, *map(len, gifts))
+        expect(other.answer(sent) == sizes + whole, "another answer than was given")
+        for first in list(range(0, len(whole), MEBIBYTE)) * 20:
+            expect(one.ask(wire.GATHERED, struct.pack("<QQ", 0, first)) == whole[first:], f"other bytes from {first} on")
+        for number, first in ((0, len(whole)), (0, (1 << 64) - 1), (1, 0), (1 << 63, 0)):
+            expect(refused_with(one, wire.GATHERED, struct.pack("<QQ", number, first)) == 3, f"not refused: {number} {first}")
+        refused_with(one, wire.GATHER, wire.gift(1, bytes(9 * MEBIBYTE)))
 
 
 def too_many_trainers(server, hello):
@@ -314,7 +348,10 @@ def random_message(random_source):
     elif kind == wire.APPLY:
         body = struct.pack("<QI", step, 2) + struct.pack("<dd", 1.0, float("nan"))
     elif kind == wire.GATHER:
-        body = struct.pack("<Q", number) + random_source.choice((b"\x01", b"\x02", b"")) + bytes(1000)
+        data = random_source.choice((b"\x01", b"\x02", b"")) + bytes(1000)
+        body = wire.gift(number, data, random_source.choice((0, 0, 1001, 2002)), random_source.choice((0, 0, 1001, 1 << 40)))
+    elif kind == wire.GATHERED:
+        body = struct.pack("<QQ", number, random_source.choice((0, 1000, 1 << 63)))
     elif kind == wire.KEYS:
         body = struct.pack("<IIQI", DEEP, 0, 0, 1000)
     elif kind == wire.ROW_REPORT:
@@ -384,8 +421,8 @@ def anything_in_any_order(server, hello):
 
 # What peers do that take a trainer's place; each has a server of its own.
 AS_TRAINERS = (pull_of_one_range_many_times, pulls_for_a_step_that_never_comes, pulls_that_are_remembered,
-               pieces_without_parts, pieces_of_gradients, gatherings, too_many_trainers, frames_that_never_end,
-               bodies_of_many_connections, longest_messages,
+               pieces_without_parts, pieces_of_gradients, gatherings, gifts_in_pieces, too_many_trainers,
+               frames_that_never_end, bodies_of_many_connections, longest_messages,
                answers_that_nobody_takes, shares_of_a_hundred, readers_take_all_connections, anything_in_any_order)
 
 

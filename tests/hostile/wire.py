@@ -10,8 +10,9 @@ import subprocess
 ALIVE, NOTICE, DESCRIBE, HELLO, PULL, PUSH, KEYS, LOAD = 1, 2, 16, 17, 18, 19, 20, 21
 GATHER, APPLY, END_RUN, ROW_REPORT, SAVE_LEASE, CHECKPOINT, PART, PART_PIECE = 22, 23, 24, 25, 26, 27, 29, 30
 READER_HELLO, BATCH, END, BEGINNING, AHEAD, JOIN, STAY, NO_DATA = range(96, 104)  # of readers to compute trainers
-STATE_CHUNK, LEAVE_RUN, ABSENT, OPTIMIZERS, STORED_ROWS, RETURN_ROWS, APPLIED = 31, 32, 33, 34, 35, 36, 37
-REQUESTS = tuple(range(DESCRIBE, APPLIED + 1))
+STATE_CHUNK, LEAVE_RUN, ABSENT, OPTIMIZERS, STORED_ROWS, RETURN_ROWS = 31, 32, 33, 34, 35, 36
+WORK, APPLIED, GATHERED = 37, 38, 39
+REQUESTS = tuple(range(DESCRIBE, GATHERED + 1))
 
 MAGIC, VERSION = b"PSK1", 1
 ANSWER, ERROR = 1, 2
@@ -81,6 +82,11 @@ def pull(step, mode, number, what):
 def push(step, slice, num_slices, what=b"", samples=1, pulled=0, flags=0, rows=b"", row_type=0):
     body = struct.pack("<QQQBBIIQ", step, samples, 0, flags, row_type, slice, num_slices, pulled) + what
     return body + bytes(-len(body) % 64) + rows
+
+
+def gift(number, data, first=0, rest=0):
+    """A piece of what a trainer gives to a gathering."""
+    return struct.pack("<QQQ", number, first, rest) + data
 
 
 class Peer:

@@ -6,10 +6,31 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ps/wire/gather.h"
 #include "ps/wire/protocol.h"
 #include "ps/wire/run_messages.h"
 
 namespace ps {
+
+namespace {
+
+// Some bytes of all that is given, which lie where they are until they are sent.
+Payload piece_of(const std::shared_ptr<const std::string>& given, uint64_t number, uint64_t first,
+                 uint64_t count) {
+  struct Piece {
+    std::string head;
+    std::shared_ptr<const std::string> given;
+  };
+  const uint64_t rest = given->size() - first - count;
+  auto piece = std::make_shared<const Piece>(
+      Piece{encode_gather_head({.number = number, .bytes = {}, .first = first, .rest = rest}), given});
+  Payload payload;
+  payload.parts = {{piece->head.data(), piece->head.size()}, {given->data() + first, count}};
+  payload.keep = std::move(piece);
+  return payload;
+}
+
+}  // namespace
 
 std::vector<std::string> RemoteGroup::gather(std::string bytes) {
   return gather(kGathered, std::move(bytes));
@@ -19,19 +40,45 @@ void RemoteGroup::gather_at_end() {
   gather(kGatheredAtEnd, "");
 }
 
-// The answer may come when nobody waits any more.  Each gift begins with a marker, so that the empty ones are
-// those of trainers that are not there.
-std::vector<std::string> RemoteGroup::gather(char marker, std::string bytes) {
-  std::string body;
-  put(body, num_gathered_++);
-  body += marker;
-  body += bytes;
+// Gives all pieces at once, and returns the answer to the last of them, which comes when the others have given too, and
+// perhaps when nobody waits any more.
+std::string RemoteGroup::give(uint64_t number, std::string bytes) {
+  if (bytes.size() > kMostGivenBytes) {
+    fail(Code::kUsage, "this trainer has ", bytes.size(),
+         " bytes for the others at the end of a pass, expected up to ", kMostGivenBytes,
+         ": fewer of the evaluators that keep scores are to be used");
+  }
+  const auto given = std::make_shared<const std::string>(std::move(bytes));
   auto answer = std::make_shared<std::optional<Frame>>();
-  links_.request(0, Message::kGather, Payload(std::move(body)),
-                 [answer](Frame frame) { answer->emplace(std::move(frame)); });
+  for (uint64_t first = 0, count = 0; first < given->size(); first += count) {
+    count = std::min<uint64_t>(given->size() - first, kGatherPieceBytes);
+    const uint64_t rest = given->size() - first - count;
+    links_.request(0, Message::kGather, piece_of(given, number, first, count), [answer, rest](Frame frame) {
+      if (rest == 0) answer->emplace(std::move(frame));
+    });
+  }
   links_.wait_for_others([&answer] { return answer->has_value(); });
-  std::vector<std::string> all = decode_gathered((*answer)->body.bytes());
-  if (all.size() != static_cast<size_t>(size_)) fail(Code::kData, "gather: ", all.size(), " answers");
+  return std::string((*answer)->body.data(), (*answer)->body.size());
+}
+
+// Asks for what is not in the beginning of all that was gathered.
+void RemoteGroup::fetch_rest(uint64_t number, std::string& gathered) {
+  const GatheredLength length = gathered_length(gathered);
+  if (length.num != static_cast<size_t>(size_)) fail(Code::kData, "gather: ", length.num, " answers");
+  while (gathered.size() < length.all) {
+    const GatheredRequest request{number, gathered.size() - length.sizes};
+    const Frame piece = links_.call(0, Message::kGatheredPiece, Payload(encode_gathered_request(request)));
+    if (piece.body.size() == 0) fail(Code::kData, "gather: a piece without bytes");
+    gathered.append(piece.body.data(), piece.body.size());
+  }
+}
+
+// Each gift begins with a marker, so that the empty ones are those of trainers that are not there.
+std::vector<std::string> RemoteGroup::gather(char marker, std::string bytes) {
+  const uint64_t number = num_gathered_++;
+  std::string gathered = give(number, std::string(1, marker).append(bytes));
+  fetch_rest(number, gathered);
+  std::vector<std::string> all = decode_gathered(gathered);
   auto here = [](const std::string& given) { return !given.empty(); };
   const auto leader = std::ranges::find_if(all, here);
   if (leader == all.end()) fail(Code::kData, "gather: no trainer has given anything");

@@ -30,6 +30,8 @@ class RemoteGroup final : public TrainerGroup {
 
  private:
   std::vector<std::string> gather(char marker, std::string bytes);
+  std::string give(uint64_t number, std::string bytes);
+  void fetch_rest(uint64_t number, std::string& gathered);
 
   ShardLinks& links_;
   const int rank_, size_;

@@ -17,7 +17,7 @@ enum class ShardEvent : uint8_t {
   kPull = 4,
   kPush = 5,
   kApply = 6,
-  kGather = 7,
+  kGather = 7,  // all that the trainer gave: number:u64 bytes[...]
   kEndRun = 8,
   kLoad = 9,
   kEndCounts = 10,  // the end of the run does: no body

@@ -8,32 +8,69 @@
 
 namespace ps {
 
-namespace {
-
-// An answer that is not copied for each of those who get it.
-Payload payload_of(const std::shared_ptr<const std::string>& answer) {
-  Payload payload;
-  payload.parts.push_back({answer->data(), answer->size()});
-  payload.keep = answer;
-  return payload;
-}
-
-}  // namespace
-
 void Gathering::restart(uint64_t number) {
   *this = {};
   number_ = number;
 }
 
-bool Gathering::answer_former(uint64_t number, ReplyPtr& reply) const {
-  if (number == number_) return false;
+std::shared_ptr<const Gathered> Gathering::former(uint64_t number) const {
   const uint64_t behind = number_ - number;
   if ((behind != 1 && behind != 2) || answers_[behind - 1] == nullptr) {
     fail(Code::kData, "gather: number ", number, ", expected ", number_);
   }
-  reply->answer(payload_of(answers_[behind - 1]));
+  return answers_[behind - 1];
+}
+
+bool Gathering::answer_former(const GatherRequest& request, ReplyPtr& reply) const {
+  if (request.number == number_) return false;
+  const std::shared_ptr<const Gathered> gathered = former(request.number);
+  reply->answer(request.rest > 0 ? Payload() : gathered->beginning());
   reply.reset();
   return true;
+}
+
+Payload Gathering::former_piece(const GatheredRequest& request) const {
+  return former(request.number)->piece(request.first);
+}
+
+std::optional<Gathering::WholeGift> Gathering::add_piece(int rank, const GatherRequest& piece,
+                                                         HeldMemory& held) {
+  auto found = pieces_.find(rank);
+  if (found == pieces_.end()) {
+    if (piece.first > 0) fail(Code::kData, "gather: a piece from ", piece.first, " on, expected the first");
+    HeldBytes all =
+        held.take(static_cast<HeldPeer>(rank), HeldKind::kGatherings, memory_of_given(piece.size()));
+    if (piece.rest == 0) return WholeGift{std::string(piece.bytes), std::move(all)};
+    found = pieces_.try_emplace(rank).first;
+    found->second.size = piece.size();
+    found->second.held = std::move(all);
+    found->second.bytes.reserve(piece.size());
+  }
+  Pieces& pieces = found->second;
+  const uint64_t there = pieces.bytes.size();
+  if (piece.size() != pieces.size || piece.first > there) {
+    fail(Code::kData, "gather: a piece from ", piece.first, " on of ", piece.size(), " bytes, expected from ",
+         there, " on of ", pieces.size);
+  }
+  const uint64_t known = there - piece.first;
+  if (piece.bytes.size() > known) pieces.bytes += piece.bytes.substr(known);
+  if (pieces.bytes.size() < pieces.size) return std::nullopt;
+  return WholeGift{std::move(pieces.bytes), std::move(pieces.held)};
+}
+
+void Gathering::give(int rank, std::string bytes, HeldBytes held) {
+  if (given_.try_emplace(rank, std::move(bytes)).second) held_.push_back(std::move(held));
+  const auto found = pieces_.find(rank);
+  if (found == pieces_.end()) return;
+  for (ReplyPtr& reply : found->second.replies) reply->answer(Payload());
+  pieces_.erase(found);
+}
+
+void Gathering::add_reply(int rank, const GatherRequest& piece, ReplyPtr reply) {
+  if (piece.rest == 0) return replies_.push_back(std::move(reply));
+  const auto found = pieces_.find(rank);
+  if (found == pieces_.end()) return reply->answer(Payload());
+  found->second.replies.push_back(std::move(reply));
 }
 
 bool Gathering::has_given_end(int rank) const {
@@ -45,22 +82,38 @@ void Gathering::finish(size_t num_trainers) {
   std::vector<std::string> all(num_trainers);
   for (auto& [rank, given] : given_) all[static_cast<size_t>(rank)] = std::move(given);
   given_.clear();
+  pieces_.clear();
   ++number_;
   answers_[1] = std::move(answers_[0]);
   answers_held_[1] = std::move(answers_held_[0]);
-  answers_[0] = std::make_shared<const std::string>(encode_gathered(all));
+  answers_[0] = std::make_shared<const Gathered>(std::move(all));
   answers_held_[0] = std::exchange(held_, {});
-  for (ReplyPtr& reply : std::exchange(replies_, {})) reply->answer(payload_of(answers_[0]));
+  for (ReplyPtr& reply : std::exchange(replies_, {})) reply->answer(answers_[0]->beginning());
+}
+
+size_t Gathering::num_waiting() const {
+  size_t waiting = replies_.size();
+  for (const auto& [rank, pieces] : pieces_) waiting += pieces.replies.size();
+  return waiting;
+}
+
+void Gathering::forget_unwanted() {
+  std::erase_if(replies_, is_unwanted);
+  for (auto& [rank, pieces] : pieces_) std::erase_if(pieces.replies, is_unwanted);
 }
 
 void Gathering::take_replies(std::vector<ReplyPtr>& out) {
   for (ReplyPtr& reply : std::exchange(replies_, {})) out.push_back(std::move(reply));
+  for (auto& [rank, pieces] : pieces_) {
+    for (ReplyPtr& reply : std::exchange(pieces.replies, {})) out.push_back(std::move(reply));
+  }
 }
 
 // gathering := number:u64 last:text before:text given:u32 (rank:u32 text)[given]
+// Pieces that are not answered are sent again, and not saved.
 void Gathering::save(std::string& out) const {
   put(out, number_);
-  for (const auto& answer : answers_) put_text(out, answer != nullptr ? *answer : "");
+  for (const auto& answer : answers_) put_text(out, answer != nullptr ? encode_gathered(answer->all()) : "");
   put(out, static_cast<uint32_t>(given_.size()));
   for (const auto& [rank, given] : given_) {
     put(out, static_cast<uint32_t>(rank));
@@ -73,36 +126,20 @@ void Gathering::load(ByteReader& in, HeldMemory& held) {
   for (size_t i = 0; i < answers_.size(); ++i) {
     const std::string_view text = take_text(in);
     if (text.empty()) continue;
-    answers_held_[i].push_back(held.take(kWholeRun, HeldKind::kGatherings, memory_of_given(text)));
-    answers_[i] = std::make_shared<const std::string>(text);
+    answers_held_[i].push_back(held.take(kWholeRun, HeldKind::kGatherings, memory_of_given(text.size())));
+    answers_[i] = std::make_shared<const Gathered>(decode_gathered(bytes_of(text)));
   }
   for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
     const uint32_t rank = in.get<uint32_t>();
     const std::string_view text = take_text(in);
     give(static_cast<int>(rank), std::string(text),
-         held.take(rank, HeldKind::kGatherings, memory_of_given(text)));
+         held.take(rank, HeldKind::kGatherings, memory_of_given(text.size())));
   }
 }
 
 bool Gathering::is_of(size_t num_trainers) const {
   return given_.empty() ||
          (given_.begin()->first >= 0 && static_cast<size_t>(given_.rbegin()->first) < num_trainers);
-}
-
-// gather := number:u64 bytes[...]      (ps-wire(5))
-std::string encode_gather(uint64_t number, std::string_view bytes) {
-  std::string body;
-  put(body, number);
-  body += bytes;
-  return body;
-}
-
-GatherRequest decode_gather(std::string_view body) {
-  ByteReader in(body);
-  GatherRequest request{.number = in.get<uint64_t>(), .bytes = {}};
-  if (!in.ok()) fail(Code::kData, "gather: the body is cut short");
-  request.bytes = in.get_bytes(in.remaining());
-  return request;
 }
 
 }  // namespace ps

@@ -5,15 +5,16 @@
 
 namespace ps {
 
-void RunGatherings::give(int rank, GatherRequest request, ReplyPtr& reply) {
-  if (present_.answer_former(request.number, reply)) return;
-  HeldBytes held =
-      held_.take(static_cast<HeldPeer>(rank), HeldKind::kGatherings, memory_of_given(request.bytes));
+void RunGatherings::give(int rank, const GatherRequest& request, ReplyPtr& reply) {
+  if (present_.answer_former(request, reply)) return;
   if (!present_.has_given(rank)) {
-    changes_.note(ShardEvent::kGather, rank, [&] { return encode_gather(request.number, request.bytes); });
+    if (auto whole = present_.add_piece(rank, request, held_)) {
+      changes_.note(ShardEvent::kGather, rank,
+                    [&] { return event_of_numbers(request.number).append(whole->bytes); });
+      present_.give(rank, std::move(whole->bytes), std::move(whole->held));
+    }
   }
-  present_.give(rank, std::move(request.bytes), std::move(held));
-  present_.add_reply(std::move(reply));
+  present_.add_reply(rank, request, std::move(reply));
   finish_if_complete();
 }
 

@@ -20,9 +20,10 @@ class RunGatherings {
                 const ChangeNotifier& changes)
       : roster_(roster), clock_(clock), held_(held), changes_(changes) {}
 
-  // A trainer of the run gives its bytes.  Answers it, now when the gathering is one of the last two, else when all
-  // have given.  Throws kData for a gathering that is neither, kExhausted when there is no room.
-  void give(int rank, GatherRequest request, ReplyPtr& reply);
+  // A trainer of the run gives a piece of its bytes.  Answers it, now when the gathering is one of the last two; else when
+  // all have given, or where it is not the last piece, when the trainer has.  Throws kData for a gathering that is neither
+  // and for a piece that does not follow, kExhausted when there is no room.
+  void give(int rank, const GatherRequest& request, ReplyPtr& reply);
 
   // Answers all, if every trainer has given that was not given up; the trainers then have ended, if all gave
   // their last.

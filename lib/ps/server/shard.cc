@@ -129,6 +129,7 @@ void Shard::take_over(int rank, uint64_t generation) {
   states_.of(rank).last_return = 0;
   pulls_.history(rank).take_over();
   clock_->take_over(rank, trainer.was_given_up);
+  gatherings_.present().forget_pieces(rank);
   count_chunks();
 }
 
@@ -299,10 +300,10 @@ void Shard::return_rows(int rank, std::string_view body) {
   for (const auto& slice : returned.slices) put_rows(tables_.parameters(), slice, tables_.device());
 }
 
-void Shard::gather(int rank, GatherRequest request, ReplyPtr& reply) {
+void Shard::gather(int rank, const GatherRequest& request, ReplyPtr& reply) {
   roster_.at(rank);
   going_ = true;
-  gatherings_.give(rank, std::move(request), reply);
+  gatherings_.give(rank, request, reply);
 }
 
 // ---- state chunks and replay

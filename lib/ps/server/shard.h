@@ -67,7 +67,7 @@ class Shard {
   void pull(int rank, PullRequest request, ReplyPtr& reply);
   void push(int rank, PushRequest request, ReplyPtr& reply);
   void apply(int rank, ApplyRequest request, ReplyPtr& reply);  // of a step whose pushes gave squares
-  void gather(int rank, GatherRequest request, ReplyPtr& reply);
+  void gather(int rank, const GatherRequest& request, ReplyPtr& reply);
 
   void load(const PushRequest& request);  // takes no part in steps
 

@@ -96,10 +96,6 @@ PushRequest load_body(ShardPeer& peer, Frame frame) {
   return decode_load(std::move(frame.body), peer.host.shard().tables().widths());
 }
 
-GatherRequest gather_body(ShardPeer&, Frame frame) {
-  return decode_gather(text_of(frame));
-}
-
 // All other requests.
 template <auto decode>
 auto bytes_body(ShardPeer&, Frame frame) {
@@ -177,10 +173,14 @@ void apply(ShardPeer& peer, ApplyRequest request, Responder& responder) {
              [&](ReplyPtr& reply) { peer.host.shard().apply(peer.member->rank, std::move(request), reply); });
 }
 
-void gather(ShardPeer& peer, GatherRequest request, Responder& responder) {
+void gather(ShardPeer& peer, const Frame& frame, Responder& responder) {
   with_reply(synced_reply_to(peer, responder), [&](ReplyPtr& reply) {
-    peer.host.shard().gather(peer.member->rank, std::move(request), reply);
+    peer.host.shard().gather(peer.member->rank, decode_gather(text_of(frame)), reply);
   });
+}
+
+void tell_gathered(ShardPeer& peer, const GatheredRequest& request, Responder& responder) {
+  responder.answer(peer.host.shard().gatherings().present().former_piece(request));
 }
 
 void load(ShardPeer& peer, const PushRequest& request, Responder& responder) {
@@ -265,7 +265,9 @@ constexpr std::array kMessages = {
     ShardMessage{Message::kPull, kMaxAskedBytes, Role::kReader, handle<bytes_body<decode_pull>, pull>},
     ShardMessage{Message::kPush, kMaxMessageBytes, Role::kTrainer, handle<push_body, push>},
     ShardMessage{Message::kApply, kMaxMessageBytes, Role::kTrainer, handle<bytes_body<decode_apply>, apply>},
-    ShardMessage{Message::kGather, kMaxGatherBytes, Role::kTrainer, handle<gather_body, gather>},
+    ShardMessage{Message::kGather, kMaxGatherBytes, Role::kTrainer, handle<whole_frame, gather>},
+    ShardMessage{Message::kGatheredPiece, 16, Role::kTrainer,
+                 handle<bytes_body<decode_gathered_request>, tell_gathered>},
     ShardMessage{Message::kLoad, kMaxMessageBytes, Role::kTrainer, handle<load_body, load>},
     ShardMessage{Message::kEndRun, 0, Role::kTrainer, handle<no_body, end_run>},
     ShardMessage{Message::kSaveLease, kNamed, Role::kTrainer,

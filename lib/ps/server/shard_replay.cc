@@ -78,7 +78,7 @@ void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time n
     case ShardEvent::kApply:
       return shard_.apply(rank, decode_apply(bytes_of(body)), reply);
     case ShardEvent::kGather:
-      return shard_.gather(rank, decode_gather(body), reply);
+      return gather(rank, body);
     case ShardEvent::kEndRun:
       return shard_.end_run(rank);
     case ShardEvent::kLoad:
@@ -100,6 +100,16 @@ void ShardReplay::begin_run(std::string_view body, Time now) {
   if (!in.ok() || run == 0 || trainers == 0 || trainers > static_cast<uint32_t>(kMostTrainers))
     refuse(ShardEvent::kRun, body);
   shard_.begin_run(run, {.rank = 0, .trainers = static_cast<int>(trainers)}, now);
+}
+
+// All that a trainer gave, in one.
+void ShardReplay::gather(int rank, std::string_view body) {
+  ByteReader in(body);
+  const uint64_t number = in.get<uint64_t>();
+  if (!in.ok()) refuse(ShardEvent::kGather, body);
+  ReplyPtr reply = std::make_unique<NoReply>();
+  shard_.gather(rank, {.number = number, .bytes = in.get_bytes(in.remaining()), .first = 0, .rest = 0},
+                reply);
 }
 
 // A pull that was refused, for want of memory, was asked again.

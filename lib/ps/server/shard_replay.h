@@ -42,6 +42,7 @@ class ShardReplay {
   void make_held(Time now);
   void make(ShardEvent event, int rank, std::string_view body, Time now);
   void begin_run(std::string_view body, Time now);
+  void gather(int rank, std::string_view body);
   void pull(int rank, std::string_view body);
 
   Shard& shard_;

@@ -5,26 +5,6 @@
 
 namespace ps {
 
-std::string encode_gathered(std::span<const std::string> all) {
-  std::string out;
-  put(out, static_cast<uint32_t>(all.size()));
-  for (const std::string& bytes : all) put(out, static_cast<uint64_t>(bytes.size()));
-  for (const std::string& bytes : all) out += bytes;
-  return out;
-}
-
-std::vector<std::string> decode_gathered(std::span<const char> body) {
-  ByteReader in(text_of(body));
-  uint32_t count = in.get<uint32_t>();
-  if (!in.has(count * sizeof(uint64_t))) cut_short("gather");
-  std::vector<uint64_t> sizes(count);
-  in.get_array(std::span<uint64_t>(sizes));
-  std::vector<std::string> all;
-  for (uint64_t size : sizes) all.emplace_back(in.get_bytes(size));
-  expect_end(in, "gather");
-  return all;
-}
-
 std::string encode_chunk_request(uint32_t number) {
   std::string out;
   put(out, number);

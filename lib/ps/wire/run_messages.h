@@ -1,5 +1,5 @@
-// The messages of a run that name no rows: what trainers gather, the work of a rank, the state chunks of trainers, the ranks
-// that are absent, and the steps that are applied.  ps-wire(5) has their grammar.  Used by shards and their trainers.
+// The messages of a run that name no rows: the work of a rank, the state chunks of trainers, the ranks that are absent, and
+// the steps that are applied.  ps-wire(5) has their grammar.  Used by shards and their trainers.
 #ifndef PS_PS_WIRE_RUN_MESSAGES_H_
 #define PS_PS_WIRE_RUN_MESSAGES_H_
 
@@ -31,11 +31,6 @@ struct StateChunkAnswer {
   std::string_view chunk = {};  // the one that was asked for, if there is one
 };
 
-// Before what a trainer gathers: nothing at all is from one that is not there.  The second is of the last
-// gathering of a run with checkpoints, when everything is done.
-inline constexpr char kGathered = 1, kGatheredAtEnd = 2;
-
-std::string encode_gathered(std::span<const std::string> all);
 std::string encode_chunk_request(uint32_t number);
 std::string encode_chunk_answer(const StateChunkAnswer& answer);
 std::string encode_ranks(std::span<const int> ranks);
@@ -48,7 +43,6 @@ void put_strand(const DataStrand& strand, std::string& out);
 bool get_strand(ByteReader& in, DataStrand& strand);
 
 // All throw kData "what is wrong" unless the whole body is well-formed.
-std::vector<std::string> decode_gathered(std::span<const char> body);
 uint32_t decode_chunk_request(std::span<const char> body);
 StateChunkAnswer decode_chunk_answer(std::span<const char> body);  // points into the body
 std::vector<int> decode_ranks(std::span<const char> body);

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ps/wire/run_messages.h"
+#include "base/random.h"
+#include "ps/server/snapshot_fields.h"
+#include "ps/wire/gather.h"
 #include "recording_reply.h"
 #include "support/scratch_folder.h"
 
@@ -20,14 +22,15 @@ class GatheringTest : public testing::Test {
     gathering_.give(rank, bytes,
                     held_.take(static_cast<HeldPeer>(rank), HeldKind::kGatherings, bytes.size()));
     auto outcome = std::make_shared<Outcome>();
-    gathering_.add_reply(std::make_unique<RecordingReply>(outcome));
+    gathering_.add_reply(rank, {}, std::make_unique<RecordingReply>(outcome));
     return outcome;
   }
   // The answer to one who asks for this gathering again; null when it is the present one.
   static OutcomePtr ask(const Gathering& gathering, uint64_t number) {
     auto outcome = std::make_shared<Outcome>();
     ReplyPtr reply = std::make_unique<RecordingReply>(outcome);
-    const bool answered = gathering.answer_former(number, reply);
+    const bool answered =
+        gathering.answer_former({.number = number, .bytes = {}, .first = 0, .rest = 0}, reply);
     EXPECT_EQ(reply == nullptr, answered);
     return answered ? outcome : nullptr;
   }
@@ -151,13 +154,96 @@ TEST_F(GatheringTest, APrefixOfASavedGatheringIsRefused) {
   }
 }
 
-TEST(GatherRequest, SaysItsNumberAndItsBytes) {
-  const GatherRequest request = decode_gather(encode_gather(7, std::string_view("a\0b", 3)));
+// A process gives in pieces; one that takes its rank over begins anew.
+TEST_F(GatheringTest, PiecesMakeOneGiftHoweverOftenTheyComeAgain) {
+  const auto add = [&](uint64_t first, std::string_view bytes, uint64_t rest) {
+    auto gift = gathering_.add_piece(0, {.number = 0, .bytes = bytes, .first = first, .rest = rest}, held_);
+    return gift ? gift->bytes : "";
+  };
+  EXPECT_EQ(add(0, "of the former process", 9), "");
+  gathering_.forget_pieces(0);
+  EXPECT_EQ(held_.bytes_in_use(HeldKind::kGatherings), 0u);
+  EXPECT_EQ(add(0, "one", 6), "");
+  EXPECT_EQ(held_.bytes_in_use(HeldKind::kGatherings), memory_of_given(9)) << "of all, before it has come";
+  EXPECT_EQ(add(3, "two", 3), "");
+  for (uint64_t first : {0, 3}) EXPECT_EQ(add(first, "two", 6 - first), "") << "again";
+  EXPECT_EQ(error_of([&] { add(7, "ee", 0); }).code(), Code::kData) << "behind what is there";
+  EXPECT_EQ(error_of([&] { add(6, "three", 0); }).code(), Code::kData) << "of another size";
+  EXPECT_EQ(error_of([&] { add(3, "two", 4); }).code(), Code::kData) << "of another size";
+  EXPECT_EQ(add(3, "twosix", 0), "onetwosix") << "cut in another way";
+}
+
+TEST_F(GatheringTest, AFirstPieceHasToComeFirst) {
+  const GatherRequest second{.number = 0, .bytes = "two", .first = 3, .rest = 0};
+  EXPECT_EQ(error_of([&] { gathering_.add_piece(0, second, held_); }).code(), Code::kData);
+  const GatherRequest large{.number = 0, .bytes = "a", .first = 0, .rest = 2 << 20};
+  EXPECT_EQ(error_of([&] { gathering_.add_piece(0, large, held_); }).code(), Code::kExhausted);
+}
+
+TEST_F(GatheringTest, PiecesAreAnsweredWhenAllOfTheGiftIsThere) {
+  const auto piece = std::make_shared<Outcome>(), unwanted = std::make_shared<Outcome>();
+  const GatherRequest first{.number = 0, .bytes = "one", .first = 0, .rest = 3};
+  gathering_.add_piece(0, first, held_);
+  for (const OutcomePtr& outcome : {piece, unwanted})
+    gathering_.add_reply(0, first, std::make_unique<RecordingReply>(outcome));
+  EXPECT_EQ(gathering_.num_waiting(), 2u);
+  unwanted->wanted = false;
+  gathering_.forget_unwanted();
+  EXPECT_EQ(gathering_.num_waiting(), 1u);
+  const OutcomePtr last = give(0, "onetwo");
+  EXPECT_EQ(*piece->answer, "");
+  EXPECT_TRUE(last->waits());
+  const auto again = std::make_shared<Outcome>();
+  gathering_.add_reply(0, first, std::make_unique<RecordingReply>(again));
+  EXPECT_EQ(*again->answer, "") << "it is there already";
+}
+
+TEST_F(GatheringTest, PiecesOfThoseWhomTheOthersDoNotWaitForGoWithTheGathering) {
+  gathering_.add_piece(1, {.number = 0, .bytes = "one", .first = 0, .rest = 3}, held_);
+  gather("0");
+  EXPECT_EQ(held_.bytes_in_use(HeldKind::kGatherings), 1u);
+}
+
+// All that was gathered travels in pieces: the sizes with the first, and the others by where they begin.
+TEST_F(GatheringTest, LongAnswersAreCut) {
+  Random random(1, 0);
+  std::vector<std::string> all(3);
+  for (std::string& bytes : all) bytes.resize(kGatherPieceBytes / 2 + random.below(kGatherPieceBytes));
+  for (std::string& bytes : all) bytes.front() = bytes.back() = static_cast<char>(random.below(256));
+  for (int rank = 0; rank < 3; ++rank) gathering_.give(rank, all[static_cast<size_t>(rank)], {});
+  gathering_.finish(3);
+  std::string text = *ask(gathering_, 0)->answer;
+  const GatheredLength length = gathered_length(bytes_of(text));
+  EXPECT_EQ(length.num, 3u);
+  size_t pieces = 1;
+  for (; text.size() < length.all; ++pieces) {
+    const Payload piece = gathering_.former_piece({0, text.size() - length.sizes});
+    EXPECT_LE(piece.size(), kGatherPieceBytes);
+    for (ConstBytes part : piece.parts) text.append(part.data(), part.size());
+  }
+  EXPECT_GT(pieces, 2u);
+  EXPECT_TRUE(decode_gathered(bytes_of(text)) == all);
+  EXPECT_EQ(error_of([&] { gathering_.former_piece({0, length.all - length.sizes}); }).code(), Code::kData);
+  EXPECT_EQ(error_of([&] { gathering_.former_piece({1, 0}); }).code(), Code::kData) << "the present one";
+}
+
+TEST(GatherRequest, SaysWhereItsBytesLie) {
+  const std::string_view bytes("a\0b", 3);
+  const std::string body = encode_gather({.number = 7, .bytes = bytes, .first = 4, .rest = 5});
+  const GatherRequest request = decode_gather(body);
   EXPECT_EQ(request.number, 7u);
-  EXPECT_EQ(request.bytes, std::string_view("a\0b", 3));
-  EXPECT_EQ(decode_gather(encode_gather(7, "")).bytes, "");
-  for (size_t size = 0; size < 8; ++size) {
-    EXPECT_EQ(error_of([&] { decode_gather(encode_gather(7, "abc").substr(0, size)); }).code(), Code::kData);
+  EXPECT_EQ(request.bytes, bytes);
+  EXPECT_EQ(request.first, 4u);
+  EXPECT_EQ(request.rest, 5u);
+  EXPECT_EQ(request.size(), 12u);
+  for (size_t size = 0; size <= 24; ++size) {  // with nothing but the numbers, a piece that is not the last
+    EXPECT_EQ(error_of([&] { decode_gather(body.substr(0, size)); }).code(), Code::kData) << size;
+  }
+  const uint64_t most = kMostGivenBytes;
+  for (auto [first, rest] :
+       {std::pair{most, uint64_t{0}}, {uint64_t{0}, most}, {~uint64_t{0}, uint64_t{2}}}) {
+    const GatherRequest large{.number = 0, .bytes = bytes, .first = first, .rest = rest};
+    EXPECT_EQ(error_of([&] { decode_gather(encode_gather(large)); }).code(), Code::kData) << first;
   }
 }
 

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/varint.h"
 #include "config/json.h"
+#include "ps/wire/gather.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/key_list.h"
 #include "ps/wire/run_messages.h"

@@ -13,8 +13,9 @@
 #include "ps/client/remote_pulls.h"
 #include "ps/client/remote_pushes.h"
 #include "ps/client/trainer_state_link.h"
-#include "ps/server/gathering.h"
+#include "ps/server/gathered.h"
 #include "ps/wire/checkpoint_messages.h"
+#include "ps/wire/gather.h"
 #include "ps/wire/run_messages.h"
 #include "support/scratch_folder.h"
 
@@ -134,6 +135,51 @@ TEST_F(RemoteRunTest, AGatheringGivesWhatAllGaveAndTheFirstOfThemLeads) {
   ASSERT_EQ(asked.size(), 1u);
   EXPECT_EQ(asked[0].shard, 0u);
   EXPECT_EQ(decode_gather(asked[0].body).bytes, std::string(1, kGathered) + "b");
+}
+
+TEST_F(RemoteRunTest, WhatIsGivenAndWhatAllGaveTravelInPieces) {
+  const std::string own(2 * kGatherPieceBytes, 'o'), other(kGatherPieceBytes + 7, 'x');
+  std::string given;
+  std::shared_ptr<const Gathered> all;
+  const auto text_of_payload = [](const Payload& payload) {
+    std::string text;
+    for (ConstBytes part : payload.parts) text.append(part.data(), part.size());
+    return text;
+  };
+  shards_.handlers[Message::kGather] = [&](size_t, std::string_view body) -> std::string {
+    const GatherRequest piece = decode_gather(body);
+    EXPECT_EQ(piece.first, given.size());
+    EXPECT_LE(piece.bytes.size(), kGatherPieceBytes);
+    given += piece.bytes;
+    if (piece.rest > 0) return "";
+    all = std::make_shared<const Gathered>(std::vector<std::string>{given, kGathered + other});
+    return text_of_payload(all->beginning());
+  };
+  shards_.handlers[Message::kGatheredPiece] = [&](size_t, std::string_view body) {
+    return text_of_payload(all->piece(decode_gathered_request(std::span(body.data(), body.size())).first));
+  };
+  shards_.run([&](ShardLinks& links) {
+    const std::vector<std::string> gathered = RemoteGroup(links, 0, 2).gather(own);
+    EXPECT_TRUE(gathered == (std::vector<std::string>{own, other}));
+  });
+  EXPECT_EQ(shards_.of_type(Message::kGather).size(), 3u);
+  EXPECT_EQ(shards_.of_type(Message::kGatheredPiece).size(), 3u);
+}
+
+TEST_F(RemoteRunTest, AnAnswerThatNeverComesToItsEndIsRefused) {
+  shards_.handlers[Message::kGather] = [this](size_t, std::string_view) {
+    return encode_gathered(gathered_).substr(0, 13);
+  };
+  shards_.handlers[Message::kGatheredPiece] = [](size_t, std::string_view) { return ""; };
+  EXPECT_EQ(error_of_run([](ShardLinks& links) { RemoteGroup(links, 0, 1).gather("a"); }).message(),
+            "gather: a piece without bytes");
+}
+
+TEST_F(RemoteRunTest, MoreThanMayBeGivenIsRefusedWithTheRemedy) {
+  const Error error = error_of_run(
+      [](ShardLinks& links) { RemoteGroup(links, 0, 1).gather(std::string(kMostGivenBytes, 'a')); });
+  EXPECT_EQ(error.code(), Code::kUsage);
+  EXPECT_THAT(error.message(), testing::HasSubstr("expected up to 268435456: fewer of the evaluators"));
 }
 
 TEST_F(RemoteRunTest, GatheringsAreNumberedFromWhereTheRankIs) {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ps/wire/run_messages.h"
+#include "ps/wire/gather.h"
 #include "run_parts.h"
 
 namespace ps::run_gatherings_test {

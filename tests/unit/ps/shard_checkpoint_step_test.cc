@@ -1,6 +1,6 @@
 // Checkpoints of a shard: the step at which they begin, and the state from which a run resumes.
 #include "ps/server/run_state.h"
-#include "ps/wire/run_messages.h"
+#include "ps/wire/gather.h"
 #include "shard_test.h"
 
 namespace ps::shard_checkpoint_step_test {

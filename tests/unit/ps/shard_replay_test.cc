@@ -45,7 +45,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     const int rank = static_cast<int>(random.below(kTrainers));
     uint64_t& step = steps_[rank];
     if (random.below(20) == 0) return take_part_anew(rank, number);
-    if (random.below(20) == 0) return gather(rank);
+    if (random.below(20) == 0) return gather(rank, random.below(3));
     std::vector<uint64_t> keys;
     for (uint64_t key = random.below(5); key < 100; key += 1 + random.below(30)) keys.push_back(key);
     pull(rank, step, keys, ++pulls_);
@@ -73,7 +73,17 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     cut_at_[rank] = run_status.cut_at;
     waiting_[rank] = nullptr;
   }
-  void gather(int rank) { ShardTest::gather(rank, 0, cat("from ", rank)); }
+  // In one, in two pieces, or the first of these alone.
+  void gather(int rank, uint64_t way) {
+    const std::string all = cat("from ", rank);
+    const std::string_view text(all);
+    const auto give_piece = [&](uint64_t first, uint64_t count) {
+      const uint64_t rest = text.size() - first - count;
+      give(rank, {.number = 0, .bytes = text.substr(first, count), .first = first, .rest = rest});
+    };
+    give_piece(0, way == 0 ? text.size() : 3);
+    if (way == 1) give_piece(3, text.size() - 3);
+  }
 
   // Another shard, which is told the snapshot and the changes since, and decides on nothing by itself.
   std::unique_ptr<Shard> again(std::string_view snapshot, size_t since) {

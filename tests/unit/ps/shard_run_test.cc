@@ -1,5 +1,5 @@
 // The trainers of a run: they join, leave, return, and are given up.
-#include "ps/wire/run_messages.h"
+#include "ps/wire/gather.h"
 #include "shard_test.h"
 
 namespace ps::shard_run_test {
@@ -87,6 +87,23 @@ TEST_F(ShardTest, WhatIsAskedAgainOverNewConnectionsIsKeptOnce) {
     join(0, 2, 1, /*known=*/true);
     leave(0, 2, 1);
   }
+}
+
+// The bytes of a process that is gone are not those of the next one's.
+TEST_F(ShardTest, AnotherProcessGivesFromTheBeginning) {
+  make(2);
+  const auto piece_of = [](uint64_t first, std::string_view bytes, uint64_t rest) {
+    return GatherRequest{.number = 0, .bytes = bytes, .first = first, .rest = rest};
+  };
+  EXPECT_TRUE(give(0, piece_of(0, "old", 3))->waits());
+  leave(0, 2, 1);
+  join(0, 2, 2);
+  EXPECT_THAT(refusal([&] { give(0, piece_of(3, "old", 0)); }, Code::kData), HasSubstr("expected the first"));
+  const OutcomePtr piece = give(0, piece_of(0, "ne", 2)), last = give(0, piece_of(2, "w ", 0));
+  EXPECT_EQ(*piece->answer, "");
+  gather(1, 0, "b");
+  ASSERT_TRUE(last->answer);
+  EXPECT_THAT(decode_gathered(*last->answer), ElementsAre("new ", "b"));
 }
 
 TEST_F(ShardTest, TheNextRunBeginsWhenARankReturnsThatHasEndedTheLast) {

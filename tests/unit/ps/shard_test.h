@@ -37,8 +37,11 @@ class ShardTest : public testing::Test {
   RunStatus join(int rank, int trainers, uint64_t generation, bool known = false, uint64_t run = 0) {
     return shard_->join({rank, trainers, generation, known, run}, now_);
   }
+  OutcomePtr give(int rank, const GatherRequest& piece) {
+    return send([&](ReplyPtr& reply) { shard_->gather(rank, piece, reply); });
+  }
   OutcomePtr gather(int rank, uint64_t number, const std::string& bytes) {
-    return send([&](ReplyPtr& reply) { shard_->gather(rank, {number, bytes}, reply); });
+    return give(rank, {.number = number, .bytes = bytes, .first = 0, .rest = 0});
   }
   void leave(int rank, int trainers, uint64_t generation) {
     shard_->leave({rank, trainers, generation, true}, now_);
