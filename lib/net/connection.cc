@@ -202,12 +202,12 @@ void Connection::on_writable() {
 
 // ---- closing
 
-void Connection::close() {
+void Connection::close(Duration timeout) {
   if (!open()) return;
   end_.begun = true;
   tick_timer_.stop();
   read_timer_.stop();
-  close_timer_.start_after(options_.close_timeout);
+  close_timer_.start_after(timeout);
   if (!reading_) end_writing();
 }
 

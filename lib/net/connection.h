@@ -69,8 +69,10 @@ class Connection final : private Stream::Events {
   // To be called when the pool has room again.
   void retry_starved();
 
-  // No frame is taken any more; what is queued is written, then the connection ends.
-  void close();
+  // No frame is taken any more; what is queued is written, then the connection ends: within the options' close_timeout, or
+  // within `timeout`.
+  void close() { close(options_.close_timeout); }
+  void close(Duration timeout);
 
   // Ends it now.
   void fail(Error reason);
@@ -79,6 +81,10 @@ class Connection final : private Stream::Events {
   // Bytes of frames that this process has not let go of: not written yet, or held by the stream.
   uint64_t queued_bytes() const {
     return writer_.queued_bytes() + (stream_ != nullptr ? stream_->held_bytes() : 0);
+  }
+  // The same, with those that the system has and the peer's does not.
+  uint64_t undelivered_bytes() const {
+    return writer_.queued_bytes() + (stream_ != nullptr ? stream_->undelivered_bytes() : 0);
   }
   const std::string& peer() const { return peer_; }
   Access access() const { return access_; }

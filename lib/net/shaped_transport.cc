@@ -58,6 +58,7 @@ class ShapedStream final : public Stream, private Stream::Events {
   }
 
   uint64_t held_bytes() const override { return bytes_ + behind_->held_bytes(); }
+  uint64_t undelivered_bytes() const override { return bytes_ + behind_->undelivered_bytes(); }
 
   void shutdown_write() override {
     ending_ = true;

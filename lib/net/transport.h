@@ -86,6 +86,9 @@ class Stream {
   // Returns how many bytes were written that this process still holds: they go on while the loop runs, and not before.
   virtual uint64_t held_bytes() const { return 0; }
 
+  // Returns how many bytes were written of which the peer's system has not said that it has them: those held too.
+  virtual uint64_t undelivered_bytes() const { return held_bytes(); }
+
   // Ends the own direction, after all that was written; reading goes on.
   virtual void shutdown_write() = 0;
 

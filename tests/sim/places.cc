@@ -72,6 +72,7 @@ class NotingTransport final : public Transport {
     void wait_readable() override { behind_->wait_readable(); }
     void wait_writable() override { behind_->wait_writable(); }
     uint64_t held_bytes() const override { return behind_->held_bytes(); }
+    uint64_t undelivered_bytes() const override { return behind_->undelivered_bytes(); }
     void shutdown_write() override { behind_->shutdown_write(); }
     void set_events(Events* events) override { behind_->set_events(events); }
     const std::string& peer() const override { return behind_->peer(); }

@@ -85,7 +85,7 @@ void RankLink::give_up(const Error& reason) {
 void RankLink::leave() {
   if (!open()) return;
   connection_->send({.type = static_cast<uint16_t>(RankFrame::kLeaves)}, nullptr);
-  connection_->close();
+  connection_->close(kNever);  // say_goodbye limits it
 }
 
 void RankLink::cut() {

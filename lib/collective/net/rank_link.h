@@ -35,6 +35,9 @@ class RankLink final : private Connection::Handler {
   // The system has everything, and sends it while this rank computes; or there is nobody to write to.
   bool flushed() const { return !open() || (outbox_.empty() && connection_->queued_bytes() == 0); }
 
+  // Bytes that the peer's system does not have yet.
+  uint64_t undelivered_bytes() const { return connection_->undelivered_bytes(); }
+
   // Frames of the types hello, roster and chunk, in order.
   bool has_frame() const { return !inbox_.empty(); }
   const FrameHeader& first_header() const { return inbox_.front().header; }

@@ -1,6 +1,7 @@
 #include "collective/net/rendezvous.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/error.h"
@@ -296,10 +297,23 @@ std::string rank_text(int rank, const RankLink& link) {
   return cat("rank ", rank, " at ", quote(link.peer()));
 }
 
+static uint64_t undelivered(std::span<const std::unique_ptr<RankLink>> links) {
+  uint64_t bytes = 0;
+  for (const auto& link : links) bytes += link != nullptr ? link->undelivered_bytes() : 0;
+  return bytes;
+}
+
+// A connection that is cut while a slow link carries its last bytes loses them when the peer says anything: the system answers
+// that there is none.
 void say_goodbye(Loop& loop, std::span<const std::unique_ptr<RankLink>> links, Time deadline) {
-  auto ended = [](const auto& link) { return link == nullptr || !link->open(); };
-  loop.run_until([&] { return std::ranges::all_of(links, ended); },
-                 std::min(deadline, add_time(loop.now(), kGoodbye)));
+  auto ended = [&] {
+    return std::ranges::all_of(links, [](const auto& link) { return link == nullptr || !link->open(); });
+  };
+  uint64_t before = UINT64_MAX, left = undelivered(links);
+  while (left < before && !loop.run_until(ended, std::min(deadline, add_time(loop.now(), kGoodbye)))) {
+    if (loop.now() >= deadline) break;
+    before = std::exchange(left, undelivered(links));
+  }
   for (const auto& link : links) {
     if (link != nullptr) link->cut();
   }

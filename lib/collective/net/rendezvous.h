@@ -14,8 +14,8 @@ namespace ps {
 std::vector<std::unique_ptr<RankLink>> meet(Transport& transport, BufferPool& pool,
                                             const NetCommunicatorOptions& options);
 
-// Runs the loop, for a while or until `deadline`, so that what links were told last reaches their peers, who
-// then close them; then cuts what is left.
+// Runs the loop, for a second and while bytes still reach peers, until `deadline`, so that what links were told last gets
+// there, and peers close them; then cuts what is left.
 void say_goodbye(Loop& loop, std::span<const std::unique_ptr<RankLink>> links, Time deadline);
 
 // "rank 2 at '10.0.0.7:41234'".

@@ -26,6 +26,7 @@ class SimSide {
   IoResult write(std::span<const ConstBytes> from);
   void wait_readable();
   void wait_writable();
+  uint64_t num_unread() const { return num_unread_; }
   void shutdown_write();
   void set_events(Stream::Events* events) { events_ = events; }
   void open();
@@ -87,6 +88,7 @@ class SimStream final : public Stream {
   IoResult write(std::span<const ConstBytes> from) override { return side_.write(from); }
   void wait_readable() override { side_.wait_readable(); }
   void wait_writable() override { side_.wait_writable(); }
+  uint64_t undelivered_bytes() const override { return side_.num_unread(); }
   void shutdown_write() override { side_.shutdown_write(); }
   void set_events(Events* events) override { side_.set_events(events); }
   const std::string& peer() const override { return peer_; }

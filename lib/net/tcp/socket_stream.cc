@@ -1,5 +1,7 @@
 #include "net/tcp/socket_stream.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -73,6 +75,12 @@ class SocketStream final : public Stream {
       state->waits_writable = false;
       if (state->events != nullptr && error != asio::error::operation_aborted) state->events->on_writable();
     });
+  }
+
+  uint64_t undelivered_bytes() const override {
+    int bytes = 0;
+    const bool known = ioctl(state_->socket.native_handle(), SIOCOUTQ, &bytes) == 0 && bytes > 0;
+    return known ? static_cast<uint64_t>(bytes) : 0;
   }
 
   void shutdown_write() override {

@@ -48,6 +48,9 @@ class TlsStream final : public Stream, private Stream::Events {
   }
 
   uint64_t held_bytes() const override { return session_->held_bytes() + behind_->held_bytes(); }
+  uint64_t undelivered_bytes() const override {
+    return session_->held_bytes() + behind_->undelivered_bytes();
+  }
 
   void shutdown_write() override {
     if (std::exchange(ending_, true)) return;

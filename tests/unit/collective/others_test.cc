@@ -149,6 +149,19 @@ TEST(Gather, EndsWhenNothingOfItIsHeldBeforeASlowLink) {
   EXPECT_EQ(heard[0].size(), 50000u);
 }
 
+TEST(Broadcast, ARootThatHasEndedStaysUntilASlowLinkHasCarriedItsBytes) {
+  SimRanks ranks(2);
+  ranks.network.set_default_link({.bytes_per_second = 50e3, .window_bytes = 1 << 20});
+  ranks.start_all([](ExchangeCommunicator& communicator) {
+    std::vector<float> data(2500);
+    for (int i = 0; i < 20; ++i) communicator.broadcast(data, 0);
+  });
+  ASSERT_TRUE(ranks.run_until_ended(2));
+  expect_no_errors(ranks.errors);
+  EXPECT_GE(to_seconds(ranks.ended_at[0]), 4.0) << "200 KB at 50 KB/s";
+  EXPECT_LE(to_seconds(ranks.ended_at[0]), 6.0);
+}
+
 // A rank that has left waits for the other to leave, as it would for a device, and its loop does not run.
 TEST(Barrier, IsLeftByAllRanksThoughNoneThatHasLeftRunsItsLoop) {
   constexpr int kBarriers = 100;

@@ -108,6 +108,19 @@ TEST_P(TransportTest, AShapedLinkHoldsWhatWasWrittenUntilItsTime) {
   run_until([this] { return far_->in.size() == 50000; });
 }
 
+TEST_P(TransportTest, BytesAreUndeliveredUntilThePeerHasThem) {
+  connect();
+  far_->reads = false;
+  near_->send(pattern(20 << 20));
+  run_for(20ms);
+  EXPECT_LT(near_->sent, near_->out.size());
+  EXPECT_GT(near_->stream->undelivered_bytes(), 0u);
+  far_->reads = true;
+  far_->on_readable();
+  run_until([this] { return far_->in.size() == near_->out.size(); });
+  run_until([this] { return near_->stream->undelivered_bytes() == 0; });
+}
+
 TEST_P(TransportTest, ALinkWithoutAShapeHoldsNothing) {
   ShapedTransport as_it_is(world_->client(), {});
   connect(as_it_is, world_->server());
