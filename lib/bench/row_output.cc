@@ -32,18 +32,24 @@ RowOutput::RowOutput(const Flags& flags, SavedRows known)
       document_(flags.on("json")),
       markdown_(flags.on("markdown")),
       file_(flags.text("save")),
-      machine_(known.machine ? *std::move(known.machine) : this_machine()) {
+      machine_(known.machine ? *std::move(known.machine) : this_machine()),
+      rows_(std::move(known.rows)) {
   if (document_ && stream_) flags.refuse("json-stream", "give this or --json");
   if (markdown_ && (document_ || stream_)) flags.refuse("markdown", "give this, --json or --json-stream");
   add_line({{"machine", machine_.json()}});
-  add(known.rows);
+  for (const Json& row : rows_) add_line(row);
+  save();
+  if (stream_) print_text(lines_);
 }
 
 RowOutput::~RowOutput() = default;
 
 void RowOutput::add(const std::vector<Json>& rows) {
+  const size_t before = lines_.size();
   for (const Json& row : rows) add_line(row);
   rows_.insert(rows_.end(), rows.begin(), rows.end());
+  save();
+  if (stream_) print_text(lines_.substr(before));
 }
 
 void RowOutput::end(const Document& document, const Report& report) const {
@@ -52,9 +58,10 @@ void RowOutput::end(const Document& document, const Report& report) const {
 }
 
 void RowOutput::add_line(const Json& object) {
-  const std::string line = object.dump() + "\n";
-  lines_ += line;
-  if (stream_) print_text(line);
+  lines_ += object.dump() + "\n";
+}
+
+void RowOutput::save() const {
   if (file_) write_file(*file_, lines_);
 }
 

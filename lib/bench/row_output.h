@@ -21,7 +21,7 @@ std::vector<Flag> row_output_flags();
 // One owner thread.
 class RowOutput {
  public:
-  // Begins with rows that are known.  Refuses flags that exclude each other, by kUsage.
+  // Begins with rows that are known, and never has fewer in the file.  Refuses flags that exclude each other, by kUsage.
   explicit RowOutput(const Flags& flags, SavedRows known = {});
   ~RowOutput();
   RowOutput(const RowOutput&) = delete;
@@ -38,6 +38,7 @@ class RowOutput {
 
  private:
   void add_line(const Json& object);
+  void save() const;
 
   const bool stream_, document_, markdown_;
   const std::optional<std::string> file_;

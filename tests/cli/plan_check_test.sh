@@ -32,6 +32,13 @@ ps-bench plan-check "${small[@]}" --save rows.jsonl --resume >again 2>err
 [[ ! -s err ]] || fail "nothing was left to measure"
 tail -n +2 table | diff - <(tail -n +2 again)
 
+echo "a run that goes on and is cut off at once has every row that it began with"
+cp rows.jsonl before.jsonl
+if (ulimit -f 3; exec ps-bench plan-check "${small[@]}" --save rows.jsonl --resume) >/dev/null 2>err; then
+  fail "the file has more than 3 KiB"
+fi
+cmp before.jsonl rows.jsonl
+
 echo "errors are those of the rows"
 python3 - <<'PY'
 import json
