@@ -50,6 +50,15 @@ void BlockCodec::check(std::string_view bytes, int64_t n) const {
   }
 }
 
+void BlockCodec::check_encoded(std::string_view bytes, int64_t n) const {
+  const char* from = bytes.data();
+  for (int64_t begin = 0; begin < n; begin += block_size_) {
+    const int64_t size = std::min(block_size_, n - begin);
+    check_encoded_block(from, size);
+    from += encoded_bytes(size);
+  }
+}
+
 void BlockCodec::decode(std::string_view bytes, std::span<float> values) const {
   const int64_t n = static_cast<int64_t>(values.size());
   check_size(bytes, n);

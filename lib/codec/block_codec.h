@@ -33,12 +33,16 @@ class BlockCodec : public Codec {
   // Throws kCorrupt for a block that decode_block refuses.
   virtual void check_block(const char* in, int64_t n) const { (void)in, (void)n; }
 
+  // Throws kData for a block that encode_block refuses to make of finite values.
+  virtual void check_encoded_block(const char* in, int64_t n) const { (void)in, (void)n; }
+
   int64_t block_size() const { return block_size_; }
 
  private:
   void encode_values(const Encoding& in, std::string& bytes) final;
   int64_t bytes_of(int64_t n) const final;
   void check(std::string_view bytes, int64_t n) const final;
+  void check_encoded(std::string_view bytes, int64_t n) const final;
   void check_size(std::string_view bytes, int64_t n) const;
 
   const int64_t block_size_;

@@ -97,9 +97,9 @@ void Codec::begin_encode_there(const float* values, float scale, std::string& by
   ++steps_;
 }
 
-void Codec::finish_encode_there() {
+void Codec::finish_encode_there(std::string_view bytes) {
   const uint64_t odd = there_->finish_encode();
-  if (odd == CodecThere::kAllFinite) return;
+  if (odd == CodecThere::kAllFinite) return check_encoded(bytes, elements());
   std::vector<float> values(static_cast<size_t>(elements()));
   there_->get_values(values);
   refuse(values, odd);

@@ -10,12 +10,12 @@
 
 namespace ps {
 
-// The formats that devices know: those of the codecs fp16, bf16, and int8 that rounds to the nearest.
+// The formats that devices know: those of the codecs fp16, bf16, one_bit, and int8 that rounds to the nearest.
 struct CodecFormat {
-  enum class Kind : uint8_t { kF16, kBf16, kInt8 };
+  enum class Kind : uint8_t { kF16, kBf16, kInt8, kOneBit };
 
   Kind kind = Kind::kF16;
-  int64_t block = 1;  // int8: values that share a scale
+  int64_t block = 1;  // values that share a scale or two means
 };
 
 // One owner thread.  Pointers are into the memory of the device, where a gradient has `elements` values; spans and strings are

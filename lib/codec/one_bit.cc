@@ -50,7 +50,21 @@ class OneBitCodec final : public BlockCodec {
   OneBitCodec(const OneBitOptions& options, const CodecTarget& target)
       : BlockCodec(target, options.error_feedback, options.block) {}
 
+  std::optional<CodecFormat> format_there() const override {
+    return CodecFormat{.kind = CodecFormat::Kind::kOneBit, .block = block_size()};
+  }
+
  private:
+  static bool is_finite(const SignBlock& block) {
+    return std::isfinite(block.positive) && std::isfinite(block.negative);
+  }
+
+  static SignBlock read(const char* in) {
+    SignBlock block;
+    std::memcpy(&block, in, sizeof block);
+    return block;
+  }
+
   static int64_t word_bytes(int64_t n) {
     return (n + kSignGroup - 1) / kSignGroup * kGroupWords * int64_t{sizeof(uint32_t)};
   }
@@ -60,21 +74,27 @@ class OneBitCodec final : public BlockCodec {
   void encode_block(const float* values, int64_t n, Block, char* out) const override {
     Words words;
     const SignBlock block = kernels().encode_signs(values, n, words.data());
-    if (!std::isfinite(block.positive) || !std::isfinite(block.negative)) {
-      fail(Code::kData, "a gradient has values that are too large for the mean of ", n, " of them");
-    }
     std::memcpy(out, &block, sizeof block);
     std::memcpy(out + sizeof block, words.data(), static_cast<size_t>(word_bytes(n)));
+    check_encoded_block(out, n);
+  }
+
+  void check_encoded_block(const char* in, int64_t n) const override {
+    if (is_finite(read(in))) return;
+    fail(Code::kData, "a gradient has values that are too large for the mean of ", n, " of them");
+  }
+
+  void check_block(const char* in, int64_t) const override {
+    const SignBlock block = read(in);
+    if (is_finite(block)) return;
+    fail(Code::kCorrupt, "encoded gradient: means ", block.positive, " and ", block.negative);
   }
 
   void decode_block(const char* in, int64_t n, float* values) const override {
-    SignBlock block;
+    check_block(in, n);
+    const SignBlock block = read(in);
     Words words;
-    std::memcpy(&block, in, sizeof block);
     std::memcpy(words.data(), in + sizeof block, static_cast<size_t>(word_bytes(n)));
-    if (!std::isfinite(block.positive) || !std::isfinite(block.negative)) {
-      fail(Code::kCorrupt, "encoded gradient: means ", block.positive, " and ", block.negative);
-    }
     kernels().decode_signs(words.data(), block, n, values);
   }
 };

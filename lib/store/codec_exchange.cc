@@ -223,7 +223,7 @@ std::vector<std::string> CodecExchange::encode_parts(std::span<const Gradient> g
     if (codec.is_there()) codec.begin_encode_there(part.data(), scale, from_device_[n]);
   });
   each_part([&](Codec& codec, std::span<float> part, size_t n) {
-    codec.is_there() ? codec.finish_encode_there() : codec.encode(part, encoded_);
+    codec.is_there() ? codec.finish_encode_there(from_device_[n]) : codec.encode(part, encoded_);
     put_part(messages[n / num], codec.is_there() ? from_device_[n] : encoded_);
   });
   return messages;
@@ -252,7 +252,7 @@ std::string CodecExchange::encode_sums(std::span<const Gradient> gradients,
   });
   each_part(false, [&](Codec& codec, std::span<float> sum, size_t n) {
     if (codec.is_there()) {
-      codec.finish_encode_there();
+      codec.finish_encode_there(from_device_[n]);
       return put_part(message, from_device_[n]);
     }
     codec.add_up(encoded, sum);

@@ -123,10 +123,12 @@ class DeviceCodec : public testing::TestWithParam<const char*> {};
 // A gradient of several steps, with the residual between them.
 void compare_steps(const char* codec, uint64_t seed, gpu::Stream& stream) {
   Random random(42, seed);
-  const int64_t size = static_cast<int64_t>(random.below(800));
+  const int64_t size = static_cast<int64_t>(random.below(1100));
   Json object = parse_json(codec, "codec");
   object["error_feedback"] = seed % 4 != 0;
-  if (object.contains("block") && seed % 2 == 0) object["block"] = 1 + random.below(700);
+  const bool one_bit = object.at("type") == "one_bit";
+  if (object.contains("block") && seed % 2 == 0)
+    object["block"] = one_bit ? 512 * (1 + random.below(3)) : 1 + random.below(700);
   SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(size) + " values of " + object.dump());
   const auto processor = make_codec(object, "codec", {.rows = 1, .cols = std::max<int64_t>(size, 1)});
   const CodecFormat format = processor->format_there().value();
@@ -177,7 +179,8 @@ TEST_P(DeviceCodec, GivesTheBytesOfTheProcessorAndItsResiduals) {
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceCodec,
                          testing::Values(R"({"type": "fp16"})", R"({"type": "bf16"})",
-                                         R"({"type": "int8", "block": 256})"));
+                                         R"({"type": "int8", "block": 256})",
+                                         R"({"type": "one_bit", "block": 512})"));
 
 // Some sums are not finite for what was left of former steps.
 TEST(DeviceCodecs, TellTheFirstSumThatIsNotFinite) {
@@ -196,9 +199,10 @@ TEST(DeviceCodecs, TellTheFirstSumThatIsNotFinite) {
     gpu::Stream stream(device);
     const auto odd = filled<uint64_t>(stream, 1, 0xff);
     const auto given = upload(stream, values);
-    const gpu::DeviceArray<char> encoded(device, static_cast<int64_t>(2 * size + 4 * size));
+    const gpu::DeviceArray<char> encoded(device, static_cast<int64_t>(6 * size + 128));  // enough for all
     for (const CodecFormat& format : {CodecFormat{.kind = CodecFormat::Kind::kF16, .block = 1},
-                                      {.kind = CodecFormat::Kind::kInt8, .block = 300}}) {
+                                      {.kind = CodecFormat::Kind::kInt8, .block = 300},
+                                      {.kind = CodecFormat::Kind::kOneBit, .block = 512}}) {
       const auto residual = upload(stream, left);
       stream.fill(odd.data(), 0xff, odd.bytes());
       encode_gradient(stream, format,

@@ -1,6 +1,7 @@
 #include "codec/cuda/device_row_codec.h"
 
 #include "codec/cuda/row_codec_kernels.h"
+#include "codec/cuda/sign_block_kernels.h"
 #include "codec/kernels/kernels.h"
 #include "math/kernels/half.h"
 
@@ -62,6 +63,9 @@ void decode_into(const Into& into, gpu::Stream& stream, const CodecFormat& forma
       return decode_values<Bfloat>(stream, encoded, size, into);
     case CodecFormat::Kind::kInt8:
       return run(kernels::decode_bytes<Into>, threads_of(blocks), stream, encoded, blocks, into);
+    case CodecFormat::Kind::kOneBit:
+      return run(kernels::decode_sign_blocks<Into>, size, stream, encoded,
+                 kernels::SignBlocks{size, format.block}, into);
   }
 }
 
@@ -122,6 +126,11 @@ void encode_gradient(gpu::Stream& stream, const CodecFormat& format, const Gradi
       return encode_values<Bfloat>(stream, values, gradient.residual, size, encoded);
     case CodecFormat::Kind::kInt8:
       return encode_bytes(stream, values, gradient.residual, {1, size, format.block}, encoded);
+    case CodecFormat::Kind::kOneBit:
+      return run(gradient.residual != nullptr ? kernels::encode_sign_blocks<true, kernels::Scaled>
+                                              : kernels::encode_sign_blocks<false, kernels::Scaled>,
+                 (size + format.block - 1) / format.block * kernels::kLanesOfBlock, stream, values,
+                 gradient.residual, kernels::SignBlocks{size, format.block}, encoded);
   }
 }
 

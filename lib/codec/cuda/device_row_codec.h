@@ -3,7 +3,8 @@
 // rows or gradients which lie there.
 //
 // So do the codecs of gradients (codec/codec.h) that codec/codec_there.h names.  The bytes of fp16 and bf16 are those of one row
-// with all values, and those of int8 are rows of `block` values.
+// with all values, those of int8 are rows of `block` values, and one_bit has a format of its own, whose bytes begin at a multiple of
+// four.
 //
 // An encoding reads values and error and writes error and bytes, each once, but for int8 rows of more than 256 values,
 // which it reads twice, and for rounding errors of one_bit, which it writes twice.

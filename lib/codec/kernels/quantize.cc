@@ -1,6 +1,7 @@
 // Kernels that encode values in few bits, and decode them.
 #include "codec/kernels/lanes.h"
 #include "codec/kernels/level.h"
+#include "codec/kernels/sign_rules.h"
 
 namespace ps::PS_CPU_NAMESPACE {
 
@@ -43,16 +44,12 @@ struct SignSums {
                                              uint32_t* words) {
   for (int64_t l = 0; l < kLanes; ++l) {
     const float value = values[l];
-    const uint32_t negative = bits_of(value) >> 31;
+    const uint32_t negative = sign_of(value);
     words[l] |= negative << bit;
     sums.num_negative[l] += static_cast<int32_t>(negative);
     sums.positive[l] += negative != 0 ? 0 : value;
     sums.negative[l] += negative != 0 ? value : 0;
   }
-}
-
-[[gnu::always_inline]] inline float mean(float sum, int64_t count) {
-  return count > 0 ? sum / static_cast<float>(count) : 0;
 }
 
 }  // namespace
@@ -87,7 +84,8 @@ SignBlock encode_signs(const float* values, int64_t n, uint32_t* words) {
     add_signs(last, whole, sums, words);
   }
   const int64_t num_negative = sum_lanes(sums.num_negative);
-  return {mean(sum_lanes(sums.positive), n - num_negative), mean(sum_lanes(sums.negative), num_negative)};
+  return {mean_of(sum_lanes(sums.positive), n - num_negative),
+          mean_of(sum_lanes(sums.negative), num_negative)};
 }
 
 void decode_signs(const uint32_t* words, SignBlock block, int64_t n, float* values) {

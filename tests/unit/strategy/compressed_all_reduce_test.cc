@@ -153,7 +153,7 @@ std::shared_ptr<DeviceKernels> place_on_device(CodecExchangeOptions& options, De
 
 std::vector<Json> codecs_of_devices() {
   std::vector<Json> codecs;
-  for (const std::string_view name : {"fp16", "bf16", "int8"}) {
+  for (const std::string_view name : {"fp16", "bf16", "int8", "one_bit"}) {
     for (const bool feedback : {true, false})
       codecs.push_back({{"type", name}, {"error_feedback", feedback}});
   }
@@ -220,7 +220,7 @@ TEST(CompressedAllReduce, WhatDevicesDoNotKnowStaysOnTheProcessor) {
   Json clipped = kExchangeSgd;
   clipped["clip_norm"] = 0.5;
   for (const std::string_view name : lossy_codecs()) {
-    const bool known = name == "fp16" || name == "bf16" || name == "int8";
+    const bool known = name == "fp16" || name == "bf16" || name == "int8" || name == "one_bit";
     for (const Json& optimizer : {kExchangeSgd, clipped}) {
       SCOPED_TRACE(std::string(name) + " " + optimizer.dump());
       auto communicators = make_thread_communicators({.size = 1});
@@ -266,6 +266,19 @@ TEST(CompressedAllReduce, OnADeviceAGradientThatIsNoNumberIsRefusedAsOnTheProces
   expect_refusal("fp16", INFINITY, "value 617 of a gradient is inf");
   expect_refusal("fp16", 3.4e38f, "value 617 of a gradient is too large: ");
   expect_refusal("int8", 3.4e38f, "all steps were taken");
+  expect_refusal("one_bit", NAN, "value 617 of a gradient is nan");
+}
+
+// All values of the matrix are finite, but not their sum.
+TEST(CompressedAllReduce, OnADeviceMeansThatAreTooLargeAreRefusedAsOnTheProcessor) {
+  CodecCase test{.options = codec("one_bit")};
+  test.fill = [](std::span<float> values, int64_t, int, int64_t, size_t parameter) {
+    std::ranges::fill(values, parameter == 0 ? 3e38f : 1.0f);
+  };
+  const std::string here = refusal_of(test);
+  test.place = place_on_device;
+  EXPECT_EQ(refusal_of(test), here);
+  EXPECT_THAT(here, testing::HasSubstr("values that are too large for the mean of 1000 of them"));
 }
 
 TEST(CompressedAllReduce, AStateCutShortOrOfAnotherModelIsRefused) {
