@@ -107,11 +107,13 @@ job=wide.json
 ps-train $job --data wide.txt --save-dir alone_wide --log-level warning
 rm -f ready
 serve --spill-dir "$scratch/spill" --max-memory 96M --spill-memory 8M
+idle=$(awk '/^VmRSS/ { print $2 * 1024 }' /proc/$server/status)
 ps-train $job --data wide.txt --save-dir served_wide --servers "$address" --log-level warning
 peak=$(awk '/^VmHWM/ { print $2 * 1024 }' /proc/$server/status)
 on_disk=$(spilled_bytes)
 cmp alone_wide/pass-00000/model.safetensors served_wide/pass-00000/model.safetensors
-echo "$rows rows of 1 KiB, $on_disk bytes on disk; the server had $peak at most"
+echo "$rows rows of 1 KiB, $on_disk bytes on disk; the server had $idle bytes without rows, and $peak at most:"
+echo "$(((peak - idle - 8 * 1024 * 1024) / rows)) bytes a row beside the 8 MiB for rows, with the index and the buffers of messages"
 ((rows * 1024 >= 4 * peak)) || fail "the process had $peak bytes, a quarter of the table is $((rows * 256))"
 ((on_disk > rows * 1024 - 16 * 1024 * 1024)) || fail "only $on_disk bytes were on disk"
 kill $server

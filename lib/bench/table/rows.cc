@@ -258,12 +258,10 @@ constexpr Operation kPull = {"pull", "rows found, and their 16 weights read", "l
                              make_workload<Pull>};
 constexpr Operation kPush = {"push", "rows found, and 16 weights moved by AdaGrad", "limits/lines",
                              make_workload<Push>};
+constexpr Operation kGrow = {"grow", "rows added to an empty table; memory in multiples of the rows' bytes",
+                             "", make_workload<Grow>};
 constexpr Operation kOperations[] = {
-    {"find", "rows found by their ids", "limits/lines", make_workload<Find>},
-    kPull,
-    kPush,
-    {"grow", "rows added to an empty table; memory in multiples of the rows' bytes", "", make_workload<Grow>},
-};
+    {"find", "rows found by their ids", "limits/lines", make_workload<Find>}, kPull, kPush, kGrow};
 
 struct Peer {
   const char* name;
@@ -288,8 +286,8 @@ Benchmark spilled_benchmark(const std::string& name, const std::string& help, co
         BenchSettings smaller = settings;
         smaller.scale *= kSpilledScale;
         const double room = kSpilledRoom * static_cast<double>(num_rows(smaller.scale)) * kBenchRowBytes;
-        return operation.make(smaller, [&](Device& device) {
-          return make(device, smaller.scratch, static_cast<uint64_t>(room));
+        return operation.make(smaller, [make, room, directory = smaller.scratch](Device& device) {
+          return make(device, directory, static_cast<uint64_t>(room));
         });
       }};
 }
@@ -330,6 +328,7 @@ std::vector<Benchmark> table_benchmarks() {
   }
   add_spilled(kPull, out);
   add_spilled(kPush, out);
+  add_spilled(kGrow, out);
   return out;
 }
 
