@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "ps/wire/gather.h"
 #include "ps/wire/protocol.h"
-#include "ps/wire/run_messages.h"
 
 namespace ps {
 
