@@ -25,7 +25,8 @@ class WaitingRequestsTest : public testing::Test {
   OutcomePtr gather(int rank) {
     auto outcome = std::make_shared<Outcome>();
     run_.gathering.give(rank, "given", HeldBytes());
-    run_.gathering.add_reply(std::make_unique<RecordingReply>(outcome));
+    run_.gathering.add_reply(rank, GatherRequest{.bytes = "given"},
+                             std::make_unique<RecordingReply>(outcome));
     return outcome;
   }
 
