@@ -126,25 +126,38 @@ def vw_line(row, label=None):
     return f"{name} | " + " ".join(f"{i}:{v:g}" for i, v in zip(row[1], row[2]))
 
 
+def matrix_of(train):
+    """Makes rows of libsvm a sparse matrix, with a column for each id of the training rows."""
+    from scipy.sparse import csr_matrix
+    columns = {}
+    for row in train:
+        for i in row[1]:
+            columns.setdefault(i, len(columns))
+
+    def matrix(rows):
+        ends, ids, values = [0], [], []
+        for _, keys_of_row, values_of_row in rows:
+            pairs = [(columns[i], v) for i, v in zip(keys_of_row, values_of_row) if i in columns]
+            ids += [i for i, _ in pairs]
+            values += [v for _, v in pairs]
+            ends.append(len(ids))
+        return csr_matrix((np.array(values, np.float32), ids, ends), shape=(len(rows), len(columns)))
+
+    return matrix
+
+
+def naive_bayes(train, test, **keys):
+    """Multinomial naive Bayes of scikit-learn, on counts of words."""
+    matrix = matrix_of(train)
+    model = module("sklearn.naive_bayes").MultinomialNB(**keys).fit(matrix(train), [row[0] for row in train])
+    return accuracy([row[0] for row in test], model.predict(matrix(test)))
+
+
 def lightgbm(train, test, classes=False, categories="auto", **keys):
     """train and test: pairs of a label and a row of numbers, or rows of libsvm."""
     lgb = module("lightgbm")
     if len(train[0]) == 3:
-        from scipy.sparse import csr_matrix
-        columns = {}
-        for row in train:
-            for i in row[1]:
-                columns.setdefault(i, len(columns))
-
-        def matrix(rows):
-            out = csr_matrix((len(rows), len(columns)), dtype=np.float32).tolil()
-            ends, ids, values = [0], [], []
-            for _, keys_of_row, values_of_row in rows:
-                pairs = [(columns[i], v) for i, v in zip(keys_of_row, values_of_row) if i in columns]
-                ids += [i for i, _ in pairs]
-                values += [v for _, v in pairs]
-                ends.append(len(ids))
-            return csr_matrix((np.array(values, np.float32), ids, ends), shape=out.shape)
+        matrix = matrix_of(train)
     else:
         matrix = lambda rows: np.array([row[1] for row in rows])
     labels = lambda rows: np.array([row[0] for row in rows])
@@ -226,6 +239,8 @@ def news(n):
         run = lambda a, b, **keys: vw(a, b, flags="--oaa 20 --loss_function logistic", classes=True, **keys)
         compare("VW", "accuracy", run, ONLINE, "vw -b 24 --oaa 20 --loss_function logistic", n, list(map(line, train)),
                 list(map(line, test)))
+    if present("sklearn"):
+        compare("scikit-learn", "accuracy", naive_bayes, {"alpha": log(1e-3, 3)}, "MultinomialNB()", n, train, test)
     if present("fasttext"):
         compare("fastText", "accuracy", fasttext, {"lr": log(0.1, 2), "epoch": one_of(5, 10, 25), "wordNgrams": one_of(1, 2)},
                 "fasttext supervised", n, list(open("20news/train.txt")), list(open("20news/test.txt")))
