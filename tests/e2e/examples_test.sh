@@ -30,6 +30,10 @@ run dgc.sh 'times fewer bytes'
 run wide_deep_heter.sh 'AUC of readers' 'the weights are equal, bit for bit'
 run local_steps.sh 'times fewer bytes with sparse_diloco'
 run sequences.sh 'the order of words tells more than their sum'
+echo "examples/sequences.sh, on a text"
+ps-datagen language --dim 60 --samples 300 --output words.txt
+tree/examples/sequences.sh words.txt 250 >text.out 2>&1 || fail "it ended with $?: $(tail -n 20 text.out)"
+for model in sums gru lstm attention; do grep -qE "^$model +has a perplexity of [0-9]+\.[0-9] " text.out || fail "$(cat text.out)"; done
 run resume.sh 'the same model'
 run kill_and_resume.sh 'the same model'
 run more_servers.sh 'the same model'
