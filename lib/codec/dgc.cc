@@ -74,11 +74,11 @@ void DeepGradientCompression::step_sparse(const DgcGradient& gradient, std::span
                                           std::string& bytes) {
   PS_CHECK(gradient.values.size() == elements_ && weights.size() == elements_);
   there_ ? step_there(gradient, weights) : step_here(gradient, weights);
-  encode_sparse(encoding_, part_, bytes);
+  encode_sparse(encoding_, sent_, bytes);
   ++steps_;
 }
 
-// part_ <- the moves of the step.
+// sent_ <- the moves of the step.
 void DeepGradientCompression::step_there(const DgcGradient& gradient, std::span<const float> weights) {
   DgcThere& arrays = *there(weights);
   if (gradient.values.data() != arrays.gradient()) arrays.set_gradient(gradient.values);
@@ -91,7 +91,7 @@ void DeepGradientCompression::step_there(const DgcGradient& gradient, std::span<
                             .factor_masking = options_.factor_masking,
                             .count = selected(),
                             .draw = draw()};
-  if (arrays.step(step, part_) < kInfiniteSize) return;
+  if (arrays.step(step, sent_) < kInfiniteSize) return;
   std::vector<float> velocity(elements_), residual(elements_);
   arrays.get_state(velocity, residual);
   refuse(residual);
@@ -113,11 +113,11 @@ void DeepGradientCompression::step_here(const DgcGradient& gradient, std::span<c
   uint32_t largest = 0;
   accumulate(gradient, weights, largest);
   if (largest >= kInfiniteSize) refuse(residual_);
-  selector_.finish(residual_, part_);
-  round_values(encoding_, part_.value);
-  for (size_t i = 0; i < part_.size(); ++i) {
-    residual_[part_.index[i]] -= part_.value[i];
-    if (options_.factor_masking) velocity_[part_.index[i]] = 0;
+  selector_.finish(residual_, sent_);
+  round_values(encoding_, sent_.value);
+  for (size_t i = 0; i < sent_.size(); ++i) {
+    residual_[sent_.index[i]] -= sent_.value[i];
+    if (options_.factor_masking) velocity_[sent_.index[i]] = 0;
   }
 }
 
@@ -170,7 +170,7 @@ uint32_t DeepGradientCompression::least_from_sample(const DgcGradient& gradient,
   return selector_.least();
 }
 
-void DeepGradientCompression::apply(const SparsePart& moves, std::span<float> weights) const {
+void DeepGradientCompression::apply(const SparseVector& moves, std::span<float> weights) const {
   PS_CHECK(weights.size() == elements_);
   const float share = 1.0f / static_cast<float>(num_trainers_);
   if (weights_there_) there_->apply(moves, share);

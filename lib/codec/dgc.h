@@ -33,7 +33,7 @@
 #include "codec/dgc_options.h"
 #include "codec/dgc_there.h"
 #include "codec/selection.h"
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 
 namespace ps {
 
@@ -83,11 +83,11 @@ class DeepGradientCompression {
   void step_sparse(const DgcGradient& gradient, std::span<const float> weights, std::string& bytes);
 
   // The moves that the last step_sparse has selected, rounded as they are sent.
-  const SparsePart& sent() const { return part_; }
+  const SparseVector& sent() const { return sent_; }
 
-  // weights [elements] += moves / N, where `moves` is the sum of the parts that all trainers have sent in a
+  // weights [elements] += moves / N, where `moves` is the sum of the vectors that all trainers have sent in a
   // step.
-  void apply(const SparsePart& moves, std::span<float> weights) const;
+  void apply(const SparseVector& moves, std::span<float> weights) const;
 
   // Save the number of steps, u and v to a checkpoint, and load them. load must be called on a new object
   // with the same options and target; it throws kCorrupt.
@@ -121,7 +121,7 @@ class DeepGradientCompression {
 
   // Used during a step.
   Selector selector_;
-  SparsePart part_;
+  SparseVector sent_;
   std::vector<float> sample_;  // gradient, weights and u of the lines of the sample
 };
 

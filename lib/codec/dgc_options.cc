@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 #include "config/spec.h"
 
 namespace ps {

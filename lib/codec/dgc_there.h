@@ -8,7 +8,7 @@
 #include <span>
 
 #include "codec/selection.h"
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 
 namespace ps {
 
@@ -34,12 +34,12 @@ class DgcThere {
   virtual void set_state(std::span<const float> velocity, std::span<const float> residual) = 0;
   virtual void get_state(std::span<float> velocity, std::span<float> residual) = 0;
 
-  // Updates u and v with the gradient, and takes out of them what is sent: part.  Returns the largest size of a move: from
+  // Updates u and v with the gradient, and takes out of them what is `sent`.  Returns the largest size of a move: from
   // kInfiniteSize on the arrays must not be used any more.
-  virtual uint32_t step(const Step& step, SparsePart& part) = 0;
+  virtual uint32_t step(const Step& step, SparseVector& sent) = 0;
 
   // weights += share moves
-  virtual void apply(const SparsePart& moves, float share) = 0;
+  virtual void apply(const SparseVector& moves, float share) = 0;
 };
 
 class DgcDevice {

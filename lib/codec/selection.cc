@@ -77,7 +77,7 @@ void Selector::collect_all(std::span<const float> values, uint32_t least) {
 }
 
 // Keeps all values above the size of rank count_, and of the values with that size the first ones.
-void Selector::keep_largest(SparsePart& part) const {
+void Selector::keep_largest(SparseVector& sparse) const {
   const std::span<const float> values(value_.data(), num_collected_);
   const uint32_t least = num_collected_ > count_ ? size_of_rank(values, count_) : 0;
   uint64_t equal = count_;
@@ -88,27 +88,27 @@ void Selector::keep_largest(SparsePart& part) const {
     const uint32_t size = size_of(value_[i]);
     if (size < least || (size == least && equal == 0)) continue;
     if (size == least) --equal;
-    part.index.push_back(index_[i]);
-    part.value.push_back(value_[i]);
+    sparse.index.push_back(index_[i]);
+    sparse.value.push_back(value_[i]);
   }
 }
 
-void Selector::finish(std::span<const float> values, SparsePart& part) {
-  part.clear();
+void Selector::finish(std::span<const float> values, SparseVector& sparse) {
+  sparse.clear();
   if (count_ == 0) return;
   const double enough = kind_ == Selection::kExact || sample_.empty() ? 1 : kLeastSelected;
   if (static_cast<double>(num_collected_) < enough * static_cast<double>(count_)) {
     collect_all(values, std::max(1u, size_of_rank(values, count_)));
   }
-  keep_largest(part);
+  keep_largest(sparse);
 }
 
-void Selector::select(std::span<const float> values, uint64_t count, uint64_t draw, SparsePart& part) {
+void Selector::select(std::span<const float> values, uint64_t count, uint64_t draw, SparseVector& sparse) {
   begin(values.size(), count, draw);
   for (size_t n = 0; n < lines_.size(); ++n) std::copy_n(&values[lines_[n]], kLine, &sample_[n * kLine]);
   const uint32_t size = least();
   if (size < kInfiniteSize) collect_all(values, size);
-  finish(values, part);
+  finish(values, sparse);
 }
 
 }  // namespace ps

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "codec/selection_sample.h"
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 #include "codec/vector_kernels.h"
 
 namespace ps {
@@ -57,15 +57,15 @@ class Selector {
   Collected room(int64_t n);
   void collected(int64_t n) { num_collected_ += static_cast<size_t>(n); }
 
-  // part <- the selected values.  `values` must be the values of the pass.
-  void finish(std::span<const float> values, SparsePart& part);
+  // sparse <- the selected values.  `values` must be the values of the pass.
+  void finish(std::span<const float> values, SparseVector& sparse);
 
   // Does all steps from begin to finish, for values in memory.
-  void select(std::span<const float> values, uint64_t count, uint64_t draw, SparsePart& part);
+  void select(std::span<const float> values, uint64_t count, uint64_t draw, SparseVector& sparse);
 
  private:
   void collect_all(std::span<const float> values, uint32_t least);
-  void keep_largest(SparsePart& part) const;
+  void keep_largest(SparseVector& sparse) const;
 
   const Selection kind_;
   const VectorKernels& kernels_;

@@ -12,15 +12,16 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kExchangeNames = {"all_gather", "owner_split", "dense"};
 
-// Returns entries [begin, end) of a part.
-SparsePart slice(const SparsePart& part, size_t begin, size_t end) {
-  return {{part.index.begin() + static_cast<int64_t>(begin), part.index.begin() + static_cast<int64_t>(end)},
-          {part.value.begin() + static_cast<int64_t>(begin), part.value.begin() + static_cast<int64_t>(end)}};
+// Returns entries [begin, end) of a vector.
+SparseVector slice(const SparseVector& sparse, size_t begin, size_t end) {
+  return {
+      {sparse.index.begin() + static_cast<int64_t>(begin), sparse.index.begin() + static_cast<int64_t>(end)},
+      {sparse.value.begin() + static_cast<int64_t>(begin), sparse.value.begin() + static_cast<int64_t>(end)}};
 }
 
-// Returns the sum of two parts; where both have an index, the value of `first` is the left operand.
-SparsePart add_two(const SparsePart& first, const SparsePart& second) {
-  SparsePart sum;
+// Returns the sum of two vectors; where both have an index, the value of `first` is the left operand.
+SparseVector add_two(const SparseVector& first, const SparseVector& second) {
+  SparseVector sum;
   sum.index.reserve(first.size() + second.size());
   sum.value.reserve(first.size() + second.size());
   size_t a = 0, b = 0;
@@ -44,7 +45,7 @@ double varint_bytes(double p) {
   return bytes;
 }
 
-// Returns the mean bytes of an entry of a sum: those of a part unless sums are encoded in another way.
+// Returns the mean bytes of an entry of a sum: those of a vector unless sums are encoded in another way.
 double sum_bytes(const ExchangeSizes& sizes, double part_bytes) {
   if (!rounds_values(sizes.encoding)) return part_bytes;
   return entry_bytes(encoding_of_sums(sizes.encoding), sizes.elements, sizes.selected);
@@ -110,31 +111,31 @@ uint64_t owner_begin(uint64_t elements, int num_trainers, int rank) {
   return elements * static_cast<uint64_t>(rank) / static_cast<uint64_t>(num_trainers);
 }
 
-std::vector<SparsePart> split_by_owner(const SparsePart& part, uint64_t elements, int num_trainers) {
-  std::vector<SparsePart> parts;
+std::vector<SparseVector> split_by_owner(const SparseVector& sparse, uint64_t elements, int num_trainers) {
+  std::vector<SparseVector> vectors;
   size_t begin = 0;
   for (int rank = 0; rank < num_trainers; ++rank) {
     const uint64_t bound = owner_begin(elements, num_trainers, rank + 1);
-    const auto end = std::lower_bound(part.index.begin(), part.index.end(), bound) - part.index.begin();
-    parts.push_back(slice(part, begin, static_cast<size_t>(end)));
+    const auto end = std::lower_bound(sparse.index.begin(), sparse.index.end(), bound) - sparse.index.begin();
+    vectors.push_back(slice(sparse, begin, static_cast<size_t>(end)));
     begin = static_cast<size_t>(end);
   }
-  PS_CHECK(begin == part.size());
-  return parts;
+  PS_CHECK(begin == sparse.size());
+  return vectors;
 }
 
-SparsePart add_parts(std::span<const SparsePart> parts) {
-  SparsePart sum;
-  for (const SparsePart& part : parts) sum = add_two(sum, part);
+SparseVector add_vectors(std::span<const SparseVector> vectors) {
+  SparseVector sum;
+  for (const SparseVector& sparse : vectors) sum = add_two(sum, sparse);
   return sum;
 }
 
-SparsePart join_parts(std::span<const SparsePart> parts) {
-  SparsePart all;
-  for (const SparsePart& part : parts) {
-    PS_CHECK(part.index.empty() || all.index.empty() || part.index.front() > all.index.back());
-    all.index.insert(all.index.end(), part.index.begin(), part.index.end());
-    all.value.insert(all.value.end(), part.value.begin(), part.value.end());
+SparseVector join_vectors(std::span<const SparseVector> vectors) {
+  SparseVector all;
+  for (const SparseVector& sparse : vectors) {
+    PS_CHECK(sparse.index.empty() || all.index.empty() || sparse.index.front() > all.index.back());
+    all.index.insert(all.index.end(), sparse.index.begin(), sparse.index.end());
+    all.value.insert(all.value.end(), sparse.value.begin(), sparse.value.end());
   }
   return all;
 }

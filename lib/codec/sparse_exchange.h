@@ -1,11 +1,11 @@
-// The algorithms by which trainers add sparse parts of one parameter, as pure functions of the parts in the
-// order of ranks; the communicator does the exchange itself.  Used by strategies that send sparse parts, and
+// The algorithms by which trainers add sparse vectors of one parameter, as pure functions of the vectors in the
+// order of ranks; the communicator does the exchange itself.  Used by strategies that send sparse vectors, and
 // by the cost model.
 //
 // With n values, N trainers, k values sent by each, a union of U indices, and B bytes for an entry, a trainer
 // receives
 //
-//   all-gather      (N - 1) k B                        everyone has all parts, and adds them
+//   all-gather      (N - 1) k B                        everyone has all vectors, and adds them
 //   owner-split     (N - 1) / N (k + U) B              trainer r owns [n r / N, n (r + 1) / N): it is sent
 //                                                      the entries there, adds them, and sends the sum to all
 //   dense           2 (N - 1) / N 4 n                  the whole gradient, reduced and gathered
@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 
 namespace ps {
 
@@ -40,11 +40,11 @@ struct ExchangeSizes {
   std::optional<double> union_size = std::nullopt;   // U, if it was measured
 };
 
-// Returns the mean bytes of an entry of parts with k of n values.  Runs that need several words and longer
+// Returns the mean bytes of an entry of vectors with k of n values.  Runs that need several words and longer
 // varints are counted with their probability for random indices.
 double entry_bytes(SparseEncoding encoding, uint64_t elements, uint64_t selected);
 
-// Returns the encoding of sums of parts in this one: an owner does not round sums again.
+// Returns the encoding of sums of vectors in this one: an owner does not round sums again.
 SparseEncoding encoding_of_sums(SparseEncoding encoding);
 
 // Returns the bytes that one trainer receives, by the formulas above.  The sums of owner_split are in the encoding of
@@ -54,17 +54,17 @@ double exchange_bytes(SparseExchange exchange, const ExchangeSizes& sizes);
 // Returns the exchange that moves the fewest bytes; the first of the list above in case of a tie.
 SparseExchange cheapest_exchange(const ExchangeSizes& sizes);
 
-// Returns the first index of trainer `rank`'s part, n rank / N.
+// Returns the first index of trainer `rank`'s share, n rank / N.
 uint64_t owner_begin(uint64_t elements, int num_trainers, int rank);
 
-// Splits the entries of `part` by the trainers that own them.
-std::vector<SparsePart> split_by_owner(const SparsePart& part, uint64_t elements, int num_trainers);
+// Splits the entries of `sparse` by the trainers that own them.
+std::vector<SparseVector> split_by_owner(const SparseVector& sparse, uint64_t elements, int num_trainers);
 
-// Returns the sum of parts, added in the order of ranks.
-SparsePart add_parts(std::span<const SparsePart> parts);
+// Returns the sum of vectors, added in the order of ranks.
+SparseVector add_vectors(std::span<const SparseVector> vectors);
 
-// Joins the parts of owners, given in the order of ranks.
-SparsePart join_parts(std::span<const SparsePart> parts);
+// Joins the vectors of owners, given in the order of ranks.
+SparseVector join_vectors(std::span<const SparseVector> vectors);
 
 }  // namespace ps
 

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "codec/entries.h"
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 #include "codec/vector_kernels.h"
 
 namespace ps {
@@ -75,7 +75,7 @@ class ThresholdCodec final : public Codec {
   static constexpr size_t kChunk = 1 << 16;  // values of one call of the kernel
 
   const float tau_;
-  SparsePart found_;
+  SparseVector found_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Top-k sparsification with error feedback: Aji and Heafield, "Sparse communication for distributed gradient
 // descent", EMNLP 2017; Stich et al., "Sparsified SGD with memory", NeurIPS 2018.
 //
-//   bytes := a sparse part (codec/sparse_part.h)
+//   bytes := a sparse vector (codec/sparse_vector.h)
 #include <algorithm>
 
 #include "base/error.h"
@@ -43,10 +43,10 @@ class TopKCodec final : public Codec {
         seed_(hash_key(target.seed) ^ hash_key(~target.key)) {}
 
   void decode(std::string_view bytes, std::span<float> values) const override {
-    SparsePart part;
-    decode_sparse(encoding_, bytes, values.size(), part);
+    SparseVector sparse;
+    decode_sparse(encoding_, bytes, values.size(), sparse);
     std::fill(values.begin(), values.end(), 0.0f);
-    for (size_t i = 0; i < part.size(); ++i) values[part.index[i]] = part.value[i];
+    for (size_t i = 0; i < sparse.size(); ++i) values[sparse.index[i]] = sparse.value[i];
   }
 
  private:
@@ -68,7 +68,7 @@ class TopKCodec final : public Codec {
   const SparseEncoding encoding_;
   Selector selector_;
   const uint64_t seed_;
-  SparsePart part_;
+  SparseVector part_;
 };
 
 }  // namespace

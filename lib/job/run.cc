@@ -195,7 +195,7 @@ void Run::check_has_model() const {
        " with: give --init-model PATH (a folder pass-00000, a model file or a checkpoint), or --servers");
 }
 
-// Takes the part of a process that had this rank before.
+// Goes on where the process that had this rank before was.
 void Run::resume() {
   const RunPosition position = strategy().run().position();
   log_.info("Resuming in pass ", position.pass, " after ", position.pass_batches, " batches",

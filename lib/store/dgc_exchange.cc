@@ -125,13 +125,13 @@ void DgcExchange::step(std::span<const Gradient> gradients, const StepSize& step
                      .scale = step.scale * static_cast<float>(communicator_.size()),
                      .rate = static_cast<float>(rate)},
                     local_.whole(static_cast<int>(p)), bytes);
-    shares[n].part = dgc.sent();
+    shares[n].vector = dgc.sent();
   }
   const SparseEncoding encoding = find_sparse_encoding(options_.dgc.encoding);
   sparse_all_reduce(communicator_, options_.exchange, encoding, shares);
   for (size_t n = 0; n < gradients.size(); ++n) {
     const size_t p = gradients[n].parameter;
-    states_[p]->apply(shares[n].part, local_.whole(static_cast<int>(p)));
+    states_[p]->apply(shares[n].vector, local_.whole(static_cast<int>(p)));
   }
 }
 

@@ -17,26 +17,26 @@ namespace {
 // Stands where nobody has sent a value: x + -0 is x, also where x is -0.  No selected value is -0.
 constexpr float kNobodySent = -0.0f;
 
-using Parts = std::vector<SparsePart>;
+using SparseVectors = std::vector<SparseVector>;
 
-// packed := { length:u32 part[length] }...
-void pack(SparseEncoding encoding, const SparsePart& part, std::string& out) {
+// packed := { length:u32 vector[length] }...
+void pack(SparseEncoding encoding, const SparseVector& vector, std::string& out) {
   std::string bytes;
-  encode_sparse(encoding, part, bytes);
+  encode_sparse(encoding, vector, bytes);
   put(out, static_cast<uint32_t>(bytes.size()));
   out += bytes;
 }
 
-// Takes the next part, of [0, size), off `rest`, which rank `from` has sent.
-SparsePart unpack(SparseEncoding encoding, uint64_t size, size_t from, std::string_view& rest) {
+// Takes the next vector, of [0, size), off `rest`, which rank `from` has sent.
+SparseVector unpack(SparseEncoding encoding, uint64_t size, size_t from, std::string_view& rest) {
   ByteReader reader(rest);
   const uint32_t length = reader.get<uint32_t>();
   const std::string_view bytes = reader.get_bytes(length);
   if (!reader.ok()) fail(Code::kCorrupt, "the sparse gradients of rank ", from, " are cut short");
-  SparsePart part;
-  decode_sparse(encoding, bytes, size, part);
+  SparseVector vector;
+  decode_sparse(encoding, bytes, size, vector);
   rest.remove_prefix(sizeof length + length);
-  return part;
+  return vector;
 }
 
 void check_taken(std::span<const std::string_view> rest) {
@@ -48,25 +48,25 @@ void check_taken(std::span<const std::string_view> rest) {
 void reduce_by_all_gather(Communicator& communicator, SparseEncoding encoding,
                           std::span<SparseShare* const> shares) {
   std::string own;
-  for (const SparseShare* share : shares) pack(encoding, share->part, own);
+  for (const SparseShare* share : shares) pack(encoding, share->vector, own);
   const std::vector<std::string> all = communicator.gather(std::move(own));
   std::vector<std::string_view> rest(all.begin(), all.end());
   for (SparseShare* share : shares) {
-    Parts parts;
+    SparseVectors vectors;
     for (size_t rank = 0; rank < rest.size(); ++rank) {
-      parts.push_back(unpack(encoding, share->elements, rank, rest[rank]));
+      vectors.push_back(unpack(encoding, share->elements, rank, rest[rank]));
     }
-    share->part = add_parts(parts);
+    share->vector = add_vectors(vectors);
   }
   check_taken(rest);
 }
 
-// Indices are counted from the beginning of the owner's part, so that no run is long for its sake.
-void shift(SparsePart& part, int64_t by) {
-  for (uint32_t& index : part.index) index = static_cast<uint32_t>(index + by);
+// Indices are counted from the beginning of the owner's share, so that no run is long for its sake.
+void shift(SparseVector& vector, int64_t by) {
+  for (uint32_t& index : vector.index) index = static_cast<uint32_t>(index + by);
 }
 
-// The part of one trainer as an owner.
+// The share of one trainer as an owner.
 struct Owned {
   Owned(uint64_t elements, int trainers, int rank)
       : begin(owner_begin(elements, trainers, rank)),
@@ -74,18 +74,18 @@ struct Owned {
   uint64_t begin, size;
 };
 
-// Each owner gets the entries of its part from all, and tells all their sum.
+// Each owner gets the entries of its share from all, and tells all their sum.
 void reduce_by_owners(Communicator& communicator, SparseEncoding encoding,
                       std::span<SparseShare* const> shares) {
   const int trainers = communicator.size(), rank = communicator.rank();
   const SparseEncoding of_sums = encoding_of_sums(encoding);
   std::vector<std::string> to_owners(static_cast<size_t>(trainers));
   for (const SparseShare* share : shares) {
-    Parts parts = split_by_owner(share->part, share->elements, trainers);
+    SparseVectors vectors = split_by_owner(share->vector, share->elements, trainers);
     for (int owner = 0; owner < trainers; ++owner) {
-      SparsePart& part = parts[static_cast<size_t>(owner)];
-      shift(part, -static_cast<int64_t>(owner_begin(share->elements, trainers, owner)));
-      pack(encoding, part, to_owners[static_cast<size_t>(owner)]);
+      SparseVector& vector = vectors[static_cast<size_t>(owner)];
+      shift(vector, -static_cast<int64_t>(owner_begin(share->elements, trainers, owner)));
+      pack(encoding, vector, to_owners[static_cast<size_t>(owner)]);
     }
   }
   const std::vector<std::string> mine = communicator.all_to_all(std::move(to_owners));
@@ -93,24 +93,24 @@ void reduce_by_owners(Communicator& communicator, SparseEncoding encoding,
   std::string sums;
   for (const SparseShare* share : shares) {
     const Owned owned(share->elements, trainers, rank);
-    Parts parts;
+    SparseVectors vectors;
     for (size_t from = 0; from < rest.size(); ++from) {
-      parts.push_back(unpack(encoding, owned.size, from, rest[from]));
+      vectors.push_back(unpack(encoding, owned.size, from, rest[from]));
     }
-    pack(of_sums, add_parts(parts), sums);
+    pack(of_sums, add_vectors(vectors), sums);
   }
   check_taken(rest);
   const std::vector<std::string> all = communicator.gather(std::move(sums));
   rest.assign(all.begin(), all.end());
   for (SparseShare* share : shares) {
-    Parts parts;
+    SparseVectors vectors;
     for (int owner = 0; owner < trainers; ++owner) {
       const Owned owned(share->elements, trainers, owner);
       const size_t from = static_cast<size_t>(owner);
-      parts.push_back(unpack(of_sums, owned.size, from, rest[from]));
-      shift(parts.back(), static_cast<int64_t>(owned.begin));
+      vectors.push_back(unpack(of_sums, owned.size, from, rest[from]));
+      shift(vectors.back(), static_cast<int64_t>(owned.begin));
     }
-    share->part = join_parts(parts);
+    share->vector = join_vectors(vectors);
   }
   check_taken(rest);
 }
@@ -119,17 +119,17 @@ void reduce_dense(Communicator& communicator, std::span<SparseShare* const> shar
   std::vector<std::vector<float>> whole;
   for (const SparseShare* share : shares) {
     std::vector<float>& values = whole.emplace_back(share->elements, kNobodySent);
-    for (size_t i = 0; i < share->part.size(); ++i) values[share->part.index[i]] = share->part.value[i];
+    for (size_t i = 0; i < share->vector.size(); ++i) values[share->vector.index[i]] = share->vector.value[i];
   }
   std::vector<Elements> arrays(whole.begin(), whole.end());
   all_reduce_fused(communicator, arrays);
   for (size_t n = 0; n < shares.size(); ++n) {
-    SparsePart& part = shares[n]->part;
-    part.clear();
+    SparseVector& vector = shares[n]->vector;
+    vector.clear();
     for (size_t i = 0; i < whole[n].size(); ++i) {
       if (std::bit_cast<uint32_t>(whole[n][i]) == std::bit_cast<uint32_t>(kNobodySent)) continue;
-      part.index.push_back(static_cast<uint32_t>(i));
-      part.value.push_back(whole[n][i]);
+      vector.index.push_back(static_cast<uint32_t>(i));
+      vector.value.push_back(whole[n][i]);
     }
   }
 }

@@ -1,4 +1,4 @@
-// sparse_all_reduce: adds the sparse parts of trainers over a communicator, by the algorithms of
+// sparse_all_reduce: adds the sparse vectors of trainers over a communicator, by the algorithms of
 // codec/sparse_exchange.h.  Used by DgcExchange and SparseMoves.
 #ifndef PS_STORE_SPARSE_ALL_REDUCE_H_
 #define PS_STORE_SPARSE_ALL_REDUCE_H_
@@ -8,28 +8,28 @@
 #include <span>
 
 #include "codec/sparse_exchange.h"
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 #include "collective/communicator.h"
 
 namespace ps {
 
 // The values that this trainer sends of one parameter; after the exchange, the sum over all trainers.
 struct SparseShare {
-  SparsePart part;
-  uint64_t elements = 0;  // the part is of [0, elements)
-  uint64_t selected = 0;  // the most values of the part, the same on all trainers
+  SparseVector vector;
+  uint64_t elements = 0;  // the vector is of [0, elements)
+  uint64_t selected = 0;  // the most values of the vector, the same on all trainers
 };
 
-// Larger parts are exchanged dense: a message of a gathering has a limit (ps-wire(5)).
+// Larger vectors are exchanged dense: a message of a gathering has a limit (ps-wire(5)).
 inline constexpr uint64_t kMostPartBytes = uint64_t{64} << 20;
 
-// Returns the most bytes of an encoded part: its values with indices, and the words that long runs add.
+// Returns the most bytes of an encoded vector: its values with indices, and the words that long runs add.
 uint64_t most_part_bytes(uint64_t elements, uint64_t selected);
 
-// Replaces the parts by their sums: all trainers call it with shares of the same parameters in the same order.
+// Replaces the vectors by their sums: all trainers call it with shares of the same parameters in the same order.
 // Values are added in the order of ranks, so that all_gather and owner_split give the same bits; dense does
 // where the communicator's all-reduce adds in that order.  Sums of owners travel as f32, whatever the encoding.
-// Throws what the communicator throws, and kCorrupt for bytes that are no parts.
+// Throws what the communicator throws, and kCorrupt for bytes that are no vectors.
 void sparse_all_reduce(Communicator& communicator, SparseExchange exchange, SparseEncoding encoding,
                        std::span<SparseShare* const> shares);
 

@@ -43,14 +43,14 @@ void SparseMoves::exchange(std::span<const Move> moves) {
     }
     SparseShare& share = shares[n];
     share.elements = own.size(), share.selected = num_selected(own.size());
-    selector_.select(residual, share.selected, /*draw=*/0, share.part);
-    round_values(options_.encoding, share.part.value);
-    for (size_t i = 0; i < share.part.size(); ++i) residual[share.part.index[i]] -= share.part.value[i];
+    selector_.select(residual, share.selected, /*draw=*/0, share.vector);
+    round_values(options_.encoding, share.vector.value);
+    for (size_t i = 0; i < share.vector.size(); ++i) residual[share.vector.index[i]] -= share.vector.value[i];
   }
   sparse_all_reduce(communicator_, options_.exchange, options_.encoding, shares);
   for (size_t n = 0; n < moves.size(); ++n) {
     std::ranges::fill(moves[n].values, 0.0f);
-    const SparsePart& sum = shares[n].part;
+    const SparseVector& sum = shares[n].vector;
     for (size_t i = 0; i < sum.size(); ++i) moves[n].values[sum.index[i]] = sum.value[i];
   }
 }

@@ -17,7 +17,7 @@
 #include "base/bytes.h"
 #include "codec/selection.h"
 #include "codec/sparse_exchange.h"
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 #include "collective/communicator.h"
 #include "optim/parameter.h"
 

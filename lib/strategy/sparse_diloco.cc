@@ -1,6 +1,6 @@
 // SparseLoCo among trainers without servers: DiLoCo whose trainers send the largest values of their moves, with error
 // feedback in place of the outer momentum (SparseMoves).
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "optim/options.h"

@@ -1,11 +1,11 @@
-// Encoded gradients, by the decoders of all codecs and of sparse parts.  The first byte says which one, the
+// Encoded gradients, by the decoders of all codecs and of sparse vectors.  The first byte says which one, the
 // second how many values are expected.
 #include <cmath>
 
 #include "base/error.h"
 #include "codec/codec.h"
 #include "codec/shared_scale.h"
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 #include "config/json.h"
 
 namespace {
@@ -17,7 +17,7 @@ void decode(uint8_t which, size_t size, std::string_view bytes) {
     const ps::Json object = {{"type", codecs[which]->name}};
     ps::make_codec(object, "codec", {.rows = 0, .cols = 7})->decode(bytes, values);
   } else if (which - codecs.size() < std::size(ps::kSparseEncodings)) {
-    ps::SparsePart part;
+    ps::SparseVector part;
     ps::decode_sparse(ps::kSparseEncodings[which - codecs.size()], bytes, size * 1000, part);
     PS_CHECK(part.index.size() == part.value.size());
     for (size_t i = 0; i < part.size(); ++i) {

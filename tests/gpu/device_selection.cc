@@ -72,14 +72,14 @@ struct SeededDevice {
 class DeviceSelection : public testing::Test {
  protected:
   SeededDevice& device(uint64_t seed) { return seed % 2 == 0 ? by_lane_ : at_random_; }
-  SparsePart on_device(const Case& c, const Floats& values);
+  SparseVector on_device(const Case& c, const Floats& values);
   void expect_processors_selection(const Case& c, const Floats& values);
 
  private:
   SeededDevice by_lane_{0}, at_random_{1};  // schedules of a random order differ from launch to launch
 };
 
-SparsePart DeviceSelection::on_device(const Case& c, const Floats& values) {
+SparseVector DeviceSelection::on_device(const Case& c, const Floats& values) {
   gpu::Stream& stream = device(c.seed).stream;
   gpu::Device& device = stream.device();
   Floats shifted(c.shift, 1e30f);
@@ -91,14 +91,14 @@ SparsePart DeviceSelection::on_device(const Case& c, const Floats& values) {
   DeviceSelector selector(device, c.kind, c.most_tiles);
   selector.select(stream, given.data() + c.shift, values.size(), c.count, c.draw,
                   {index.data(), value.data(), size.data()});
-  SparsePart part{download(stream, index), download(stream, value)};
+  SparseVector part{download(stream, index), download(stream, value)};
   const uint32_t selected = download(stream, size)[0];
   part.index.resize(selected), part.value.resize(selected);
   EXPECT_EQ(bits_of(download(stream, given)), bits_of(shifted));
   return part;
 }
 
-void expect_same(const SparsePart& found, const SparsePart& expected) {
+void expect_same(const SparseVector& found, const SparseVector& expected) {
   ASSERT_EQ(found.index, expected.index);
   ASSERT_EQ(bits_of(found.value), bits_of(expected.value));
 }
@@ -106,7 +106,7 @@ void expect_same(const SparsePart& found, const SparsePart& expected) {
 void DeviceSelection::expect_processors_selection(const Case& c, const Floats& values) {
   SCOPED_TRACE(name_of(c.kind) + " " + std::to_string(c.count) + " of " + std::to_string(values.size()) +
                ", seed " + std::to_string(c.seed) + ", tiles " + std::to_string(c.most_tiles));
-  SparsePart expected;
+  SparseVector expected;
   Selector(c.kind, best_cpu_level()).select(values, c.count, c.draw, expected);
   expect_same(on_device(c, values), expected);
 }
@@ -238,7 +238,7 @@ class DeviceDgc {
         value_(device_, size()) {}
 
   // Returns what is sent.
-  SparsePart step(int64_t number, const Floats& gradient, uint64_t count) {
+  SparseVector step(int64_t number, const Floats& gradient, uint64_t count) {
     const auto given = upload(stream_, gradient);
     const DgcStep step{.gradient = given.data(),
                        .weights = case_.options.l2 > 0 ? weights_.data() : nullptr,
@@ -251,11 +251,11 @@ class DeviceDgc {
                        .nesterov = case_.options.nesterov};
     const uint64_t draw = (hash_key(0) ^ hash_key(~uint64_t{0})) + hash_key(static_cast<uint64_t>(number));
     selector_.step(stream_, step, case_.elements, count, draw,
-                   {.part = {index_.data(), value_.data(), numbers_.data()},
+                   {.vector = {index_.data(), value_.data(), numbers_.data()},
                     .largest = numbers_.data() + 1,
                     .half = case_.options.encoding == "varint_f16",
                     .factor_masking = case_.options.factor_masking});
-    SparsePart part{download(stream_, index_), download(stream_, value_)};
+    SparseVector part{download(stream_, index_), download(stream_, value_)};
     const std::vector<uint32_t> numbers = download(stream_, numbers_);
     part.index.resize(numbers[0]), part.value.resize(numbers[0]);
     largest_ = numbers[1];
@@ -296,7 +296,7 @@ TEST_F(DeviceSelection, StepsOfDgcLeaveWhatTheProcessorsLeave) {
       for (float& g : gradient) g = static_cast<float>(random.normal());
       std::string bytes;
       expected.step_sparse({gradient, c.scale, c.rate}, weights, bytes);
-      const SparsePart sent = on_device.step(step, gradient, count);
+      const SparseVector sent = on_device.step(step, gradient, count);
       ASSERT_NO_FATAL_FAILURE(expect_same(sent, expected.sent()));
       ASSERT_EQ(bits_of(on_device.velocity()), bits_of(expected.velocity()));
       ASSERT_EQ(bits_of(on_device.residual()), bits_of(expected.residual()));

@@ -24,13 +24,13 @@ class LocalStep final : public Workload {
 
   // Checks that sent values are zero in both states, and that no remaining value is larger.
   void check() override {
-    SparsePart part;
-    decode_sparse(find_sparse_encoding(options_.encoding), bytes_, gradient_.size(), part);
-    const double share = static_cast<double>(part.size()) / (static_cast<double>(gradient_.size()) / 1000);
-    if (share < kLeastSelected || share > 1) fail(Code::kInternal, part.size(), " values were sent");
-    std::vector<float> sent = part.value;
+    SparseVector sparse;
+    decode_sparse(find_sparse_encoding(options_.encoding), bytes_, gradient_.size(), sparse);
+    const double share = static_cast<double>(sparse.size()) / (static_cast<double>(gradient_.size()) / 1000);
+    if (share < kLeastSelected || share > 1) fail(Code::kInternal, sparse.size(), " values were sent");
+    std::vector<float> sent = sparse.value;
     const uint32_t least = size_of_rank(sent, sent.size()), left = size_of_rank(dgc_.residual(), 1);
-    for (uint32_t index : part.index) {
+    for (uint32_t index : sparse.index) {
       const bool gone = dgc_.residual()[index] == 0 && dgc_.velocity()[index] == 0;
       if (!gone) fail(Code::kInternal, "value ", index, " was sent, and is still kept");
     }

@@ -40,24 +40,25 @@ class Selected final : public Workload {
   Selected(Selection kind, const BenchSettings& settings)
       : task_(settings), kind_(kind), selector_(kind, settings.cpu) {}
 
-  void run() override { selector_.select(task_.values, task_.count, draw_++, part_); }
+  void run() override { selector_.select(task_.values, task_.count, draw_++, selected_); }
 
   void check() override {
-    const double found = static_cast<double>(part_.size()), wanted = static_cast<double>(task_.count);
+    const double found = static_cast<double>(selected_.size()), wanted = static_cast<double>(task_.count);
     const bool enough =
         found <= wanted && found >= (kind_ == Selection::kExact ? wanted : kLeastSelected * wanted);
     if (!enough) fail(Code::kInternal, found, " values were selected, expected ", wanted);
-    for (size_t i = 0; i < part_.size(); ++i) {
-      const bool right =
-          part_.value[i] == task_.values[part_.index[i]] && std::fabs(part_.value[i]) >= task_.least;
+    for (size_t i = 0; i < selected_.size(); ++i) {
+      const bool right = selected_.value[i] == task_.values[selected_.index[i]] &&
+                         std::fabs(selected_.value[i]) >= task_.least;
       if (!right)
-        fail(Code::kInternal, "value ", part_.index[i], " was selected, which is smaller than ", task_.least);
+        fail(Code::kInternal, "value ", selected_.index[i], " was selected, which is smaller than ",
+             task_.least);
     }
   }
 
   Work work() const override { return task_.work(); }
   std::vector<Figure> figures() const override {
-    return {{"share of wanted", static_cast<double>(part_.size()) / static_cast<double>(task_.count)}};
+    return {{"share of wanted", static_cast<double>(selected_.size()) / static_cast<double>(task_.count)}};
   }
 
  private:
@@ -65,7 +66,7 @@ class Selected final : public Workload {
   const Selection kind_;
   Selector selector_;
   uint64_t draw_ = 1;
-  SparsePart part_;
+  SparseVector selected_;
 };
 
 // Partitions a copy of the sizes, which is made before.

@@ -79,7 +79,7 @@ class SelectLargest final : public DeviceWorkload {
   gpu::DeviceArray<float> values_, value_;
   gpu::DeviceArray<uint32_t> index_, num_selected_;
   DeviceSelector selector_;
-  SparsePart expected_;
+  SparseVector expected_;
 };
 
 }  // namespace

@@ -14,11 +14,11 @@ namespace {
 const SparseEncoding kPacking = find_sparse_encoding(DgcOptions().encoding);
 
 // A plain sum of values in the order of ranks, with the indices' bytes and then the values'.
-uint64_t digest_of(const SparsePart& part, uint64_t seed) {
+uint64_t digest_of(const SparseVector& sparse, uint64_t seed) {
   const auto bytes = [](const auto& values) {
     return std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
   };
-  return hash_bytes(bytes(part.value), hash_bytes(bytes(part.index), seed));
+  return hash_bytes(bytes(sparse.value), hash_bytes(bytes(sparse.index), seed));
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ void DgcExchangeStep::pack() {
   }
 }
 
-// tensors := { length:u32 part[length] }...
+// tensors := { length:u32 vector[length] }...
 std::string DgcExchangeStep::packed_tensors() const {
   std::string all;
   for (const Tensor& tensor : tensors_) {
@@ -107,26 +107,26 @@ void DgcExchangeStep::apply(const std::vector<std::string>& from_ranks) {
 }
 
 void DgcExchangeStep::apply(Tensor& tensor, std::vector<std::string_view>& rest) {
-  std::vector<SparsePart> parts(rest.size());
+  std::vector<SparseVector> vectors(rest.size());
   for (size_t rank = 0; rank < rest.size(); ++rank) {
     ByteReader reader(rest[rank]);
     const uint32_t size = reader.get<uint32_t>();
     const std::string_view packed = reader.get_bytes(size);
     if (!reader.ok()) fail(Code::kCorrupt, "the packed gradient of rank ", rank, " is cut short");
-    decode_sparse(kPacking, packed, tensor.dgc.elements(), parts[rank]);
+    decode_sparse(kPacking, packed, tensor.dgc.elements(), vectors[rank]);
     rest[rank].remove_prefix(sizeof size + size);
-    if (first_run_) wrong_ += wrong_in(parts[rank], static_cast<int>(rank), tensor.first);
+    if (first_run_) wrong_ += wrong_in(vectors[rank], static_cast<int>(rank), tensor.first);
   }
-  const SparsePart sum = add_parts(parts);
+  const SparseVector sum = add_vectors(vectors);
   digest_ = digest_of(sum, digest_);
   tensor.dgc.apply(sum, tensor.weights);
 }
 
 // In the first step a move is the gradient the other way round, at a rate of 1.
-uint64_t DgcExchangeStep::wrong_in(const SparsePart& part, int rank, uint64_t first) const {
+uint64_t DgcExchangeStep::wrong_in(const SparseVector& sparse, int rank, uint64_t first) const {
   uint64_t wrong = 0;
-  for (size_t i = 0; i < part.size(); ++i)
-    wrong += part.value[i] != -emulated_gradient(rank, first + part.index[i]) ? 1 : 0;
+  for (size_t i = 0; i < sparse.size(); ++i)
+    wrong += sparse.value[i] != -emulated_gradient(rank, first + sparse.index[i]) ? 1 : 0;
   return wrong;
 }
 

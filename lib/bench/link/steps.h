@@ -90,7 +90,7 @@ class DgcExchangeStep final : public LinkStep {
   std::string packed_tensors() const;
   void apply(const std::vector<std::string>& from_ranks);
   void apply(Tensor& tensor, std::vector<std::string_view>& rest);
-  uint64_t wrong_in(const SparsePart& part, int rank, uint64_t first) const;
+  uint64_t wrong_in(const SparseVector& sparse, int rank, uint64_t first) const;
 
   ExchangeCommunicator& communicator_;
   const Packing packing_;

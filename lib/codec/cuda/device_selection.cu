@@ -151,7 +151,7 @@ void DeviceSelector::collect_again(gpu::Stream& stream, const float* values, con
 
 void DeviceSelector::finish(gpu::Stream& stream, const float* values, const Search& search,
                             const DeviceSent& sent, float* residual, float* velocity) {
-  if (search.count == 0) return stream.fill(sent.part.size, 0, sizeof(uint32_t));
+  if (search.count == 0) return stream.fill(sent.vector.size, 0, sizeof(uint32_t));
   collect_again(stream, values, search);
   const unsigned blocks = blocks_of_tiles(search);
   const unsigned at_once = blocks_at_once(stream, uint64_t{search.num_tiles} * gpu::kWarpSize);
@@ -159,20 +159,20 @@ void DeviceSelector::finish(gpu::Stream& stream, const float* values, const Sear
     gpu::launch(kernels::search_collected, at_once, kThreads, 0, stream, values, search, pass);
   }
   gpu::launch(kernels::count_kept, blocks, kThreads, 0, stream, values, search);
-  gpu::launch(kernels::add_up_kept, 1, kernels::kScanThreads, 0, stream, search, sent.part.size);
+  gpu::launch(kernels::add_up_kept, 1, kernels::kScanThreads, 0, stream, search, sent.vector.size);
   gpu::launch(kernels::write_selected, blocks, kThreads, 0, stream, values, search,
-              kernels::Masking{velocity, residual, sent.half}, sent.part.index, sent.part.value);
+              kernels::Masking{velocity, residual, sent.half}, sent.vector.index, sent.vector.value);
 }
 
 void DeviceSelector::select(gpu::Stream& stream, const float* values, uint64_t size, uint64_t count,
-                            uint64_t draw, const DevicePart& part) {
+                            uint64_t draw, const DeviceSparseVector& vector) {
   const Search search = prepare(size, count);
   if (count > 0 && aligned({values})) {
     collect_and_move(stream, kernels::GivenValues<true>{values}, search, draw);
   } else if (count > 0) {
     collect_and_move(stream, kernels::GivenValues<false>{values}, search, draw);
   }
-  finish(stream, values, search, {part, nullptr}, nullptr, nullptr);
+  finish(stream, values, search, {vector, nullptr}, nullptr, nullptr);
 }
 
 void DeviceSelector::step(gpu::Stream& stream, const DgcStep& step, uint64_t size, uint64_t count,

@@ -36,7 +36,7 @@ namespace ps {
 inline namespace PS_GPU_NAMESPACE {
 
 // Output memory of the device, with room for as many values as are selected.
-struct DevicePart {
+struct DeviceSparseVector {
   uint32_t* index;  // [count], ascending
   float* value;     // [count]
   uint32_t* size;   // [1] <- how many were selected, at most `count`
@@ -44,7 +44,7 @@ struct DevicePart {
 
 // The output of a step: the values that it sends, and how they change its arrays.
 struct DeviceSent {
-  DevicePart part;
+  DeviceSparseVector vector;
   uint32_t* largest;  // [1] <- the largest size of a move: a step counts only if this is below kInfiniteSize
   bool half = false;  // values are rounded to 16 bits, as the encoding varint_f16 has them
   bool factor_masking = true;  // u <- 0 where values are sent
@@ -64,11 +64,11 @@ class DeviceSelector {
   // most_tiles tiles.
   static uint64_t bytes_for(uint64_t size, uint64_t count, uint32_t most_tiles = kMostTiles);
 
-  // part <- what Selector::select gives for the same kind, count and draw.
+  // vector <- what Selector::select gives for the same kind, count and draw.
   //   values [size], count <= size <= kMaxSparseSize
   // Throws kExhausted.
   void select(gpu::Stream& stream, const float* values, uint64_t size, uint64_t count, uint64_t draw,
-              const DevicePart& part);
+              const DeviceSparseVector& vector);
 
   // One local step of Deep Gradient Compression: updates velocity and residual with the gradient, selects `count`
   // residuals, and takes out what is sent.  Local clipping is the caller's: it is part of step.scale.  After a step

@@ -49,7 +49,7 @@ class DgcOnDevice final : public DgcThere {
     stream_.synchronize();
   }
 
-  uint32_t step(const Step& step, SparsePart& part) override {
+  uint32_t step(const Step& step, SparseVector& selected) override {
     make_room(step.count);
     const DgcStep moves{.gradient = gradient_.data(),
                         .weights = step.l2 > 0 ? weights_.data() : nullptr,
@@ -60,7 +60,7 @@ class DgcOnDevice final : public DgcThere {
                         .momentum = step.momentum,
                         .l2 = step.l2,
                         .nesterov = step.nesterov};
-    const DeviceSent sent{.part = {index_.data(), value_.data(), sizes_.data()},
+    const DeviceSent sent{.vector = {index_.data(), value_.data(), sizes_.data()},
                           .largest = sizes_.data() + 1,
                           .half = step.half,
                           .factor_masking = step.factor_masking};
@@ -68,16 +68,16 @@ class DgcOnDevice final : public DgcThere {
     uint32_t sizes[2];
     stream_.copy_to_host(sizes, sizes_.data(), sizeof sizes);
     stream_.synchronize();
-    part.index.resize(sizes[0]);
-    part.value.resize(sizes[0]);
+    selected.index.resize(sizes[0]);
+    selected.value.resize(sizes[0]);
     if (sizes[0] == 0) return sizes[1];
-    stream_.copy_to_host(part.index.data(), index_.data(), sizes[0] * sizeof(uint32_t));
-    stream_.copy_to_host(part.value.data(), value_.data(), sizes[0] * sizeof(float));
+    stream_.copy_to_host(selected.index.data(), index_.data(), sizes[0] * sizeof(uint32_t));
+    stream_.copy_to_host(selected.value.data(), value_.data(), sizes[0] * sizeof(float));
     stream_.synchronize();
     return sizes[1];
   }
 
-  void apply(const SparsePart& moves, float share) override {
+  void apply(const SparseVector& moves, float share) override {
     if (moves.size() == 0) return;
     make_room(moves.size());
     const uint32_t size = static_cast<uint32_t>(moves.size());

@@ -68,7 +68,7 @@ void TrainerRoster::check_can_begin(const Member& member, Time now) const {
 void TrainerRoster::check_can_take_over(const Member& member) const {
   const size_t rank = static_cast<size_t>(member.rank);
   if (member.known && rank < trainers_.size() && trainers_[rank].generation != 0) {
-    fail(Code::kFenced, "another process has taken the part of trainer ", member.rank);
+    fail(Code::kFenced, "another process has taken the rank of trainer ", member.rank);
   }
   if (member.known) {
     fail(kStateLost, "the run of trainer ", member.rank,

@@ -26,7 +26,7 @@ struct PlainDgc {
   int num_trainers;
   Floats u, v;
 
-  SparsePart step(const Floats& gradient, float scale, float rate, const Floats& weights, uint64_t count) {
+  SparseVector step(const Floats& gradient, float scale, float rate, const Floats& weights, uint64_t count) {
     float factor = scale;
     if (options.clip_norm) {
       double squares = 0;
@@ -46,14 +46,14 @@ struct PlainDgc {
     return send(count);
   }
 
-  SparsePart send(uint64_t count) {
+  SparseVector send(uint64_t count) {
     std::vector<uint32_t> order(v.size());
     std::iota(order.begin(), order.end(), 0u);
     std::stable_sort(order.begin(), order.end(),
                      [&](uint32_t a, uint32_t b) { return std::fabs(v[a]) > std::fabs(v[b]); });
     order.resize(count);
     std::sort(order.begin(), order.end());
-    SparsePart part;
+    SparseVector part;
     for (uint32_t i : order) {
       if (v[i] == 0) continue;
       part.index.push_back(i);
@@ -84,9 +84,9 @@ void expect_plain(const DgcOptions& options, const std::vector<int64_t>& shape) 
     const Floats gradient = normal_values(kSeed, step, size);
     const uint64_t count = dgc.selected();
     ASSERT_LT(count, size);
-    const SparsePart expected = plain.step(gradient, 0.5f, 0.1f, plain_weights, count);
+    const SparseVector expected = plain.step(gradient, 0.5f, 0.1f, plain_weights, count);
     std::string bytes;
-    SparsePart part;
+    SparseVector part;
     dgc.step_sparse({gradient, 0.5f, 0.1f}, weights, bytes);
     decode_sparse(find_sparse_encoding(options.encoding), bytes, size, part);
     ASSERT_EQ(part.index, expected.index) << step;
@@ -144,7 +144,7 @@ TEST(Dgc, MomentumCarriesOverWhenCompressionBegins) {
     if (step == 5) dgc.begin(5, u_before);
     ASSERT_EQ(dgc.selected(), 40u);
     std::string bytes;
-    SparsePart part;
+    SparseVector part;
     dgc.step_sparse({gradient, 1, 0.1f}, weights, bytes);
     decode_sparse(SparseEncoding::kRun16, bytes, 400, part);
     dgc.apply(part, weights);
@@ -310,7 +310,7 @@ std::vector<double> ratios(const Net& net) {
     DeepGradientCompression dgc({}, {.shape = net.tensors[key], .num_trainers = 4, .key = key});
     const Floats gradient = many_values(key, dgc.elements());
     std::string bytes;
-    SparsePart part;
+    SparseVector part;
     dgc.step_sparse({gradient, 1, 0.1f}, gradient, bytes);
     decode_sparse(SparseEncoding::kRun16, bytes, dgc.elements(), part);
     dense += 4.0 * static_cast<double>(dgc.elements());
@@ -408,14 +408,14 @@ double loss_after(const Regression& task, const DgcOptions& options, int steps,
     if (trainers[0].steps() == 0) {
       for (DeepGradientCompression& trainer : trainers) trainer.begin(step, velocity);
     }
-    std::vector<SparsePart> parts(4);
+    std::vector<SparseVector> parts(4);
     for (size_t t = 0; t < 4; ++t) {
       std::string bytes;
       trainers[t].step_sparse({gradients[t], 1, 0.05f}, weights, bytes);
       decode_sparse(SparseEncoding::kRun16, bytes, Regression::kSize, parts[t]);
       if (values_sent != nullptr) *values_sent += parts[t].size();
     }
-    for (const SparsePart& part : parts) trainers[0].apply(part, weights);
+    for (const SparseVector& part : parts) trainers[0].apply(part, weights);
   }
   return task.loss(weights);
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kSeed = 41;
 
 // The plain way: partitions all by size, equal ones by index, and takes no zeros.
-SparsePart sorted_selection(const Floats& values, uint64_t count) {
+SparseVector sorted_selection(const Floats& values, uint64_t count) {
   std::vector<uint32_t> order(values.size());
   std::iota(order.begin(), order.end(), 0u);
   std::nth_element(order.begin(), order.begin() + static_cast<int64_t>(count), order.end(),
@@ -26,7 +26,7 @@ SparsePart sorted_selection(const Floats& values, uint64_t count) {
                    });
   order.resize(count);
   std::sort(order.begin(), order.end());
-  SparsePart part;
+  SparseVector part;
   for (uint32_t i : order) {
     if (values[i] == 0) continue;
     part.index.push_back(i);
@@ -35,10 +35,10 @@ SparsePart sorted_selection(const Floats& values, uint64_t count) {
   return part;
 }
 
-SparsePart selected(Selection kind, const Floats& values, uint64_t count, uint64_t draw = 1,
-                    CpuLevel cpu = best_cpu_level()) {
+SparseVector selected(Selection kind, const Floats& values, uint64_t count, uint64_t draw = 1,
+                      CpuLevel cpu = best_cpu_level()) {
   Selector selector(kind, cpu);
-  SparsePart part;
+  SparseVector part;
   selector.select(values, count, draw, part);
   return part;
 }
@@ -60,7 +60,7 @@ TEST(Selection, SampledIsExactWhereEnoughPassAndInItsBandElsewhere) {
   int exact = 0;
   for (uint64_t stream = 0; stream < 20; ++stream) {
     const Floats values = normal_values(kSeed, stream, kSize);
-    const SparsePart part = selected(Selection::kSampled, values, kCount, stream);
+    const SparseVector part = selected(Selection::kSampled, values, kCount, stream);
     ASSERT_LE(part.size(), kCount);
     ASSERT_GE(static_cast<double>(part.size()), kLeastSelected * kCount);
     if (part.size() == kCount) {
@@ -83,7 +83,7 @@ TEST(Selection, KeepsItsBandWhereNeighboursAreAlike) {
       for (size_t i = 0; i < kRow; ++i) values[row * kRow + i] *= scale;
     }
     for (uint64_t count : {uint64_t{100}, uint64_t{2000}, uint64_t{50'000}}) {
-      const SparsePart part = selected(Selection::kSampled, values, count, stream);
+      const SparseVector part = selected(Selection::kSampled, values, count, stream);
       ASSERT_LE(part.size(), count);
       ASSERT_GE(static_cast<double>(part.size()), kLeastSelected * static_cast<double>(count)) << count;
       ASSERT_EQ(selected(Selection::kExact, values, count, stream), sorted_selection(values, count)) << count;
@@ -95,7 +95,7 @@ TEST(Selection, ZerosAreNeverSelected) {
   Floats values(1 << 18);
   EXPECT_EQ(selected(Selection::kSampled, values, 1000).size(), 0u);
   values[77] = -0.0f, values[5] = 1e-45f, values[200'000] = -3;
-  const SparsePart expected{{5, 200'000}, {1e-45f, -3}};
+  const SparseVector expected{{5, 200'000}, {1e-45f, -3}};
   EXPECT_EQ(selected(Selection::kSampled, values, 1000), expected);
   EXPECT_EQ(selected(Selection::kExact, values, 1000), expected);
 }
@@ -114,7 +114,7 @@ TEST(Selection, RanksAreThoseOfSorting) {
 
 TEST(Selection, EveryLevelSelectsTheSame) {
   const Floats values = normal_values(kSeed, 8, 700'003);
-  const SparsePart first = selected(Selection::kSampled, values, 700);
+  const SparseVector first = selected(Selection::kSampled, values, 700);
   for (CpuLevel level : possible_levels(cpu_features())) {
     EXPECT_EQ(selected(Selection::kSampled, values, 700, 1, level), first) << cpu_level_name(level);
   }

@@ -12,9 +12,9 @@ namespace {
 
 constexpr uint64_t kSize = 10'000;
 
-SparsePart random_part(uint64_t stream, uint64_t count) {
+SparseVector random_part(uint64_t stream, uint64_t count) {
   Random random(13, stream);
-  SparsePart part;
+  SparseVector part;
   for (uint64_t i = 0; i < kSize; ++i) {
     if (random.below(kSize) >= count) continue;
     part.index.push_back(static_cast<uint32_t>(i));
@@ -23,49 +23,49 @@ SparsePart random_part(uint64_t stream, uint64_t count) {
   return part;
 }
 
-std::vector<SparsePart> random_parts(int num_trainers, uint64_t count) {
-  std::vector<SparsePart> parts;
+std::vector<SparseVector> random_parts(int num_trainers, uint64_t count) {
+  std::vector<SparseVector> parts;
   for (int rank = 0; rank < num_trainers; ++rank)
     parts.push_back(random_part(static_cast<uint64_t>(rank), count));
   return parts;
 }
 
 // As a dense reduction in the order of ranks has it.
-std::vector<float> dense_sum(const std::vector<SparsePart>& parts) {
+std::vector<float> dense_sum(const std::vector<SparseVector>& parts) {
   std::vector<float> sum(kSize);
-  for (const SparsePart& part : parts) {
+  for (const SparseVector& part : parts) {
     for (size_t i = 0; i < part.size(); ++i) sum[part.index[i]] += part.value[i];
   }
   return sum;
 }
 
-std::vector<float> scattered(const SparsePart& part) {
+std::vector<float> scattered(const SparseVector& part) {
   return dense_sum({part});
 }
 
 // Every trainer's part, cut for the owners, added by each owner, and gathered.
-SparsePart owner_split_sum(const std::vector<SparsePart>& parts) {
+SparseVector owner_split_sum(const std::vector<SparseVector>& parts) {
   const int num_trainers = static_cast<int>(parts.size());
-  std::vector<SparsePart> sums;
-  std::vector<std::vector<SparsePart>> cut;
-  for (const SparsePart& part : parts) cut.push_back(split_by_owner(part, kSize, num_trainers));
+  std::vector<SparseVector> sums;
+  std::vector<std::vector<SparseVector>> cut;
+  for (const SparseVector& part : parts) cut.push_back(split_by_owner(part, kSize, num_trainers));
   for (size_t owner = 0; owner < parts.size(); ++owner) {
-    std::vector<SparsePart> own;
+    std::vector<SparseVector> own;
     for (const auto& pieces : cut) own.push_back(pieces[owner]);
-    sums.push_back(add_parts(own));
+    sums.push_back(add_vectors(own));
     for (uint32_t index : sums.back().index) {
       EXPECT_GE(index, owner_begin(kSize, num_trainers, static_cast<int>(owner)));
       EXPECT_LT(index, owner_begin(kSize, num_trainers, static_cast<int>(owner) + 1));
     }
   }
-  return join_parts(sums);
+  return join_vectors(sums);
 }
 
 TEST(SparseExchange, AllGatherOwnerSplitAndDenseGiveTheSameBits) {
   for (int num_trainers : {1, 2, 3, 7, 16}) {
     for (uint64_t count : {uint64_t{0}, uint64_t{10}, uint64_t{1000}, uint64_t{6000}, kSize}) {
-      const std::vector<SparsePart> parts = random_parts(num_trainers, count);
-      const SparsePart gathered = add_parts(parts);
+      const std::vector<SparseVector> parts = random_parts(num_trainers, count);
+      const SparseVector gathered = add_vectors(parts);
       ASSERT_EQ(owner_split_sum(parts), gathered) << num_trainers << " " << count;
       ASSERT_EQ(scattered(gathered), dense_sum(parts));
       ASSERT_TRUE(std::is_sorted(gathered.index.begin(), gathered.index.end()));
@@ -78,20 +78,20 @@ TEST(SparseExchange, FormulasAreTheBytesThatGo) {
   constexpr uint64_t kSelected = 100;
   for (SparseEncoding encoding : kSparseEncodings) {
     for (int num_trainers : {2, 5}) {
-      const std::vector<SparsePart> parts = random_parts(num_trainers, kSelected);
+      const std::vector<SparseVector> parts = random_parts(num_trainers, kSelected);
       double gathered = 0, split = 0;
-      for (const SparsePart& part : parts) {
+      for (const SparseVector& part : parts) {
         std::string bytes;
         encode_sparse(encoding, part, bytes);
         gathered += static_cast<double>(bytes.size()) * (num_trainers - 1) / num_trainers;
-        for (const SparsePart& piece : split_by_owner(part, kSize, num_trainers)) {
+        for (const SparseVector& piece : split_by_owner(part, kSize, num_trainers)) {
           bytes.clear();
           encode_sparse(encoding, piece, bytes);
           split += static_cast<double>(bytes.size()) * (num_trainers - 1) / num_trainers / num_trainers;
         }
       }
       std::string bytes;
-      encode_sparse(encoding_of_sums(encoding), add_parts(parts), bytes);
+      encode_sparse(encoding_of_sums(encoding), add_vectors(parts), bytes);
       split += static_cast<double>(bytes.size()) * (num_trainers - 1) / num_trainers;
       const ExchangeSizes sizes{kSize, kSelected, num_trainers, encoding};
       // Each trainer drew 100 values with a deviation of 10.

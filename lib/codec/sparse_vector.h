@@ -1,4 +1,4 @@
-// Sparse parts: the selected values of a gradient with their indices, and six encodings of them.  Used by
+// Sparse vectors: the selected values of a gradient with their indices, and six encodings of them.  Used by
 // the codecs threshold and top_k, by Deep Gradient Compression, by SparseMoves and by exchanges.
 //
 //   index32      index:u32[k] value:f32[k]
@@ -13,8 +13,8 @@
 // A 16-bit run of 65535 stands for 65535 values with no selected value behind them: the next run continues
 // it.  The runs end with the first one after which 2 r + 4 k is the number of bytes, where k is the number of
 // runs other than 65535.
-#ifndef PS_CODEC_SPARSE_PART_H_
-#define PS_CODEC_SPARSE_PART_H_
+#ifndef PS_CODEC_SPARSE_VECTOR_H_
+#define PS_CODEC_SPARSE_VECTOR_H_
 
 #include <cstdint>
 #include <optional>
@@ -26,17 +26,17 @@
 namespace ps {
 
 // Indices are strictly ascending.
-struct SparsePart {
+struct SparseVector {
   std::vector<uint32_t> index;
   std::vector<float> value;
 
   size_t size() const { return index.size(); }
   void clear() { index.clear(), value.clear(); }
-  bool operator==(const SparsePart&) const = default;
+  bool operator==(const SparseVector&) const = default;
 };
 
 inline constexpr uint64_t kMaxSparseSize = uint64_t{1}
-                                           << 31;  // the most values from which a part is selected
+                                           << 31;  // the most values from which a vector is selected
 
 enum class SparseEncoding { kIndex32, kRun16, kVarint, kVarintF16, kVarintInt8, kVarintInt2 };
 inline constexpr SparseEncoding kSparseEncodings[] = {
@@ -51,16 +51,16 @@ SparseEncoding find_sparse_encoding(std::string_view name);
 // True for encodings that hold rounded values: sums of them need more bits.
 bool rounds_values(SparseEncoding encoding);
 
-// Rounds values to the precision of the encoding.  Any part of rounded values is encoded without a further loss.
+// Rounds values to the precision of the encoding.  Any vector of rounded values is encoded without a further loss.
 void round_values(SparseEncoding encoding, std::span<float> values);
 
-// Appends the part to `bytes`.
-void encode_sparse(SparseEncoding encoding, const SparsePart& part, std::string& bytes);
+// Appends the vector to `bytes`.
+void encode_sparse(SparseEncoding encoding, const SparseVector& sparse, std::string& bytes);
 
-// part <- decoded bytes, which encode_sparse made from a part of [0, size).  Throws kCorrupt for bytes that
+// sparse <- decoded bytes, which encode_sparse made from a vector of indices in [0, size).  Throws kCorrupt for bytes that
 // it cannot have made, for instance with values that are not finite.
-void decode_sparse(SparseEncoding encoding, std::string_view bytes, uint64_t size, SparsePart& part);
+void decode_sparse(SparseEncoding encoding, std::string_view bytes, uint64_t size, SparseVector& sparse);
 
 }  // namespace ps
 
-#endif  // PS_CODEC_SPARSE_PART_H_
+#endif  // PS_CODEC_SPARSE_VECTOR_H_

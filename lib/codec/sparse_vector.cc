@@ -1,4 +1,4 @@
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 
 #include <algorithm>
 #include <array>
@@ -24,60 +24,60 @@ constexpr uint32_t kLongRun = 65535;
 
 // Calls body(run) for each index.
 template <class Body>
-void for_runs(const SparsePart& part, Body&& body) {
+void for_runs(const SparseVector& sparse, Body&& body) {
   uint32_t next = 0;
-  for (uint32_t index : part.index) {
+  for (uint32_t index : sparse.index) {
     body(index - next);
     next = index + 1;
   }
 }
 
 // Appends the index that follows the last one after `run` unselected values.
-void add_index(uint64_t run, uint64_t& next, uint64_t size, SparsePart& part) {
+void add_index(uint64_t run, uint64_t& next, uint64_t size, SparseVector& sparse) {
   if (run >= size || next + run >= size) refuse("an index beyond the end");
-  part.index.push_back(static_cast<uint32_t>(next + run));
+  sparse.index.push_back(static_cast<uint32_t>(next + run));
   next += run + 1;
 }
 
-void encode_run16(const SparsePart& part, std::string& bytes) {
-  for_runs(part, [&](uint32_t run) {
+void encode_run16(const SparseVector& sparse, std::string& bytes) {
+  for_runs(sparse, [&](uint32_t run) {
     for (; run >= kLongRun; run -= kLongRun) put(bytes, static_cast<uint16_t>(kLongRun));
     put(bytes, static_cast<uint16_t>(run));
   });
 }
 
-void encode_varints(const SparsePart& part, std::string& bytes) {
-  append_varints(bytes, 1, [&] { return uint64_t{part.size()}; });
+void encode_varints(const SparseVector& sparse, std::string& bytes) {
+  append_varints(bytes, 1, [&] { return uint64_t{sparse.size()}; });
   size_t i = 0;
   uint32_t next = 0;
-  append_varints(bytes, part.size(), [&] {
-    const uint32_t run = part.index[i] - next;
-    next = part.index[i++] + 1;
+  append_varints(bytes, sparse.size(), [&] {
+    const uint32_t run = sparse.index[i] - next;
+    next = sparse.index[i++] + 1;
     return uint64_t{run};
   });
 }
 
-void decode_index32(ByteReader& in, uint64_t size, SparsePart& part) {
+void decode_index32(ByteReader& in, uint64_t size, SparseVector& sparse) {
   if (in.remaining() % (sizeof(uint32_t) + sizeof(float)) != 0) refuse("a length that is no multiple of 8");
-  part.index.resize(in.remaining() / (sizeof(uint32_t) + sizeof(float)));
-  in.get_array<uint32_t>(part.index);
-  for (size_t i = 0; i < part.size(); ++i) {
-    if (part.index[i] >= size) refuse("an index beyond the end");
-    if (i > 0 && part.index[i] <= part.index[i - 1]) refuse("indices that do not ascend");
+  sparse.index.resize(in.remaining() / (sizeof(uint32_t) + sizeof(float)));
+  in.get_array<uint32_t>(sparse.index);
+  for (size_t i = 0; i < sparse.size(); ++i) {
+    if (sparse.index[i] >= size) refuse("an index beyond the end");
+    if (i > 0 && sparse.index[i] <= sparse.index[i - 1]) refuse("indices that do not ascend");
   }
 }
 
-void decode_run16(ByteReader& in, uint64_t size, SparsePart& part) {
+void decode_run16(ByteReader& in, uint64_t size, SparseVector& sparse) {
   uint64_t next = 0, skipped = 0;
-  while (in.remaining() > part.size() * sizeof(float)) {
+  while (in.remaining() > sparse.size() * sizeof(float)) {
     const uint32_t run = in.get<uint16_t>();
     skipped += run;
     if (!in.ok() || skipped >= size) refuse("runs beyond the end");
     if (run == kLongRun) continue;
-    add_index(skipped, next, size, part);
+    add_index(skipped, next, size, sparse);
     skipped = 0;
   }
-  if (in.remaining() != part.size() * sizeof(float) || skipped > 0)
+  if (in.remaining() != sparse.size() * sizeof(float) || skipped > 0)
     refuse("runs that do not end where values begin");
 }
 
@@ -91,13 +91,13 @@ uint64_t value_bytes(SparseEncoding encoding, uint64_t count) {
   return count * (encoding == SparseEncoding::kVarintF16 ? sizeof(uint16_t) : sizeof(float));
 }
 
-void decode_varints(ByteReader& in, uint64_t size, SparsePart& part, SparseEncoding encoding) {
+void decode_varints(ByteReader& in, uint64_t size, SparseVector& sparse, SparseEncoding encoding) {
   std::string_view bytes = in.get_bytes(in.remaining());
   uint64_t count = 0, next = 0, run = 0;
   if (!get_varint(bytes, count) || count > bytes.size() || count > size) refuse("a wrong count");
   for (uint64_t i = 0; i < count; ++i) {
     if (!get_varint(bytes, run)) refuse("a run that is cut short");
-    add_index(run, next, size, part);
+    add_index(run, next, size, sparse);
   }
   in = ByteReader(bytes);
   if (bytes.size() != value_bytes(encoding, count)) refuse("a wrong length");
@@ -108,12 +108,12 @@ const RowCodec& half_codec() {
   return row_codec(RowType::kF16, CpuLevel::kBaseline);
 }
 
-void decode_f16(ByteReader& in, SparsePart& part) {
-  const std::string_view halves = in.get_bytes(part.size() * sizeof(uint16_t));
-  half_codec().decode(halves.data(), 1, static_cast<int64_t>(part.size()), part.value.data());
+void decode_f16(ByteReader& in, SparseVector& sparse) {
+  const std::string_view halves = in.get_bytes(sparse.size() * sizeof(uint16_t));
+  half_codec().decode(halves.data(), 1, static_cast<int64_t>(sparse.size()), sparse.value.data());
 }
 
-// The least e with which all values are between -127 and 127 units of 2^e, but no less than -126.  A part of values that
+// The least e with which all values are between -127 and 127 units of 2^e, but no less than -126.  A vector of values that
 // are such units has an e that is no larger, in whose units they are whole numbers too.
 int unit_exponent(std::span<const float> values) {
   constexpr int kLeastScaleExponent = -126;
@@ -131,20 +131,20 @@ int8_t to_units(float value, int exponent) {
   return static_cast<int8_t>(std::clamp(std::nearbyint(std::ldexp(value, -exponent)), -most, most));
 }
 
-void encode_int8(const SparsePart& part, std::string& bytes) {
-  if (part.size() == 0) return;
-  const int exponent = unit_exponent(part.value);
+void encode_int8(const SparseVector& sparse, std::string& bytes) {
+  if (sparse.size() == 0) return;
+  const int exponent = unit_exponent(sparse.value);
   put(bytes, static_cast<int8_t>(exponent));
-  for (float value : part.value) put(bytes, to_units(value, exponent));
+  for (float value : sparse.value) put(bytes, to_units(value, exponent));
 }
 
-void decode_int8(ByteReader& in, SparsePart& part) {
-  if (part.size() == 0) return;
+void decode_int8(ByteReader& in, SparseVector& sparse) {
+  if (sparse.size() == 0) return;
   const int exponent = in.get<int8_t>();
-  for (float& value : part.value) value = std::ldexp(static_cast<float>(in.get<int8_t>()), exponent);
+  for (float& value : sparse.value) value = std::ldexp(static_cast<float>(in.get<int8_t>()), exponent);
 }
 
-// The e with 2^e at most the mean size of the values, and 2^(e+1) above it.  In a part of values that are 2^e or 2^(e+1) in
+// The e with 2^e at most the mean size of the values, and 2^(e+1) above it.  In a vector of values that are 2^e or 2^(e+1) in
 // size it is e, or e + 1 where all are the larger.
 int level_exponent(std::span<const float> values) {
   constexpr int kLeast = -126, kMost = 126;
@@ -165,25 +165,25 @@ float from_level(uint8_t level, int exponent) {
   return std::ldexp((level & 1) != 0 ? -1.0f : 1.0f, exponent + (level >> 1));
 }
 
-void encode_int2(const SparsePart& part, std::string& bytes) {
-  if (part.size() == 0) return;
-  const int exponent = level_exponent(part.value);
+void encode_int2(const SparseVector& sparse, std::string& bytes) {
+  if (sparse.size() == 0) return;
+  const int exponent = level_exponent(sparse.value);
   put(bytes, static_cast<int8_t>(exponent));
-  for (size_t i = 0; i < part.size(); i += kPairsInByte) {
+  for (size_t i = 0; i < sparse.size(); i += kPairsInByte) {
     unsigned packed = 0;
-    for (size_t n = 0; n < kPairsInByte && i + n < part.size(); ++n)
-      packed |= static_cast<unsigned>(to_level(part.value[i + n], exponent)) << 2 * n;
+    for (size_t n = 0; n < kPairsInByte && i + n < sparse.size(); ++n)
+      packed |= static_cast<unsigned>(to_level(sparse.value[i + n], exponent)) << 2 * n;
     put(bytes, static_cast<uint8_t>(packed));
   }
 }
 
-void decode_int2(ByteReader& in, SparsePart& part) {
-  if (part.size() == 0) return;
+void decode_int2(ByteReader& in, SparseVector& sparse) {
+  if (sparse.size() == 0) return;
   const int exponent = in.get<int8_t>();
   unsigned packed = 0;
-  for (size_t i = 0; i < part.size(); ++i, packed >>= 2) {
+  for (size_t i = 0; i < sparse.size(); ++i, packed >>= 2) {
     if (i % kPairsInByte == 0) packed = in.get<uint8_t>();
-    part.value[i] = from_level(packed & 3, exponent);
+    sparse.value[i] = from_level(packed & 3, exponent);
   }
   if (packed != 0) refuse("values beyond the count");
 }
@@ -221,37 +221,37 @@ void round_values(SparseEncoding encoding, std::span<float> values) {
   half_codec().decode(halves.data(), 1, static_cast<int64_t>(values.size()), values.data());
 }
 
-void encode_sparse(SparseEncoding encoding, const SparsePart& part, std::string& bytes) {
-  if (encoding == SparseEncoding::kIndex32) put_array<uint32_t>(bytes, part.index);
-  if (encoding == SparseEncoding::kRun16) encode_run16(part, bytes);
-  if (encoding == SparseEncoding::kVarint || rounds_values(encoding)) encode_varints(part, bytes);
-  if (encoding == SparseEncoding::kVarintInt8) return encode_int8(part, bytes);
-  if (encoding == SparseEncoding::kVarintInt2) return encode_int2(part, bytes);
-  if (encoding != SparseEncoding::kVarintF16) return put_array<float>(bytes, part.value);
+void encode_sparse(SparseEncoding encoding, const SparseVector& sparse, std::string& bytes) {
+  if (encoding == SparseEncoding::kIndex32) put_array<uint32_t>(bytes, sparse.index);
+  if (encoding == SparseEncoding::kRun16) encode_run16(sparse, bytes);
+  if (encoding == SparseEncoding::kVarint || rounds_values(encoding)) encode_varints(sparse, bytes);
+  if (encoding == SparseEncoding::kVarintInt8) return encode_int8(sparse, bytes);
+  if (encoding == SparseEncoding::kVarintInt2) return encode_int2(sparse, bytes);
+  if (encoding != SparseEncoding::kVarintF16) return put_array<float>(bytes, sparse.value);
   const size_t begin = bytes.size();
-  bytes.resize(begin + part.size() * sizeof(uint16_t));
-  half_codec().encode(part.value.data(), 1, static_cast<int64_t>(part.size()), bytes.data() + begin);
+  bytes.resize(begin + sparse.size() * sizeof(uint16_t));
+  half_codec().encode(sparse.value.data(), 1, static_cast<int64_t>(sparse.size()), bytes.data() + begin);
 }
 
-void decode_sparse(SparseEncoding encoding, std::string_view bytes, uint64_t size, SparsePart& part) {
+void decode_sparse(SparseEncoding encoding, std::string_view bytes, uint64_t size, SparseVector& sparse) {
   PS_CHECK(size <= kMaxSparseSize);
-  part.clear();
+  sparse.clear();
   ByteReader in(bytes);
-  if (encoding == SparseEncoding::kIndex32) decode_index32(in, size, part);
-  if (encoding == SparseEncoding::kRun16) decode_run16(in, size, part);
+  if (encoding == SparseEncoding::kIndex32) decode_index32(in, size, sparse);
+  if (encoding == SparseEncoding::kRun16) decode_run16(in, size, sparse);
   if (encoding == SparseEncoding::kVarint || rounds_values(encoding))
-    decode_varints(in, size, part, encoding);
-  part.value.resize(part.size());
+    decode_varints(in, size, sparse, encoding);
+  sparse.value.resize(sparse.size());
   if (encoding == SparseEncoding::kVarintF16) {
-    decode_f16(in, part);
+    decode_f16(in, sparse);
   } else if (encoding == SparseEncoding::kVarintInt8) {
-    decode_int8(in, part);
+    decode_int8(in, sparse);
   } else if (encoding == SparseEncoding::kVarintInt2) {
-    decode_int2(in, part);
+    decode_int2(in, sparse);
   } else {
-    in.get_array<float>(part.value);
+    in.get_array<float>(sparse.value);
   }
-  for (float value : part.value) {
+  for (float value : sparse.value) {
     if (!std::isfinite(value)) refuse("a value that is no number");
   }
 }

@@ -1,4 +1,4 @@
-#include "codec/sparse_part.h"
+#include "codec/sparse_vector.h"
 
 #include <gtest/gtest.h>
 
@@ -9,13 +9,13 @@
 #include "base/error.h"
 #include "base/random.h"
 
-namespace ps::sparse_part_test {
+namespace ps::sparse_vector_test {
 namespace {
 
 // About `count` entries of `size` values, some of them far apart.
-SparsePart random_part(uint64_t stream, uint64_t size, uint64_t count) {
+SparseVector random_part(uint64_t stream, uint64_t size, uint64_t count) {
   Random random(11, stream);
-  SparsePart part;
+  SparseVector part;
   for (uint64_t i = 0; i < count; ++i) part.index.push_back(static_cast<uint32_t>(random.below(size)));
   std::sort(part.index.begin(), part.index.end());
   part.index.erase(std::unique(part.index.begin(), part.index.end()), part.index.end());
@@ -23,12 +23,12 @@ SparsePart random_part(uint64_t stream, uint64_t size, uint64_t count) {
   return part;
 }
 
-TEST(SparsePart, EveryEncodingGivesThePartBack) {
+TEST(SparseVector, EveryEncodingGivesThePartBack) {
   for (SparseEncoding encoding : kSparseEncodings) {
     for (uint64_t size : {uint64_t{1}, uint64_t{300}, uint64_t{65535}, uint64_t{65536}, uint64_t{10'000'000},
                           kMaxSparseSize}) {
       for (uint64_t count : {0, 1, 2, 100, 3000}) {
-        SparsePart part = random_part(size + count, size, count), back;
+        SparseVector part = random_part(size + count, size, count), back;
         round_values(encoding, part.value);
         std::string bytes;
         encode_sparse(encoding, part, bytes);
@@ -39,11 +39,11 @@ TEST(SparsePart, EveryEncodingGivesThePartBack) {
   }
 }
 
-TEST(SparsePart, RunsAtTheEdgesOfTheirTypes) {
+TEST(SparseVector, RunsAtTheEdgesOfTheirTypes) {
   for (SparseEncoding encoding : kSparseEncodings) {
     for (uint32_t run : {0u, 127u, 128u, 16383u, 16384u, 65534u, 65535u, 65536u, 131070u, 131071u}) {
-      const SparsePart part{{run, 2 * run + 1}, {1, -2}};
-      SparsePart back;
+      const SparseVector part{{run, 2 * run + 1}, {1, -2}};
+      SparseVector back;
       std::string bytes;
       encode_sparse(encoding, part, bytes);
       decode_sparse(encoding, bytes, 2 * uint64_t{run} + 2, back);
@@ -53,9 +53,9 @@ TEST(SparsePart, RunsAtTheEdgesOfTheirTypes) {
   }
 }
 
-TEST(SparsePart, GoldenBytes) {
+TEST(SparseVector, GoldenBytes) {
   using Bytes = std::vector<uint8_t>;
-  const SparsePart part{{2, 3, 300}, {1, -2, 0.5f}};
+  const SparseVector part{{2, 3, 300}, {1, -2, 0.5f}};
   const Bytes floats = {0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0x3f};
   const std::pair<SparseEncoding, Bytes> golden[] = {
       {SparseEncoding::kIndex32, {2, 0, 0, 0, 3, 0, 0, 0, 0x2c, 1, 0, 0}},
@@ -81,11 +81,11 @@ TEST(SparsePart, GoldenBytes) {
 }
 
 // An owner gets entries of other sizes than those of the whole, and they still come back as they were rounded.
-TEST(SparsePart, RoundedValuesAreEncodedExactlyInAnyPart) {
+TEST(SparseVector, RoundedValuesAreEncodedExactlyInAnyPart) {
   for (SparseEncoding encoding : kSparseEncodings) {
     for (const float scale : {1e-44f, 1e-30f, 1.0f, 0.9999f, 1e30f, 3.4e38f}) {
       if (encoding == SparseEncoding::kVarintF16 && scale != 1.0f && scale != 0.9999f) continue;
-      SparsePart part = random_part(5, 1000, 80), back;
+      SparseVector part = random_part(5, 1000, 80), back;
       for (float& value : part.value) value = std::clamp(value, -1.0f, 1.0f) * scale;
       const std::vector<float> exact = part.value;
       round_values(encoding, part.value);
@@ -94,7 +94,7 @@ TEST(SparsePart, RoundedValuesAreEncodedExactlyInAnyPart) {
                             : encoding == SparseEncoding::kVarintInt8 ? std::max(scale / 60, 0x1p-126f)
                                                                       : scale / 1000;
         ASSERT_NEAR(part.value[i], exact[i], bound);
-        const SparsePart one{{part.index[i]}, {part.value[i]}};
+        const SparseVector one{{part.index[i]}, {part.value[i]}};
         std::string bytes;
         encode_sparse(encoding, one, bytes);
         decode_sparse(encoding, bytes, 1000, back);
@@ -106,25 +106,25 @@ TEST(SparsePart, RoundedValuesAreEncodedExactlyInAnyPart) {
 
 // Two sizes about the mean: the error of a value is at most half of its size where it lies between two thirds of the smaller
 // and twice the larger.
-TEST(SparsePart, TwoBitsKeepTheSignAndTheNearerOfTwoSizes) {
+TEST(SparseVector, TwoBitsKeepTheSignAndTheNearerOfTwoSizes) {
   std::vector<float> values = {1, -1.4f, 1.5f, -1.6f, 2.9f, 0, 0.2f, 3};  // their mean is 1.45
   round_values(SparseEncoding::kVarintInt2, values);
   EXPECT_EQ(values, (std::vector<float>{1, -1, 2, -2, 2, 1, 1, 2}));
   round_values(SparseEncoding::kVarintInt2, values);
   EXPECT_EQ(values, (std::vector<float>{1, -1, 2, -2, 2, 1, 1, 2}));
-  const SparsePart part{{0, 1, 2, 3, 4}, {1, 1, 1, 1, -1}};
+  const SparseVector part{{0, 1, 2, 3, 4}, {1, 1, 1, 1, -1}};
   std::string bytes;
   encode_sparse(SparseEncoding::kVarintInt2, part, bytes);
   EXPECT_EQ(bytes.size(), 1 + 5 + 1 + 2u);
-  SparsePart back;
+  SparseVector back;
   bytes.back() = 1 | 1 << 2;  // a sixth value
   EXPECT_THROW(decode_sparse(SparseEncoding::kVarintInt2, bytes, 9, back), Error);
 }
 
-TEST(SparsePart, DamagedBytesAreRefusedOrGiveAValidPart) {
+TEST(SparseVector, DamagedBytesAreRefusedOrGiveAValidPart) {
   for (SparseEncoding encoding : kSparseEncodings) {
     constexpr uint64_t kSize = 200'000;
-    SparsePart part = random_part(4, kSize, 60), back;
+    SparseVector part = random_part(4, kSize, 60), back;
     std::string bytes;
     encode_sparse(encoding, part, bytes);
     auto try_decode = [&](std::string_view damaged) {
@@ -152,8 +152,8 @@ TEST(SparsePart, DamagedBytesAreRefusedOrGiveAValidPart) {
   }
 }
 
-TEST(SparsePart, ValuesThatAreNoNumbersAndIndicesThatDoNotAscendAreRefused) {
-  SparsePart back;
+TEST(SparseVector, ValuesThatAreNoNumbersAndIndicesThatDoNotAscendAreRefused) {
+  SparseVector back;
   std::string bytes;
   encode_sparse(SparseEncoding::kRun16, {{1}, {std::numeric_limits<float>::infinity()}}, bytes);
   EXPECT_THROW(decode_sparse(SparseEncoding::kRun16, bytes, 10, back), Error);
@@ -165,4 +165,4 @@ TEST(SparsePart, ValuesThatAreNoNumbersAndIndicesThatDoNotAscendAreRefused) {
 }
 
 }  // namespace
-}  // namespace ps::sparse_part_test
+}  // namespace ps::sparse_vector_test
