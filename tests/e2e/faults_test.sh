@@ -20,11 +20,31 @@ serve() {
   flags=(--servers "127.0.0.1:$(head -1 ports)" --trainers 3 --set data.batch_size=50 --set train.log_period=10)
 }
 
-# train RANK FOLDER: starts a trainer, for $passes passes.
+# train RANK FOLDER [flags...]: starts a trainer, for $passes passes.
 passes=8
 train() {
-  ps-train "$job" "${flags[@]}" --data train.txt --passes "$passes" --rank "$1" --save-dir "$2" >"$2.$1.out" 2>>"$2.$1.err" &
+  ps-train "$job" "${flags[@]}" --data train.txt --passes "$passes" --rank "$1" --save-dir "$2" "${@:3}" \
+    >"$2.$1.out" 2>>"$2.$1.err" 8>&- &
   trainers[$1]=$!
+}
+
+# lead FOLDER: starts trainer 0, which reports every batch to a pipe, and waits once the pipe is full: so nobody ends before
+# the test goes on.  follow TEXT: reads its reports up to one that has the text; without a text: the rest of them.
+lead() {
+  rm -f reports
+  mkfifo reports
+  exec 8<>reports
+  train 0 "$1" --metrics reports --set train.log_period=1
+}
+follow() {
+  local report
+  if [[ -z ${1-} ]]; then
+    cat <&8 >/dev/null &
+    reports=$!
+    return
+  fi
+  while read -r -t 60 report <&8; do [[ $report != *"$1"* ]] || return 0; done
+  fail "trainer 0 does not report '$1'"
 }
 
 # train_once RANK FOLDER GATE: starts a trainer for one pass, whose second half waits for the end of the file GATE.
@@ -78,16 +98,17 @@ end_server
 
 echo "trainers that are killed and started again, one after the other and all together, leave no trace in the model"
 serve
-for rank in 0 1 2; do train $rank returned; done
-await returned.0.err 'Batch=20 '
+lead returned
+for rank in 1 2; do train $rank returned; done
+follow '"batch":20,'
 murder 1
 train 1 returned
-await returned.0.err 'Pass=0 '
+follow '"event":"pass","pass":0,'
 murder 2
 murder 0
-train 0 returned
+lead returned
 train 2 returned
-await returned.0.err 'Pass=1 '
+follow '"event":"pass","pass":1,'
 for rank in 0 1 2; do murder $rank; done
 for rank in 2 1 0; do train $rank returned; done
 finish 0 0 1 2
@@ -133,10 +154,13 @@ for mode in sync async; do
   [[ $mode == sync ]] || settings+=(--set "$strategy")
   serve "${settings[@]}"
   flags+=("${settings[@]}")
-  for rank in 0 1 2; do train $rank taken_$mode; done
-  await taken_$mode.0.err 'Batch=20 '
+  lead taken_$mode
+  for rank in 1 2; do train $rank taken_$mode; done
+  follow '"batch":20,'
   murder 1
+  follow
   finish 0 0 2
+  kill "$reports"
   end_server
   # The figures of the pass in which it was lost lack the batches that it had trained, and nothing else.
   read -r lost first < <(sed -n 's/.*Taking over from trainer 1 in pass \([0-9]*\): its batches \([0-9]*\), .*/\1 \2/p' \

@@ -60,7 +60,7 @@ inline constexpr uint64_t kMessageBytes = 8 << 20;  // about what a message hold
 // and from the socket to the layer, and trainer and shard work on different ones at the same time.
 inline constexpr uint64_t kRowMessageBytes = 512 << 10;
 inline constexpr uint64_t kMaxMessageBytes = 64 << 20;  // more is refused
-inline constexpr uint64_t kMaxAskedBytes = 4 << 20;     // of what only names rows: all its slices and keys fit
+inline constexpr uint64_t kMaxAskedBytes = 4 << 20;  // of what only names rows: all its slices and keys fit
 
 // Row slices and keys of one message, at most: decoded they take some 70 and 16 bytes each.  Trainers name up to 21845 keys.
 inline constexpr uint32_t kMostRowSlices = 1 << 16;
