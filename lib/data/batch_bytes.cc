@@ -9,9 +9,9 @@ namespace ps {
 namespace {
 
 // batch := examples:u32 flags:u8 labels:f32[] weights:f32[] groups:u64[] slots:u32 slot[slots]
-// slot  := kDense:u8 values:u32 f32[values] | flags:u8 offsets:u32[examples + 1] keys:u64[] values:f32[]
-constexpr uint8_t kHasWeights = 1, kHasGroups = 2;                        // of a batch
-constexpr uint8_t kDense = 0, kSparse = 1, kHasKeys = 2, kHasValues = 4;  // of a slot
+// slot  := kDenseSlot:u8 values:u32 f32[values] | flags:u8 offsets:u32[examples + 1] keys:u64[] values:f32[]
+constexpr uint8_t kBatchWeights = 1, kBatchGroups = 2;                              // of a batch
+constexpr uint8_t kDenseSlot = 0, kSparseSlot = 1, kSlotKeys = 2, kSlotValues = 4;  // of a slot
 
 void put_size(std::string& out, size_t size) {
   put(out, static_cast<uint32_t>(size));
@@ -19,11 +19,11 @@ void put_size(std::string& out, size_t size) {
 
 void encode_slot(const SlotData& slot, bool with_keys, std::string& out) {
   if (slot.offsets.empty()) {
-    put(out, kDense);
+    put(out, kDenseSlot);
     put_size(out, slot.values.size());
     return put_array<float>(out, slot.values);
   }
-  const int flags = kSparse | (with_keys ? kHasKeys : 0) | (slot.valued() ? kHasValues : 0);
+  const int flags = kSparseSlot | (with_keys ? kSlotKeys : 0) | (slot.valued() ? kSlotValues : 0);
   put(out, static_cast<uint8_t>(flags));
   put_array<uint32_t>(out, slot.offsets);
   if (with_keys) put_array<Key>(out, slot.keys);
@@ -37,10 +37,10 @@ class BatchDecoder {
   std::vector<bool> decode(size_t num_slots, Batch& batch) {
     const size_t examples = in_.get<uint32_t>();
     const uint8_t flags = in_.get<uint8_t>();
-    expect((flags & ~(kHasWeights | kHasGroups)) == 0, "flags");
+    expect((flags & ~(kBatchWeights | kBatchGroups)) == 0, "flags");
     get(batch.labels, examples, "labels");
-    get(batch.weights, flags & kHasWeights ? examples : 0, "weights");
-    get(batch.groups, flags & kHasGroups ? examples : 0, "groups");
+    get(batch.weights, flags & kBatchWeights ? examples : 0, "weights");
+    get(batch.groups, flags & kBatchGroups ? examples : 0, "groups");
     expect(in_.get<uint32_t>() == num_slots, "number of slots");
     batch.slots.resize(num_slots);
     std::vector<bool> without_keys;
@@ -66,16 +66,17 @@ class BatchDecoder {
     const uint8_t flags = in_.get<uint8_t>();
     slot.offsets.clear();
     slot.keys.clear();
-    if (flags == kDense) {
+    if (flags == kDenseSlot) {
       get(slot.values, in_.get<uint32_t>(), "dense values");
       return true;
     }
-    expect((flags & kSparse) != 0 && (flags & ~(kSparse | kHasKeys | kHasValues)) == 0, "kind of slot");
+    expect((flags & kSparseSlot) != 0 && (flags & ~(kSparseSlot | kSlotKeys | kSlotValues)) == 0,
+           "kind of slot");
     get(slot.offsets, examples + 1, "offsets");
     const size_t ids = slot.offsets.back();
-    const bool has_keys = (flags & kHasKeys) != 0;
+    const bool has_keys = (flags & kSlotKeys) != 0;
     if (has_keys) get(slot.keys, ids, "keys of a slot");
-    get(slot.values, flags & kHasValues ? ids : 0, "values");
+    get(slot.values, flags & kSlotValues ? ids : 0, "values");
     return has_keys;
   }
 
@@ -86,7 +87,7 @@ class BatchDecoder {
 
 void encode_batch(const Batch& batch, const std::vector<bool>& without_keys, std::string& out) {
   put_size(out, batch.labels.size());
-  const int flags = (batch.weights.empty() ? 0 : kHasWeights) | (batch.groups.empty() ? 0 : kHasGroups);
+  const int flags = (batch.weights.empty() ? 0 : kBatchWeights) | (batch.groups.empty() ? 0 : kBatchGroups);
   put(out, static_cast<uint8_t>(flags));
   put_array<float>(out, batch.labels);
   put_array<float>(out, batch.weights);
