@@ -137,7 +137,7 @@ void Run::build(const DataSchema& schema) {
   devices_.model = place_model(job_, *network_, devices_.own, placement, log_);
   running_ =
       start_strategy(job_, options_, schema, network_->parameters(), servers_, devices_.own, placement, log_);
-  network_->divide_over(strategy().divides_layers_over());
+  if (find_strategy(job_.train.strategy).divides_layers) network_->divide_over(strategy().peers());
   exchange_examples(schema);
   reporter_ = leads() ? std::make_unique<Reporter>(log_, options_.progress, options_.metrics,
                                                    options_.resume || options_.lost_run != 0)

@@ -35,7 +35,7 @@ void RunCheckpoints::claim_directory() {
 }
 
 void RunCheckpoints::begin_new() {
-  if (!claim_) claim_directory();
+  claim_directory();
   if (group_.rank() == 0) checkpointer_.begin_new();
 }
 

@@ -30,7 +30,6 @@ class AllReduce final : public AmongPeers {
   AllReduce(const AllReduceOptions& options, const TrainerSetup& setup)
       : AmongPeers(setup, options.algorithm), store_(parameters_, *here_.local(), *communicator_, run_) {}
   ParameterStore& store() override { return store_; }
-  Communicator* divides_layers_over() override { return communicator_.get(); }
   Json counters() const override { return byte_counters(store_.whole_bytes()); }
 
  private:

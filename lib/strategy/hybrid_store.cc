@@ -55,7 +55,6 @@ auto HybridStore::with_trainers(Body&& body) {
 
 void HybridStore::lose_trainer(const Error& error) {
   with_trainers([&error] { throw Error(error); });
-  throw Error(error);
 }
 
 HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,

@@ -82,7 +82,7 @@ class HybridStore final : public ParameterStore {
 
   // A trainer is gone, as the caller has heard from it by other connections: as if one of the store's calls had heard it.
   // Throws `error`, or StateLost where all go back to a checkpoint.
-  [[noreturn]] void lose_trainer(const Error& error);
+  void lose_trainer(const Error& error);
 
  private:
   // The sparse half of the step that runs.

@@ -53,9 +53,6 @@ class Strategy {
   // process has pushed is applied, or after so many seconds.
   virtual void settle(double seconds) { (void)seconds; }
 
-  // The trainers over which layers can be divided; null: there are none, or the strategy does not do it.
-  virtual Communicator* divides_layers_over() { return nullptr; }
-
   // The other trainers, where they meet each other; null: they do not.
   virtual Communicator* peers() { return nullptr; }
 
@@ -129,7 +126,7 @@ struct StrategyEntry : CatalogEntry {
   // Trainers that have servers meet each other too.
   bool meets_beside_servers = false;
 
-  // Several trainers may divide layers: divides_layers_over.
+  // Several trainers may divide layers over their peers().
   bool divides_layers = false;
 };
 

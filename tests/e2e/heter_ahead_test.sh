@@ -114,12 +114,16 @@ start_both() {
   start_one_of_two 1 "${checkpoints[@]}" "$@"
   start_one_of_two 0 "${checkpoints[@]}" "$@"
 }
-start_both
-open_pipe
-feed 3000
-wait_for_file metrics.0 "${readers[0]}"
-wait_for_batches 20
-wait_for_file checkpoints/LATEST "${readers[0]}"
+# Until a checkpoint is there, in the midst of the data.
+start_both_on_pipe() {
+  start_both
+  open_pipe
+  feed 3000
+  wait_for_file metrics.0 "${readers[0]}"
+  wait_for_batches 20
+  wait_for_file checkpoints/LATEST "${readers[0]}"
+}
+start_both_on_pipe
 kill_at_once "${servers[1]}"
 exec 3>&-
 rm pipe
@@ -137,12 +141,7 @@ mkfifo pipe
 serve "${ahead[@]}" "${checkpoints[@]}"
 places=
 compute compute.a "${ahead[@]}" "${checkpoints[@]}"
-start_both
-open_pipe
-feed 3000
-wait_for_file metrics.0 "${readers[0]}"
-wait_for_batches 20
-wait_for_file checkpoints/LATEST "${readers[0]}"
+start_both_on_pipe
 for process in "${readers[@]}" "$started_compute" "${servers[@]}"; do kill_at_once "$process"; done
 exec 3>&-
 rm pipe

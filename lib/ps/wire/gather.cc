@@ -1,6 +1,7 @@
 #include "ps/wire/gather.h"
 
 #include "base/error.h"
+#include "ps/wire/message_body.h"
 
 namespace ps {
 
@@ -19,7 +20,7 @@ GatherRequest decode_gather(std::string_view body) {
   ByteReader in(body);
   GatherRequest request;
   for (uint64_t* number : {&request.number, &request.first, &request.rest}) *number = in.get<uint64_t>();
-  if (!in.ok()) fail(Code::kData, "gather: the body is cut short");
+  if (!in.ok()) cut_short("gather");
   request.bytes = in.get_bytes(in.remaining());
   const uint64_t most = kMostGivenBytes;
   if (request.first > most || request.rest > most || request.size() > most) {
@@ -43,7 +44,7 @@ GatheredRequest decode_gathered_request(std::span<const char> body) {
   GatheredRequest request;
   request.number = in.get<uint64_t>();
   request.first = in.get<uint64_t>();
-  if (!in.ok() || in.remaining() > 0) fail(Code::kData, "gathered: the body is not 16 bytes");
+  expect_end(in, "gathered");
   return request;
 }
 
@@ -63,7 +64,7 @@ std::string encode_gathered(std::span<const std::string> all) {
 GatheredLength gathered_length(std::span<const char> begin) {
   ByteReader in(std::string_view(begin.data(), begin.size()));
   const uint32_t count = in.get<uint32_t>();
-  if (!in.ok() || !in.has(count * sizeof(uint64_t))) fail(Code::kData, "gather: the answer is cut short");
+  if (!in.ok() || !in.has(count * sizeof(uint64_t))) cut_short("gather");
   const uint64_t sizes = sizeof count + count * sizeof(uint64_t);
   GatheredLength length{.num = count, .sizes = sizes, .all = sizes};
   for (uint32_t rank = 0; rank < count; ++rank) {
