@@ -40,10 +40,12 @@ constexpr int kManyPasses = 2;  // or more: readers keep what they have read in 
 // One run of one job: everything that it is made of, in the order in which it is built.
 class Run {
  public:
-  Run(const Job& job, const RunOptions& options, ServerFinder& servers, Log& log)
+  // `models` are of this run and those of the process before it.
+  Run(const Job& job, const RunOptions& options, ServerFinder& servers, PassModels& models, Log& log)
       : job_(job),
         options_(options),
         servers_(servers),
+        models_(models),
         log_(log),
         devices_{{options.threads, options.cpu}, nullptr},
         data_(job, options, log) {}
@@ -96,6 +98,7 @@ class Run {
   const Job& job_;
   const RunOptions& options_;
   ServerFinder& servers_;
+  PassModels& models_;
   Log& log_;
   Devices devices_;
   TaskData data_;
@@ -269,11 +272,14 @@ bool Run::train_whole() {
     test_input_.reader->check_labels([this](float label) { network_->check_label(label); });
   }
   if (say_plan(*input_.reader)) return true;
-  if (was_finished()) return true;
+  if (was_finished()) {
+    models_.check();
+    return true;
+  }
   if (test_input_.reader) test_input_.source = make_source(*test_input_.reader);
   if (validation_) validation_->set_source(make_source(validation_->reader()));
   saves_ = std::make_unique<RunSaves>(job_, options_, strategy(), servers_.etcd(), network_->parameters(),
-                                      data_.vocabulary(), log_);
+                                      data_.vocabulary(), models_, log_);
   if (leads()) saves_->prepare();
   log_.info("Training with ", options_.threads, " threads and ", cpu_level_name(options_.cpu), " kernels");
   Json result = {{"job", job_.job.name}, {"seed", job_.job.seed}, {"cpu", cpu_level_name(options_.cpu)}};
@@ -298,7 +304,7 @@ bool Run::train_whole() {
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));
-  saves_->check();
+  models_.check();
   if (checkpoints_) checkpoints_->check();
   if (reader_part_) reader_part_->end_run();
   if (!finished) strategy().run().leave_run();
@@ -501,9 +507,10 @@ void Run::print_result(Json result) {
 // When servers have lost something of the run, all go back to the last checkpoint, and read the data up to
 // there again.
 bool train_with_recovery(const Job& job, RunOptions options, ServerFinder& servers, Log& log) {
+  PassModels models;
   for (;; ++options.generation) {
     try {
-      return Run(job, options, servers, log).train();
+      return Run(job, options, servers, models, log).train();
     } catch (const StateLost& lost) {
       if (!lost.checkpointed() || options.stop()) throw;
       if (reads_standard_input(job)) {
@@ -518,7 +525,8 @@ bool train_with_recovery(const Job& job, RunOptions options, ServerFinder& serve
 bool run_task(const Job& job, const RunOptions& options, ServerFinder& servers, Log& log) {
   if (options.task == "train") return train_with_recovery(job, options, servers, log);
   if (options.task == "convert") return convert_data(job, options, log);
-  Run run(job, options, servers, log);
+  PassModels models;
+  Run run(job, options, servers, models, log);
   if (options.task == "test") return run.test();
   return run.predict();
 }

@@ -39,14 +39,15 @@ void give_back(SaveRecords& in_etcd, const Candidate& candidate, const std::stri
 
 RunSaves::RunSaves(const Job& job, const RunOptions& options, Strategy& strategy, EtcdClient* etcd,
                    const std::vector<ParameterSpec>& parameters, std::shared_ptr<const Vocabulary> vocabulary,
-                   Log& log)
+                   PassModels& models, Log& log)
     : job_(job),
       strategy_(strategy),
       parameters_(parameters),
       vocabulary_(std::move(vocabulary)),
       log_(log),
       trainer_id_(trainer_id(job, options)),
-      generation_(options.generation) {
+      generation_(options.generation),
+      models_(models) {
   if (etcd != nullptr) in_etcd_.emplace(*etcd);
 }
 
@@ -67,12 +68,6 @@ void RunSaves::prepare() const {
   if (can_save()) make_directories(job_.train.save_dir);
 }
 
-void RunSaves::check() const {
-  if (num_failed_ == 0) return;
-  fail(Code::kUnavailable, num_failed_, " of ", num_passes_,
-       " models could not be saved; the first: ", first_failure_);
-}
-
 bool RunSaves::save(const std::string& name) {
   finish();
   if (!can_save() || !elect(name, SaveStage::kBegin)) return false;
@@ -85,12 +80,16 @@ bool RunSaves::save_pass(int pass) {
   if (!can_save()) return false;
   finish();
   if (current_) give_up(Error(Code::kExhausted, "the pass has ended, and its model is saved"));
-  if (!elect(name, SaveStage::kBegin)) return false;
-  ++num_passes_;
+  if (!elect(name, SaveStage::kBegin)) {
+    models_.leave(name);
+    return false;
+  }
+  models_.begin(name);
   const ServerCheckpoints* servers = strategy_.run().checkpoints();
   const bool begun = servers != nullptr && servers->begun_pass() == pass;
   if (begun && begin_from_checkpoint({.name = name, .pass = pass})) return false;
   save_rows(name);
+  models_.saved(name);
   return true;
 }
 
@@ -101,7 +100,8 @@ void RunSaves::link_best(int pass) const {
 void RunSaves::resume(int64_t pass) {
   if (pass < 0 || !job_.train.saves_after(pass)) return;
   const std::string name = pass_directory(static_cast<int>(pass));
-  if (elect(name, SaveStage::kBegin)) begin_from_checkpoint({.name = name, .pass = pass, .resumed = true});
+  if (!elect(name, SaveStage::kBegin)) return models_.leave(name);
+  begin_from_checkpoint({.name = name, .pass = pass, .resumed = true});
 }
 
 void RunSaves::save_asked(int pass, int64_t batches) {
@@ -260,11 +260,12 @@ void RunSaves::advance() {
   current_->save->check_written();
   const Current ended = std::move(*std::exchange(current_, std::nullopt));
   publish(ended.name, ended.folder_name);
+  if (!ended.asked()) models_.saved(ended.name);
 }
 
 void RunSaves::write_from_checkpoint() {
   const AskedCheckpoint& checkpoint = *current_->save->checkpoint();
-  if (!checkpoint.counts && current_->resumed) return void(drop());  // it was saved then, or is lost
+  if (!checkpoint.counts && current_->resumed) return drop_resumed();
   if (!checkpoint.counts) return do_without_checkpoint(checkpoint.text);
   if (!step_of_folder(checkpoint.text)) {
     fail(Code::kData, "the servers' checkpoint is called ", quote(checkpoint.text));
@@ -298,12 +299,24 @@ void RunSaves::do_without_checkpoint(const std::string& reason) {
   if (current_->name == pass_directory(job_.train.passes - 1)) {
     log_.warning("rows are read one by one, without ", why);
     const std::string name = std::exchange(current_, std::nullopt)->name;
-    return save_rows(name);
+    save_rows(name);
+    return models_.saved(name);
   }
   const bool asked = current_->asked();
   const std::string name = drop();
-  if (!asked && num_failed_++ == 0) first_failure_ = cat(name, ": ", why);
+  if (!asked) models_.failed(name, why);
   say_failed(name, why);
+}
+
+// The servers have no files of the pass any more: the process before saved its model then, or it is lost.
+void RunSaves::drop_resumed() {
+  const std::string name = drop();
+  const std::string folder = join_path(job_.train.save_dir, name);
+  const bool saved = exists(join_path(folder, kModelFile)) || exists(join_path(folder, kManifestFile));
+  if (saved) return models_.saved(name);
+  if (models_.is_begun(name)) return say_failed(name, "the run has gone back to a later checkpoint");
+  log_.warning("the model ", name, " is not in ", quote(job_.train.save_dir),
+               ", and the servers' files of it are gone");
 }
 
 // Lets another trainer save the model; returns its name.

@@ -17,6 +17,7 @@
 #include "data/vocabulary.h"
 #include "job/checkpoint_save.h"
 #include "job/job.h"
+#include "job/pass_models.h"
 #include "job/run.h"
 #include "membership/etcd_save_records.h"
 #include "optim/parameter.h"
@@ -37,14 +38,10 @@ class RunSaves {
   // `etcd` may be null.
   RunSaves(const Job& job, const RunOptions& options, Strategy& strategy, EtcdClient* etcd,
            const std::vector<ParameterSpec>& parameters, std::shared_ptr<const Vocabulary> vocabulary,
-           Log& log);
+           PassModels& models, Log& log);
 
   // Makes the folder of all: what is wrong with it is known before the work, not after it.
   void prepare() const;
-
-  // At the end: throws how many of the models of passes that this trainer was to save it could not, and why
-  // the first, if there is one.
-  void check() const;
 
   // Saves row by row as `name`; false when there is nowhere to save it, or this trainer is not the one that does.  Throws
   // when it cannot be written, or read from the servers.
@@ -95,6 +92,7 @@ class RunSaves {
   void write_from_checkpoint();
   void ask_again(Error why);
   void do_without_checkpoint(const std::string& why);
+  void drop_resumed();
   std::string drop();
   void give_up(const Error& error);
   void say_failed(const std::string& name, const std::string& why);
@@ -109,8 +107,7 @@ class RunSaves {
   std::optional<EtcdSaveRecords> in_etcd_;
   double renewed_ = 0;  // seconds of the clock
 
-  int num_passes_ = 0, num_failed_ = 0;  // models of passes: begun, and of them not saved
-  std::string first_failure_;
+  PassModels& models_;  // of this run and those before it
 
   std::optional<Current> current_;
 };

@@ -33,7 +33,7 @@ bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   if (!drop && wait_for_squares(*push)) return false;
   std::vector<ExactSquares> squares = push->measured;
   drop ? void(++context_.counters.pushes_dropped) : context_.applier.apply({&push, 1});
-  trainer.marked = push->checkpoint;
+  trainer.marked = trainer.marks_checkpoint(lead());
   const uint64_t marker_at = plan_marker(trainer);
   finish(trainer, {.learning_rate = context_.applier.rule().learning_rate(),
                    .dropped = drop,
@@ -74,7 +74,7 @@ void AsynchronousClock::end_pass_of_all() {
   for (TrainerSteps* trainer : all) finish(*trainer, done);
   if (!ends) return deal_rest();
   end_pass();
-  if (checkpoint) context_.checkpoints.begin(checkpoint_number(), /*at_end=*/true);
+  if (checkpoint) begin_end_checkpoint();
 }
 
 // Returns which of its steps the trainer is to mark; 0: none.  A trainer does not begin a step before all

@@ -148,6 +148,7 @@ void load_trainers(ByteReader& in, uint64_t run, const SnapshotContext& context)
   context.states.restart(num_trainers);
   context.pulls.restart(num_trainers);
   for (RosterEntry& trainer : context.roster.trainers()) TrainerSnapshot(context, trainer).load(in);
+  if (context.clock.pass_just_ended()) context.clock.note_end_checkpoint();
   context.held.set_chunk_bytes(context.states.chunk_bytes() + pending_chunk_bytes(context.clock.trainers()));
 }
 

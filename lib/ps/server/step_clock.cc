@@ -94,6 +94,19 @@ void StepClock::end_pass() {
   rest_.begin_pass(trainers_.size());
 }
 
+void StepClock::begin_end_checkpoint() {
+  note_end_checkpoint();
+  context_.checkpoints.plan() = {};
+  context_.checkpoints.begin(checkpoint_number(), /*at_end=*/true);
+}
+
+void StepClock::note_end_checkpoint() {
+  for (TrainerSteps& trainer : trainers_) {
+    trainer.end_checkpoint = trainer.next_step;
+    trainer.marker_at = 0;
+  }
+}
+
 // A rank that was given up, and returns, waits for the next dealing.
 void StepClock::deal_rest() {
   std::vector<uint64_t> pass_batches;

@@ -102,6 +102,9 @@ class StepClock {
   // False: others wait for a trainer that was given up elsewhere.
   virtual bool goes_on_without_trainers() const { return true; }
 
+  // The pass that just ended has the checkpoint with which the run goes on from here: markers planned before it are none.
+  void note_end_checkpoint();
+
   // In asynchronous runs: begins the checkpoint when the last barrier marker has come, and then applies what
   // has waited for that.
   virtual void begin_aligned_checkpoint() {}
@@ -127,6 +130,10 @@ class StepClock {
   void take_chunks(PendingPush& push);
   void finish(TrainerSteps& trainer, const Done& done);  // ends its next step
   void end_pass();
+
+  // Begins the checkpoint of the pass that just ended, in place of any that was planned for one of the next steps: that
+  // would begin while this one is written, and have it given up, and the pass's model with it.
+  void begin_end_checkpoint();
   void deal_rest();  // of the pass, over the trainers that are there
 
   const StepContext context_;

@@ -33,7 +33,8 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   bool checkpoint = false, checkpoint_at_end = context_.checkpoints.at_ends();
   for (TrainerSteps* trainer : pushers) {
     PendingPush* push = trainer->next_push();
-    (push->ended ? checkpoint_at_end : checkpoint) |= push->checkpoint;
+    (push->ended ? checkpoint_at_end : checkpoint) |=
+        push->ended ? push->checkpoint : trainer->marks_checkpoint(lead());
     pass = std::max(pass, push->info.pass);
     if (!push->ended) pushes.push_back(push);
   }
@@ -51,12 +52,14 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   if (done.pass_ended) context_.applier.end_pass(pass);
   done.learning_rate = context_.applier.rule().learning_rate();
   ++clock_;
-  checkpoint |= done.pass_ended && checkpoint_at_end;
+  const bool end_checkpoint = done.pass_ended && checkpoint_at_end;
+  checkpoint |= end_checkpoint;
   done.cut_at = checkpoint ? 0 : plan_checkpoint();
   for (TrainerSteps* trainer : pushers) finish(*trainer, done);
   if (done.pass_ended) end_pass();
   if (done.dealt) deal_rest();
-  if (checkpoint) context_.checkpoints.begin(checkpoint_number(), done.pass_ended);
+  if (end_checkpoint) begin_end_checkpoint();
+  if (checkpoint && !end_checkpoint) context_.checkpoints.begin(checkpoint_number(), /*at_end=*/false);
   return true;
 }
 

@@ -27,6 +27,11 @@ uint64_t TrainerSteps::pushed_steps() const {
   return steps;
 }
 
+bool TrainerSteps::marks_checkpoint(uint64_t lead) {
+  const bool planned_before_end = end_checkpoint > 0 && next_step + 1 <= end_checkpoint + lead;
+  return next_push()->checkpoint && !planned_before_end;
+}
+
 PendingPush& TrainerSteps::pending_push(const PushRequest& request) {
   auto [at, is_new] = pushes.try_emplace(request.step);
   PendingPush& push = at->second;

@@ -23,6 +23,7 @@ struct TrainerSteps {
   uint64_t batches = 0, pass_batches = 0;  // applied: in the run, in this pass
   std::map<uint64_t, PendingPush> pushes;  // by step
   std::deque<Done> done;                   // answers for the steps before next_step, the last one last
+  uint64_t end_checkpoint = 0;             // its steps before the last checkpoint that began at a pass's end
 
   // Asynchronous alone.
   uint64_t pulled_at = 0;  // steps that the shard had applied when the trainer pulled last
@@ -33,6 +34,10 @@ struct TrainerSteps {
   PendingPush* complete_push(uint64_t step);  // the same, of any step
   bool has_complete_push(uint64_t step) const;
   uint64_t pushed_steps() const;  // so that the trainer that others wait for is behind
+
+  // The next push, which is complete, is the barrier marker of a checkpoint that is to begin in the midst of a pass.  A
+  // marker that was planned before a pass ended, up to `lead` steps ahead, is none once that pass's end has had a checkpoint.
+  bool marks_checkpoint(uint64_t lead);
 
   // The push to which a message belongs, begun if it is the first.  Throws kData when it belongs to none.
   PendingPush& pending_push(const PushRequest& request);

@@ -159,6 +159,69 @@ INSTANTIATE_TEST_SUITE_P(Consistencies, AnyClock,
                          testing::Values(Consistency{}, Consistency{.staleness = 2},
                                          Consistency{.async = true}));
 
+// ---- those whose trainers may be ahead
+
+class LeadingClock : public testing::TestWithParam<Consistency> {
+ protected:
+  using Begun = RunParts::Begun;
+
+  // A checkpoint is planned after step 3, and the pass ends with step 2, and with a checkpoint of its own.
+  void plan_past_the_end(RunParts& run) {
+    run.want_checkpoints([&run](uint64_t) { return run.begun.empty(); });
+    ASSERT_EQ(run.clock->lead(), 2u);
+    EXPECT_EQ(run.push(0, 0, 1)->done().cut_at, 4u);
+    run.push(0, 1, 1);
+    EXPECT_TRUE(run.end(0, 2, /*checkpoint=*/true)->done().pass_ended);
+    ASSERT_EQ(run.begun.size(), 1u);
+    EXPECT_TRUE(run.begun[0].second);
+  }
+
+  RunParts run_{GetParam(), 1};
+};
+
+// The trainer has pushed its marker before it hears that the pass has ended, or marks what it was told of before.
+TEST_P(LeadingClock, AMarkerThatWasPlannedBeforeThePassEndedBeginsNoCheckpoint) {
+  plan_past_the_end(run_);
+  EXPECT_EQ(run_.clock->next_checkpoint(0), 0u);
+  EXPECT_EQ(run_.mark(0, 3, 1)->done().cut_at, 0u);
+  EXPECT_TRUE(run_.push(0, 4, 1)->answer) << "nothing waits for others' markers";
+  EXPECT_EQ(run_.begun.size(), 1u);
+}
+
+TEST_P(LeadingClock, AMarkerThatWasPlannedAfterThePassEndedBeginsItsCheckpoint) {
+  plan_past_the_end(run_);
+  run_.want_checkpoints([this](uint64_t) { return run_.begun.size() == 1; });
+  EXPECT_EQ(run_.mark(0, 3, 1)->done().cut_at, 7u);
+  run_.push(0, 4, 1);
+  run_.push(0, 5, 1);
+  run_.mark(0, 6, 1);
+  EXPECT_THAT(run_.begun, testing::ElementsAre(testing::_, Begun(run_.clock->checkpoint_number(), false)));
+}
+
+TEST_P(LeadingClock, AMarkerBeginsItsCheckpointWhereThePassEndedWithoutOne) {
+  run_.want_checkpoints([this](uint64_t) { return run_.begun.empty(); });
+  EXPECT_EQ(run_.push(0, 0, 1)->done().cut_at, 4u);
+  run_.push(0, 1, 1);
+  run_.end(0, 2);
+  run_.mark(0, 3, 1);
+  EXPECT_THAT(run_.begun, ElementsAre(Begun(run_.clock->checkpoint_number(), false)));
+}
+
+TEST_P(LeadingClock, AShardThatGoesOnFromItsSnapshotKnowsThatThePassHadACheckpoint) {
+  plan_past_the_end(run_);
+  RunParts again(GetParam(), 1);
+  const SnapshotContext parts = again.snapshot_parts();
+  load_shard_snapshot(save_shard_snapshot(run_.snapshot_parts()), parts, [](int, std::string_view) {});
+  again.mark(0, 3, 1);
+  EXPECT_THAT(again.begun, IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Consistencies, LeadingClock,
+                         testing::Values(Consistency{.staleness = 2},
+                                         Consistency{.async = true, .ahead = 2}));
+
+// ---- those that are measured
+
 // Clipping by norm: a step is measured by each shard, and applied when the sums of all have come.
 class MeasuringClock : public testing::TestWithParam<Consistency> {
  protected:
