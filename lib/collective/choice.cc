@@ -1,21 +1,28 @@
 #include "collective/choice.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/error.h"
 
 namespace ps {
 
-AllReduceCost fit_cost(const AllReduceAlgorithm& algorithm, double latency_seconds,
-                       double bandwidth_seconds) {
-  const double slope = (bandwidth_seconds - latency_seconds) / (kBandwidthBytes - kLatencyBytes);
-  return {&algorithm, latency_seconds, std::max(slope, 0.0)};
+// More bytes never take less time, whatever was measured.
+double AllReduceCost::at(size_t data_bytes) const {
+  size_t end = 1;
+  while (end + 1 < seconds.size() && data_bytes > kCostMeasures[end].bytes) ++end;
+  const CostMeasure& first = kCostMeasures[end - 1];
+  if (data_bytes <= first.bytes) return seconds[end - 1];
+  const double further = static_cast<double>(data_bytes - first.bytes);
+  const double slope =
+      (seconds[end] - seconds[end - 1]) / static_cast<double>(kCostMeasures[end].bytes - first.bytes);
+  return seconds[end - 1] + further * std::max(slope, 0.0);
 }
 
 std::string encode_costs(const std::vector<AllReduceCost>& costs) {
   std::string out;
-  for (const AllReduceCost& cost : costs) put(out, cost.seconds), put(out, cost.seconds_a_byte);
+  for (const AllReduceCost& cost : costs) put_array(out, std::span<const double>(cost.seconds));
   return out;
 }
 
@@ -25,8 +32,7 @@ std::vector<AllReduceCost> slowest_costs(const std::vector<AllReduceCost>& own,
   for (const std::string& text : gathered) {
     ByteReader reader(text);
     for (AllReduceCost& cost : slowest) {
-      cost.seconds = std::max(cost.seconds, reader.get<double>());
-      cost.seconds_a_byte = std::max(cost.seconds_a_byte, reader.get<double>());
+      for (double& seconds : cost.seconds) seconds = std::max(seconds, reader.get<double>());
     }
     if (!reader.ok() || reader.remaining() != 0) {
       fail(Code::kCorrupt, "a rank's costs of algorithms have ", text.size(), " bytes, expected ",
@@ -37,9 +43,7 @@ std::vector<AllReduceCost> slowest_costs(const std::vector<AllReduceCost>& own,
 }
 
 const AllReduceAlgorithm& cheapest(const std::vector<AllReduceCost>& costs, size_t data_bytes) {
-  auto seconds = [&](const AllReduceCost& cost) {
-    return cost.seconds + static_cast<double>(data_bytes) * cost.seconds_a_byte;
-  };
+  auto seconds = [&](const AllReduceCost& cost) { return cost.at(data_bytes); };
   return *std::ranges::min_element(costs, {}, seconds)->algorithm;
 }
 

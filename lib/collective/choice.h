@@ -2,6 +2,7 @@
 #ifndef PS_COLLECTIVE_CHOICE_H_
 #define PS_COLLECTIVE_CHOICE_H_
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -9,20 +10,30 @@
 
 namespace ps {
 
-// The time of an all-reduce of n bytes is seconds + n * seconds_a_byte.
-struct AllReduceCost {
-  const AllReduceAlgorithm* algorithm;
-  double seconds, seconds_a_byte;
-
-  bool operator==(const AllReduceCost&) const = default;
+// A size at which the cost is measured: the median of `blocks` blocks of `calls` calls each.  The calls of a block are
+// even in number, since one that waits for others is often followed by one that does not.
+struct CostMeasure {
+  size_t bytes;
+  int blocks, calls;
 };
 
-// Sizes at which the cost is measured: one that shows the latency, and one that shows the bandwidth.
-inline constexpr size_t kLatencyBytes = size_t{1} << 10;
-inline constexpr size_t kBandwidthBytes = size_t{2} << 20;
+// One size shows the latency and one the bandwidth, which takes the fewest calls; between them the rounds of an
+// algorithm become more, and copies leave the caches.
+inline constexpr std::array<CostMeasure, 3> kCostMeasures = {{
+    {size_t{1} << 10, 7, 16},
+    {size_t{64} << 10, 7, 8},
+    {size_t{2} << 20, 5, 2},
+}};
 
-// Returns the straight line through two measured times.
-AllReduceCost fit_cost(const AllReduceAlgorithm& algorithm, double latency_seconds, double bandwidth_seconds);
+// Times at the sizes of kCostMeasures.  Between them the time of an all-reduce is a straight line; it is constant below,
+// and goes on above as between the last two.
+struct AllReduceCost {
+  const AllReduceAlgorithm* algorithm;
+  std::array<double, kCostMeasures.size()> seconds;
+
+  double at(size_t data_bytes) const;
+  bool operator==(const AllReduceCost&) const = default;
+};
 
 // encode_costs writes the costs of a rank as a text, to be gathered.  The other function returns for each
 // algorithm the cost of the slowest rank, which is the same on all ranks; it throws kCorrupt for a text that

@@ -84,9 +84,18 @@ static ExchangeCost server_cost(const ClusterParameters& cluster, const StepByte
   return cost;
 }
 
-// Each rank owns a part: all send it theirs, it adds, and sends all the sum.
+bool direct_in_one_round(const ClusterParameters& cluster, const StepBytes& payload) {
+  return static_cast<double>(cluster.ranks - 1) * payload.dense_bytes <= cluster.one_round_bytes;
+}
+
+// Each rank owns a part: all send it theirs, it adds, and sends all the sum.  Of few bytes all send all to all.
 static ExchangeCost direct_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double others = static_cast<double>(cluster.ranks - 1);
+  if (direct_in_one_round(cluster, payload)) {
+    ExchangeCost cost = burst(cluster, others, payload.dense_bytes);
+    cost += sum_of(cluster, others * payload.dense_bytes);
+    return cost;
+  }
   const double part = payload.dense_bytes / static_cast<double>(cluster.ranks);
   ExchangeCost cost = times(2, burst(cluster, others, part));
   cost += sum_of(cluster, others * part);
@@ -196,6 +205,7 @@ double exchange_messages(ExchangeKind exchange, const ClusterParameters& cluster
     case ExchangeKind::kDgc:
       return ranks * (ranks - 1);
     case ExchangeKind::kDirect:
+      return (direct_in_one_round(cluster, payload) ? 1 : 2) * ranks * (ranks - 1);
     case ExchangeKind::kRing:
       return 2 * ranks * (ranks - 1);
   }

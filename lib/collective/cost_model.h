@@ -26,6 +26,7 @@ struct ClusterParameters {
   int64_t servers = 1;           // for the exchange through servers
   int64_t ports = 1;             // of each server: shards that share its link and add at once
   double chunk_bytes = 1 << 20;  // pieces that a chain passes on
+  double one_round_bytes = 0;    // that a rank sends at most where direct takes one round
   int64_t cores = 0;             // of a machine; 0: enough for its processes
   int64_t processes = 1;         // on a machine, that communicate at once
 
@@ -80,6 +81,9 @@ int64_t power_of_two_below(int64_t ranks);
 
 // Messages that one exchange has on all links together.
 double exchange_messages(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload);
+
+// True when direct takes one round instead of two: each rank sends all of its gradient to all others, and adds all.
+bool direct_in_one_round(const ClusterParameters& cluster, const StepBytes& payload);
 
 // Pieces of a chain's exchange.
 int64_t chain_chunks(const ClusterParameters& cluster, const StepBytes& payload);

@@ -1,7 +1,6 @@
 #include "collective/exchange_communicator.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/error.h"
@@ -109,29 +108,38 @@ void ExchangeCommunicator::barrier() {
   });
 }
 
-// Measures an all-reduce.  The first round is not counted, since memory is cold and connections have sent
-// nothing yet.
-double ExchangeCommunicator::median_seconds(const AllReduceAlgorithm& algorithm, size_t bytes) {
-  std::vector<float> zeros(bytes / sizeof(float));
-  all_reduce_by(algorithm, zeros);
-  std::array<double, 5> seconds;
-  for (double& each : seconds) {
-    const Time begin = exchange_->now();
-    all_reduce_by(algorithm, zeros);
-    each = to_seconds(exchange_->now() - begin);
+// The mean of a block of calls.
+double ExchangeCommunicator::block_seconds(const AllReduceAlgorithm& algorithm, Elements data, int calls) {
+  const Time begin = exchange_->now();
+  for (int call = 0; call < calls; ++call) all_reduce_by(algorithm, data);
+  return to_seconds(exchange_->now() - begin) / calls;
+}
+
+// Blocks of the algorithms alternate, so that what else the machine does meets all of them.  A first pair of calls is
+// not counted, since memory is cold and connections have sent nothing yet.
+void ExchangeCommunicator::measure(size_t index, std::vector<AllReduceCost>& costs) {
+  const CostMeasure& measure = kCostMeasures[index];
+  std::vector<float> zeros(measure.bytes / sizeof(float));
+  std::vector<std::vector<double>> blocks(costs.size());
+  for (const AllReduceCost& cost : costs) block_seconds(*cost.algorithm, zeros, 2);
+  for (int block = 0; block < measure.blocks; ++block) {
+    for (size_t i = 0; i < costs.size(); ++i) {
+      blocks[i].push_back(block_seconds(*costs[i].algorithm, zeros, measure.calls));
+    }
   }
-  std::ranges::sort(seconds);
-  return seconds[seconds.size() / 2];
+  for (size_t i = 0; i < costs.size(); ++i) {
+    std::ranges::sort(blocks[i]);
+    costs[i].seconds[index] = blocks[i][blocks[i].size() / 2];
+  }
 }
 
 const AllReduceAlgorithm& ExchangeCommunicator::choose(size_t data_bytes) {
   if (costs_.empty()) {
     std::vector<AllReduceCost> own;
     for (const AllReduceAlgorithm* each : all_reduce_catalog()) {
-      if (!each->in_rank_order) continue;
-      const double latency = median_seconds(*each, kLatencyBytes);
-      own.push_back(fit_cost(*each, latency, median_seconds(*each, kBandwidthBytes)));
+      if (each->in_rank_order) own.push_back({.algorithm = each, .seconds = {}});
     }
+    for (size_t i = 0; i < kCostMeasures.size(); ++i) measure(i, own);
     costs_ = slowest_costs(own, gather(encode_costs(own)));
   }
   return cheapest(costs_, data_bytes);

@@ -47,7 +47,8 @@ class ExchangeCommunicator final : public Communicator {
  private:
   void call(Collective collective, uint8_t algorithm, const std::function<void()>& body);
   std::vector<ElementRange> checked_parts(Elements data, std::span<const size_t> counts) const;
-  double median_seconds(const AllReduceAlgorithm& algorithm, size_t bytes);
+  double block_seconds(const AllReduceAlgorithm& algorithm, Elements data, int calls);
+  void measure(size_t index, std::vector<AllReduceCost>& costs);
 
   const std::unique_ptr<Exchange> exchange_;
   const AllReduceAlgorithm* const algorithm_;  // null: automatic

@@ -48,6 +48,15 @@ inline std::vector<ElementRange> even_parts(size_t count, int num_parts) {
 // the fixed cost of a message is small.  Sizes of chunks must be the same on all ranks.
 inline constexpr size_t kChunkBytes = size_t{128} << 10;
 
+// The most bytes that a rank sends where `direct` takes one round.  Between two ranks one round sends no more than two do,
+// and saves a latency; beyond that the bytes grow with the number of ranks.  No message may be longer than a chunk.
+inline constexpr size_t kOneRoundBytes = kChunkBytes;
+
+// True when every rank sends all of its data to all others, and adds everything itself.  The same on all ranks.
+inline bool direct_takes_one_round(size_t data_bytes, int size) {
+  return data_bytes <= kOneRoundBytes / static_cast<size_t>(size - 1);
+}
+
 // The chunks of a part.
 class Chunks {
  public:

@@ -102,6 +102,10 @@ void add_to_all(Clocks& clocks, double seconds) {
 
 void run_direct(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const double ranks = static_cast<double>(clocks.size()), part = payload.dense_bytes / ranks;
+  if (direct_in_one_round(cluster, payload)) {
+    all_to_all(cluster, payload.dense_bytes, clocks);
+    return add_to_all(clocks, work_seconds(cluster, (ranks - 1) * payload.dense_bytes, cluster.sum_rate));
+  }
   all_to_all(cluster, part, clocks);
   add_to_all(clocks, work_seconds(cluster, (ranks - 1) * part, cluster.sum_rate));
   all_to_all(cluster, part, clocks);

@@ -24,6 +24,7 @@ ClusterParameters link_cluster(int ranks, const LinkProbe& probe) {
   cluster.latency = probe.latency_seconds;
   cluster.sum_rate = probe.sum_rate;
   cluster.chunk_bytes = kChunkBytes;
+  cluster.one_round_bytes = kOneRoundBytes;
   return cluster;
 }
 

@@ -10,6 +10,7 @@
 #include "bench/plan/columns.h"
 #include "bench/plan/hetero_flags.h"
 #include "bench/plan/report.h"
+#include "collective/parts.h"
 #include "config/json.h"
 #include "job/job.h"
 
@@ -170,6 +171,7 @@ ClusterParameters read_cluster(const Flags& flags) {
   cluster.encode_rate = byte_rate(flags, "encode-rate");
   cluster.decode_rate = byte_rate(flags, "decode-rate");
   cluster.chunk_bytes = static_cast<double>(*flags.bytes("chunk", 1 << 10));
+  cluster.one_round_bytes = kOneRoundBytes;
   take_limits(flags, cluster);
   return cluster;
 }

@@ -4,8 +4,8 @@
 // Rank r owns part r.  All ranks send their part r to rank r, which adds them in rank order and sends the sum
 // to all.  Each rank sends 2 (p - 1) / p of the data, as with a ring, but in two rounds instead of 2 (p - 1).
 //
-// Small data take one round: each rank sends all of its data to all others, and adds everything in rank
-// order, with the same bits.
+// Small data take one round (collective/parts.h): each rank sends all of its data to all others, and adds everything
+// in rank order, with the same bits.
 #include <algorithm>
 
 #include "collective/algorithms/entries.h"
@@ -13,14 +13,6 @@
 namespace ps {
 
 namespace {
-
-// The most bytes that a rank sends if it uses one round: about the bytes that loopback TCP carries in the
-// time of the round that is saved.
-constexpr size_t kOneRoundBytes = kChunkBytes / 2;
-
-bool in_one_round(size_t data_bytes, int size) {
-  return data_bytes * static_cast<size_t>(size - 1) <= kOneRoundBytes;
-}
 
 // Each rank begins with another receiver, so that no rank is sent to by all others at once.
 template <class Send>
@@ -71,26 +63,16 @@ void receive_other_parts(Exchange& exchange, Elements data, std::span<const Elem
   });
 }
 
-// On rank 0, x1 + x0 has the same bits as x0 + x1.  `data` must not change before it has been sent.
+// The own numbers change in place once the system has what is sent of them.
 void reduce_in_one_round(Exchange& exchange, Elements data) {
   send_to_others(exchange, [&](int to) { exchange.send(to, data.bytes()); });
-  const int rank = exchange.rank();
-  Buffer sum = exchange.receive(rank == 0 ? 1 : 0, data.size_bytes());
-  if (rank == 0) add_elements(data.type(), sum.bytes(), data.bytes());
-  for (int from = rank == 0 ? 2 : 1; from < exchange.size(); ++from) {
-    if (from == rank) {
-      add_elements(data.type(), sum.bytes(), data.bytes());
-    } else {
-      add_elements(data.type(), sum.bytes(), exchange.receive(from, data.size_bytes()).bytes());
-    }
-  }
   exchange.flush();
-  std::ranges::copy(sum.bytes(), data.bytes().begin());
+  sum_chunk(exchange, data);
 }
 
 void run_direct(Exchange& exchange, Elements data) {
   if (data.count() == 0) return;
-  if (in_one_round(data.size_bytes(), exchange.size())) return reduce_in_one_round(exchange, data);
+  if (direct_takes_one_round(data.size_bytes(), exchange.size())) return reduce_in_one_round(exchange, data);
   const std::vector<ElementRange> parts = even_parts(data.count(), exchange.size());
   send_contributions(exchange, data, parts);
   const Chunks own(part_of(data, parts[static_cast<size_t>(exchange.rank())]));
@@ -103,8 +85,8 @@ void run_direct(Exchange& exchange, Elements data) {
 
 double most_sent_direct(double data_bytes, int size) {
   const double others = size - 1;
-  return in_one_round(static_cast<size_t>(data_bytes), size) ? others * data_bytes
-                                                             : 2 * others / size * data_bytes;
+  const bool one_round = direct_takes_one_round(static_cast<size_t>(data_bytes), size);
+  return one_round ? others * data_bytes : 2 * others / size * data_bytes;
 }
 
 }  // namespace

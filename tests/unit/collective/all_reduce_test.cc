@@ -42,7 +42,7 @@ uint64_t bits_of(const std::vector<float>& values) {
 }
 
 // Empty, one, odd, one that no number of ranks divides; around the limits of one round and of a chunk.
-constexpr size_t kSizes[] = {0, 1, 3, 1000, 4099, 70001};
+constexpr size_t kSizes[] = {0, 1, 3, 1000, 4099, 32768, 32769, 70001};
 constexpr uint64_t kSeed = 11;
 
 // Sums of the reference algorithm that runs on one thread.

@@ -203,27 +203,48 @@ TEST(Broadcast, ARootThatIsFarAheadIsHeldUp) {
   expect_no_errors(ranks.errors);
 }
 
+// Returns the bytes that the busiest rank sends in one all-reduce, headers too.
+double most_sent(int size, const char* algorithm, size_t count) {
+  std::mutex mutex;
+  double most = 0;
+  expect_no_errors(run_tcp(size, algorithm, [&](ExchangeCommunicator& communicator) {
+    auto sent = [&] {
+      uint64_t sum = 0;
+      for (int to = 0; to < size; ++to) sum += communicator.bytes_sent(to);
+      return sum;
+    };
+    const uint64_t before = sent();
+    std::vector<float> data(count);
+    communicator.all_reduce(data);
+    std::lock_guard lock(mutex);
+    most = std::max(most, static_cast<double>(sent() - before));
+  }));
+  return most;
+}
+
 // Twice as many bytes as the formula would be a mistake, and 1 % are headers.
 TEST(Bytes, ThroughTheBusiestRankAreThoseOfTheFormulas) {
   constexpr size_t kCount = 8 * 3 * 5 * 2000;
   for (int size : {2, 3, 4, 5, 8}) {
     for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
-      std::mutex mutex;
-      double most = 0;
-      expect_no_errors(run_tcp(size, algorithm->name, [&](ExchangeCommunicator& communicator) {
-        auto sent = [&] {
-          uint64_t sum = 0;
-          for (int to = 0; to < size; ++to) sum += communicator.bytes_sent(to);
-          return sum;
-        };
-        const uint64_t before = sent();
-        std::vector<float> data(kCount);
-        communicator.all_reduce(data);
-        std::lock_guard lock(mutex);
-        most = std::max(most, static_cast<double>(sent() - before));
-      }));
       const double expected = algorithm->most_sent(kCount * sizeof(float), size);
-      EXPECT_NEAR(most / expected, 1, 0.01) << algorithm->name << ", " << size << " ranks";
+      EXPECT_NEAR(most_sent(size, algorithm->name, kCount) / expected, 1, 0.01)
+          << algorithm->name << ", " << size << " ranks";
+    }
+  }
+}
+
+// One round sends all bytes to every other rank, and two send 2 (p - 1) / p of them.
+TEST(Bytes, DirectTakesOneRoundUpToALimitThatFallsWithTheRanks) {
+  for (int size : {2, 3, 4, 5}) {
+    const size_t others = static_cast<size_t>(size) - 1;
+    for (const size_t bytes :
+         {size_t{9600}, size_t{38400}, kOneRoundBytes / others / 120 * 120, size_t{240000}}) {
+      const bool one_round = bytes * others <= kOneRoundBytes;
+      const double expected = static_cast<double>(others * bytes) * (one_round ? 1 : 2.0 / size);
+      EXPECT_DOUBLE_EQ(all_reduce_algorithm("direct").most_sent(static_cast<double>(bytes), size), expected);
+      EXPECT_NEAR(most_sent(size, "direct", bytes / sizeof(float)) / expected, 1, 0.01)
+          << bytes << " bytes, " << size << " ranks";
     }
   }
 }
@@ -251,13 +272,36 @@ TEST(Parts, AreAsEvenAsCanBeAndCoverEverything) {
 
 TEST(Choice, IsTheCheapestOfTheSlowestRanksCosts) {
   const AllReduceAlgorithm &direct = all_reduce_algorithm("direct"), &chain = all_reduce_algorithm("chain");
-  const std::vector<AllReduceCost> own = {{&direct, 1e-5, 1e-9}, {&chain, 2e-5, 1e-9}};
-  const std::vector<AllReduceCost> other = {{&direct, 1e-5, 3e-9}, {&chain, 1e-5, 1e-9}};
+  const std::vector<AllReduceCost> own = {{&direct, {{1e-5, 5e-5, 3e-3}}}, {&chain, {{2e-5, 6e-5, 2e-3}}}};
+  const std::vector<AllReduceCost> other = {{&direct, {{1e-5, 8e-5, 2e-3}}}, {&chain, {{1e-5, 5e-5, 2e-3}}}};
   const auto costs = slowest_costs(own, {encode_costs(own), encode_costs(other)});
   EXPECT_EQ(costs, slowest_costs(other, {encode_costs(own), encode_costs(other)}));
   EXPECT_STREQ(cheapest(costs, 1000).name, "direct");
   EXPECT_STREQ(cheapest(costs, 100000).name, "chain");
   EXPECT_THROW(slowest_costs(own, {"short"}), Error);
+  EXPECT_EQ(costs[0].seconds[1], 8e-5) << "the slowest rank's";
+}
+
+TEST(Choice, CostsAreStraightLinesBetweenTheMeasuredSizes) {
+  const AllReduceCost cost{&all_reduce_algorithm("direct"), {{1e-5, 4e-5, 4e-5 + 1e-3}}};
+  const size_t first = kCostMeasures[0].bytes, second = kCostMeasures[1].bytes,
+               third = kCostMeasures[2].bytes;
+  EXPECT_DOUBLE_EQ(cost.at(4), 1e-5) << "constant below the first";
+  EXPECT_DOUBLE_EQ(cost.at(first), 1e-5);
+  EXPECT_DOUBLE_EQ(cost.at((first + second) / 2), 2.5e-5);
+  EXPECT_DOUBLE_EQ(cost.at(second), 4e-5);
+  EXPECT_DOUBLE_EQ(cost.at(third), 4e-5 + 1e-3);
+  EXPECT_DOUBLE_EQ(cost.at(2 * third - second), 4e-5 + 2e-3) << "as between the last two";
+  const AllReduceCost odd{&all_reduce_algorithm("direct"), {{5e-5, 4e-5, 3e-5}}};
+  EXPECT_DOUBLE_EQ(odd.at((first + second) / 2), 5e-5) << "more bytes never take less time";
+  EXPECT_DOUBLE_EQ(odd.at(third), 4e-5);
+}
+
+TEST(Choice, BlocksAreWholePairsOfCalls) {
+  for (const CostMeasure& measure : kCostMeasures) {
+    EXPECT_EQ(measure.calls % 2, 0) << measure.bytes;
+    EXPECT_EQ(measure.blocks % 2, 1) << "a median is one of them";
+  }
 }
 
 TEST(Choice, AnUnknownAlgorithmIsNamedWithTheNearest) {

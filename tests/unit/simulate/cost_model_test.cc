@@ -52,6 +52,21 @@ TEST(CostModel, TermsOfAMessageAreLogGPs) {
   EXPECT_DOUBLE_EQ(direct.overhead + direct.transfer, 2 * (0.5 + 2 * 0.5 + 0.0025));
 }
 
+TEST(CostModel, DirectTakesOneRoundWhileARankSendsFewBytes) {
+  ClusterParameters cluster = plain_cluster(2);
+  cluster.latency = 1;
+  cluster.one_round_bytes = 2e6;
+  EXPECT_DOUBLE_EQ(formula_seconds(ExchangeKind::kDirect, cluster), 1.01)
+      << "one latency, and all bytes once";
+  EXPECT_EQ(exchange_messages(ExchangeKind::kDirect, cluster, kMegabyte), 2);
+  cluster.ranks = 3;
+  EXPECT_DOUBLE_EQ(formula_seconds(ExchangeKind::kDirect, cluster), 1.02) << "p - 1 times all bytes";
+  cluster.ranks = 4;
+  EXPECT_DOUBLE_EQ(formula_seconds(ExchangeKind::kDirect, cluster), 2.015)
+      << "two rounds, for 3 MB are too many";
+  EXPECT_EQ(exchange_messages(ExchangeKind::kDirect, cluster, kMegabyte), 24);
+}
+
 TEST(CostModel, ProcessesThatShareCoresWorkSlower) {
   ClusterParameters cluster = plain_cluster(2);
   cluster.sum_rate = cluster.encode_rate = cluster.decode_rate = 1e8;

@@ -24,6 +24,7 @@ std::vector<ClusterParameters> varied_clusters() {
         cluster.encode_rate = slow * 3e8;
         cluster.decode_rate = slow * 2e8;
         cluster.chunk_bytes = 3e5;
+        cluster.one_round_bytes = 4.1e6;  // of megabytes: to five ranks
         cluster.cores = 2;
         cluster.processes = 3;
         clusters.push_back(cluster);
