@@ -39,8 +39,9 @@ size_t scaled_bytes(double scale, size_t bytes) {
   return std::min(bytes, std::max(kLeast, static_cast<size_t>(scaled) / sizeof(float) * sizeof(float)));
 }
 
+// Whole pairs: see means_of_pairs.
 int scaled_calls(double scale, int calls) {
-  return std::max(2, static_cast<int>(std::lround(scale * calls)));
+  return 2 * std::max(1, static_cast<int>(std::lround(scale * calls / 2)));
 }
 
 // Returns the value of element i on rank r; the sums over the ranks are exact.
@@ -57,9 +58,18 @@ uint64_t count_wrong(std::span<const float> sums, int ranks) {
   return wrong;
 }
 
+// Calls alternate between two states: of two ranks, the one that waited in a call is often ahead in the next.  The
+// median of single calls would tell of one state alone.
+std::vector<double> means_of_pairs(const std::vector<double>& micros) {
+  std::vector<double> means;
+  for (size_t i = 1; i < micros.size(); i += 2) means.push_back((micros[i - 1] + micros[i]) / 2);
+  return means;
+}
+
 // nccl-tests' names: the algorithm's bandwidth is bytes by time, the bus's what a link carries in the best
 // algorithm.
-std::vector<Figure> figures_of(const std::vector<double>& micros, size_t bytes, int ranks) {
+std::vector<Figure> figures_of(const std::vector<double>& of_calls, size_t bytes, int ranks) {
+  const std::vector<double> micros = means_of_pairs(of_calls);
   const double typical = median(micros), algorithm = static_cast<double>(bytes) / typical / 1e3;
   return {{kCallMicros, typical},
           {kCallTail, quantile(micros, 0.99) / typical},
