@@ -109,6 +109,7 @@ class Event {
   Event& operator=(const Event&) = delete;
 
   cudaEvent_t get() const { return event_; }
+  void synchronize() const { check(cudaEventSynchronize(event_), "device"); }
 
  private:
   cudaEvent_t event_ = nullptr;

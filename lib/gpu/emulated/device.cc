@@ -132,22 +132,22 @@ void Stream::drop_all() noexcept {
   queue_.clear();
 }
 
-// Runs all work of this stream.  When its first item waits for an event of another stream, perhaps of another
-// device, that stream runs first.
-void Stream::run_until_empty() {
-  while (!queue_.empty()) {
-    device_.run_some();
-    if (can_run()) {
-      run_first();
-    } else if (!queue_.empty()) {
-      Stream* other = queue_.front().waits_for->stream;
-      if (other->can_run()) {
-        other->run_first();
-      } else {
-        other->run_until_empty();
-      }
-    }
+// Runs the first work of this stream.  When that waits for an event of another stream, perhaps of another device, that
+// stream runs first.
+void Stream::run_next() {
+  device_.run_some();
+  if (can_run()) return run_first();
+  if (queue_.empty()) return;
+  Stream* other = queue_.front().waits_for->stream;
+  if (other->can_run()) {
+    other->run_first();
+  } else {
+    other->run_until_empty();
   }
+}
+
+void Stream::run_until_empty() {
+  while (!queue_.empty()) run_next();
 }
 
 void Stream::synchronize() {
@@ -226,6 +226,10 @@ void Stream::fill(void* to, unsigned char byte, uint64_t bytes) {
 void Stream::record(Event& event) {
   event.ticket_ = std::make_shared<Event::Ticket>(Event::Ticket{this});
   push({nullptr, nullptr, event.ticket_});
+}
+
+void Event::synchronize() const {
+  while (ticket_ != nullptr && ticket_->stream != nullptr) ticket_->stream->run_next();
 }
 
 void Stream::wait(const Event& event) {

@@ -81,6 +81,8 @@ class Event {
  public:
   explicit Event(Device&) {}
 
+  void synchronize() const;  // the host waits; errors of the work before it are thrown
+
  private:
   friend class Stream;
   struct Ticket {
@@ -122,6 +124,7 @@ class Stream {
 
  private:
   friend class Device;
+  friend class Event;
   // An item is work, a wait for an event, or the record of an event.
   struct Item {
     std::function<void()> work;
@@ -131,6 +134,7 @@ class Stream {
   bool can_run() const;
   void push(Item item);
   void run_first();
+  void run_next();
   void run_until_empty();
   void drop_all() noexcept;
 

@@ -23,12 +23,19 @@ __device__ inline uint32_t last_position(const Batch& batch, uint32_t run) {
   return batch.positions[batch.begins[run + 1] - 1];
 }
 
+// The bodies of kernels that follow are given the number of their thread among those of its table: all threads of a grid, or
+// those of some of its blocks (group_kernels.h).
+
 // One thread a key.
-__global__ inline void hash_keys(Batch batch) {
-  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+__device__ inline void hash_key_at(const Batch& batch, uint32_t i) {
   if (i >= batch.size) return;
-  batch.prefixes[i] = static_cast<uint32_t>(hash_key(batch.keys[i]) >> 32);
+  const auto high = static_cast<uint32_t>(hash_key(batch.keys[i]) >> 32);
+  batch.prefixes[i] = batch.first_prefix | high >> batch.table_bits;
   batch.order[i] = i;
+}
+
+__global__ inline void hash_keys(Batch batch) {
+  hash_key_at(batch, thread_index());
 }
 
 // Returns the first sorted position whose prefix is at least this one.
@@ -48,8 +55,7 @@ __device__ inline uint32_t begin_of_prefix(const Batch& batch, uint64_t prefix) 
 
 // One thread a sorted position: writes its hash, and lists the prefixes that several hashes share.
 //   is_listed [size]: 0, and 1 for a prefix that is, where it begins
-__global__ inline void complete_hashes(Batch batch, uint32_t* is_listed) {
-  const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
+__device__ inline void complete_hash(const Batch& batch, uint32_t* is_listed, uint32_t j) {
   if (j >= batch.size) return;
   const uint64_t hash = hash_key(batch.keys[batch.positions[j]]);
   batch.sorted_hashes[j] = hash;
@@ -58,7 +64,11 @@ __global__ inline void complete_hashes(Batch batch, uint32_t* is_listed) {
   if (hash_key(batch.keys[batch.positions[j - 1]]) == hash) return;
   const uint32_t begin = begin_of_prefix(batch, prefix);
   if (gpu::atomic_exchange<Order::kRelaxed>(&is_listed[begin], 1) != 0) return;
-  batch.mixed[gpu::atomic_add<Order::kRelaxed>(batch.num_mixed, 1)] = begin;
+  batch.mixed[gpu::atomic_add<Order::kRelaxed>(batch.num_mixed, 1)] = batch.first + begin;
+}
+
+__global__ inline void complete_hashes(Batch batch, uint32_t* is_listed) {
+  complete_hash(batch, is_listed, thread_index());
 }
 
 // Puts two sorted positions into the order of their hashes, and of their positions where these are equal.
@@ -109,16 +119,23 @@ __device__ inline bool begins_run(const Batch& batch, uint32_t j) {
 }
 
 // One thread a sorted position: 1 where a run begins.
-__global__ inline void mark_runs(Batch batch) {
-  const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
+__device__ inline void mark_run(const Batch& batch, uint32_t j) {
   if (j < batch.size) batch.runs_before[j] = begins_run(batch, j);
 }
 
+__global__ inline void mark_runs(Batch batch) {
+  mark_run(batch, thread_index());
+}
+
+// The runs of the table that begin before a sorted position.
+__device__ inline uint32_t runs_before(const Batch& batch, uint32_t j) {
+  return batch.runs_before[j] - batch.runs_before[0];
+}
+
 // One thread a sorted position.
-__global__ inline void list_runs(Batch batch) {
-  const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
+__device__ inline void list_run(const Batch& batch, uint32_t j) {
   if (j >= batch.size) return;
-  const uint32_t before = batch.runs_before[j];
+  const uint32_t before = runs_before(batch, j);
   const bool begins = begins_run(batch, j);
   if (j == batch.size - 1) {
     *batch.num_runs = before + begins;
@@ -129,7 +146,12 @@ __global__ inline void list_runs(Batch batch) {
   batch.run_hashes[before] = hash;
   batch.begins[before] = j;
   const bool is_long = batch.size - j > kLongRun && batch.sorted_hashes[j + kLongRun] == hash;
-  if (is_long) batch.long_runs[gpu::atomic_add<Order::kRelaxed>(batch.num_long_runs, 1)] = before;
+  if (is_long)
+    batch.long_runs[gpu::atomic_add<Order::kRelaxed>(batch.num_long_runs, 1)] = batch.first + before;
+}
+
+__global__ inline void list_runs(Batch batch) {
+  list_run(batch, thread_index());
 }
 
 // Returns the score that a run gives to a new row.  With kCount it is added to the score of a row that is
@@ -141,8 +163,8 @@ __device__ inline uint64_t score_of_run(const Batch& batch, uint32_t run, Scorin
 }
 
 // One warp for 32 runs: finds the rows that are there, and scores them.
-__global__ inline void find_runs(Rows rows, Batch batch, Scoring scoring) {
-  const uint32_t own = blockIdx.x * blockDim.x + threadIdx.x, first = own - gpu::lane();
+__device__ inline void find_some_runs(const Rows& rows, const Batch& batch, Scoring scoring, uint32_t own) {
+  const uint32_t first = own - gpu::lane();
   const uint32_t num_runs = *batch.num_runs;
   if (first >= num_runs) return;
   const bool here = own < num_runs;
@@ -158,6 +180,10 @@ __global__ inline void find_runs(Rows rows, Batch batch, Scoring scoring) {
   if (slot == kNoSlot) return;
   const uint64_t score = score_of_run(batch, own, scoring);
   rows.scores[slot] = scoring.score == EvictionScore::kCount ? rows.scores[slot] + score : score;
+}
+
+__global__ inline void find_runs(Rows rows, Batch batch, Scoring scoring) {
+  find_some_runs(rows, batch, scoring, thread_index());
 }
 
 // The runs [begin, end) of a bucket, and how many of them have no row.
@@ -278,10 +304,9 @@ __device__ inline void claim_crowded(const Rows& rows, const Batch& batch, const
 
 // One warp for 32 runs: gives slots to those without a row.  All runs of a bucket get theirs from one thread or warp, in
 // the order of their hashes, so that the result does not depend on the order of warps.
-__global__ inline void claim_slots(Rows rows, Batch batch, Scoring scoring) {
+__device__ inline void claim_some_slots(const Rows& rows, const Batch& batch, Scoring scoring, uint32_t own) {
   constexpr uint32_t kAhead = 4;  // buckets under way at the same time
-  const uint32_t lane = gpu::lane(), own = blockIdx.x * blockDim.x + threadIdx.x;
-  const uint32_t num_runs = *batch.num_runs;
+  const uint32_t lane = gpu::lane(), num_runs = *batch.num_runs;
   if (*batch.any_missing == 0) return;
   const bool is_missing = own < num_runs && batch.missing[own] != 0;
   if (!gpu::any(kFullWarp, is_missing)) return;
@@ -307,15 +332,25 @@ __global__ inline void claim_slots(Rows rows, Batch batch, Scoring scoring) {
   }
 }
 
-// Threads for every n-th run each.
-__global__ inline void count_outcomes(Rows rows, Batch batch, RowsOut evicted) {
-  const uint32_t num_runs = *batch.num_runs, first = blockIdx.x * blockDim.x + threadIdx.x;
+__global__ inline void claim_slots(Rows rows, Batch batch, Scoring scoring) {
+  claim_some_slots(rows, batch, scoring, thread_index());
+}
+
+// Where the row of an evicted run goes, and how many go before it.
+__device__ inline uint32_t evicted_before(const Batch& batch, uint32_t run) {
+  return batch.evicted_positions[run] - batch.evicted_positions[0];
+}
+
+// Threads for every n-th run each, of `threads`.
+__device__ inline void count_some_outcomes(const Rows& rows, const Batch& batch, const RowsOut& evicted,
+                                           uint32_t first, uint32_t threads) {
+  const uint32_t num_runs = *batch.num_runs;
   if (first == 0 && evicted.count != nullptr) {
-    *evicted.count = batch.evicted_positions[batch.size - 1] + batch.evicted_flags[batch.size - 1];
+    *evicted.count = evicted_before(batch, batch.size - 1) + batch.evicted_flags[batch.size - 1];
   }
   if (*batch.any_missing == 0) return;
   uint32_t inserted = 0, evictions = 0, refused = 0;
-  for (uint32_t run = first; run < num_runs; run += gridDim.x * blockDim.x) {
+  for (uint32_t run = first; run < num_runs; run += threads) {
     const uint32_t outcome = batch.outcomes[run];
     inserted += outcome == kInserted;
     evictions += outcome == kEvicted;
@@ -331,16 +366,24 @@ __global__ inline void count_outcomes(Rows rows, Batch batch, RowsOut evicted) {
   add_count(&rows.counts->refused, refused);
 }
 
+__global__ inline void count_outcomes(Rows rows, Batch batch, RowsOut evicted) {
+  count_some_outcomes(rows, batch, evicted, thread_index(), gridDim.x * blockDim.x);
+}
+
 // One warp for 32 runs: saves the rows that their keys take the place of.
-__global__ inline void save_evicted(Rows rows, Batch batch, RowsOut evicted) {
-  const uint32_t run = blockIdx.x * blockDim.x + threadIdx.x;
+__device__ inline void save_some_evicted(const Rows& rows, const Batch& batch, const RowsOut& evicted,
+                                         uint32_t run) {
   const bool saves = run < *batch.num_runs && batch.outcomes[run] == kEvicted;
-  const uint32_t to = saves ? batch.evicted_positions[run] : 0;
+  const uint32_t to = saves ? evicted_before(batch, run) : 0;
   float* const row = saves ? evicted.rows + static_cast<uint64_t>(to) * rows.row_floats : nullptr;
   read_rows(rows, row, saves ? row_at(rows, batch.slots[run]) : nullptr);
   if (!saves) return;
   evicted.keys[to] = batch.evicted_keys[run];
   evicted.scores[to] = batch.evicted_scores[run];
+}
+
+__global__ inline void save_evicted(Rows rows, Batch batch, RowsOut evicted) {
+  save_some_evicted(rows, batch, evicted, thread_index());
 }
 
 // Writes initial weights 4 j ... 4 j + 3 of the key's row, and the state that goes with them.
@@ -360,9 +403,9 @@ __device__ inline void start_four(const Rows& rows, const Initial& initial, cons
 }
 
 // One warp for 32 runs: writes initial weights and state of new rows, four columns a lane at a time.
-__global__ inline void start_rows(Rows rows, Batch batch, Initial initial, InitialState state) {
+__device__ inline void start_some_rows(const Rows& rows, const Batch& batch, const Initial& initial,
+                                       const InitialState& state, uint32_t own) {
   if (*batch.any_missing == 0) return;
-  const uint32_t own = blockIdx.x * blockDim.x + threadIdx.x;
   const uint32_t outcome = own < *batch.num_runs ? batch.outcomes[own] : kFound;
   const bool is_new = outcome == kInserted || outcome == kEvicted;
   const uint32_t fresh = gpu::ballot(kFullWarp, is_new);
@@ -376,6 +419,10 @@ __global__ inline void start_rows(Rows rows, Batch batch, Initial initial, Initi
     if ((fresh >> from & 1) != 0)
       start_four(rows, initial, state, its_key, i % units, row_at(rows, its_slot));
   }
+}
+
+__global__ inline void start_rows(Rows rows, Batch batch, Initial initial, InitialState state) {
+  start_some_rows(rows, batch, initial, state, thread_index());
 }
 
 }  // namespace PS_GPU_NAMESPACE

@@ -102,19 +102,24 @@ struct Batch {
   const uint64_t* keys;    // [size], as given
   const uint64_t* scores;  // [size], or null
   uint32_t size;
+  uint32_t first;  // keys of the tables before this one, if a group of tables is given keys together
+  uint32_t first_prefix,
+      table_bits;  // then a prefix has the table's number above these bits of the hash, else 0
   uint32_t *prefixes, *sorted_prefixes;  // [size]: the high halves of hashes
   uint32_t *order, *positions;           // [size]: 0, 1, ...; sorted with the hashes
   uint64_t* sorted_hashes;               // [size]
-  uint32_t *mixed, *num_mixed;           // where prefixes begin that several hashes share, in any order
-  uint32_t* runs_before;                 // [size]: the runs that begin before a sorted position
-  uint64_t* run_hashes;                  // [num_runs], as are `slots` and the arrays that follow it
-  uint32_t* begins;                      // [num_runs + 1]
+  uint32_t *mixed,
+      *num_mixed;  // where prefixes begin that several hashes share, in any order: from the group's first key on
+  uint32_t*
+      runs_before;  // [size]: the runs that begin before a sorted position, in a group counted from its first table
+  uint64_t* run_hashes;  // [num_runs], as are `slots` and the arrays that follow it
+  uint32_t* begins;      // [num_runs + 1]
   uint32_t* num_runs;
   uint32_t *slots, *outcomes;
   uint32_t *missing, *any_missing;  // 1 where there was no row; and [1], if there is one such
   uint64_t *evicted_keys, *evicted_scores;
-  uint32_t *evicted_flags, *evicted_positions;  // [size]
-  uint32_t *long_runs, *num_long_runs;          // the runs of more than kLongRun keys, in any order
+  uint32_t *evicted_flags, *evicted_positions;  // [size]: 0 or 1, and their sums, counted as runs_before is
+  uint32_t *long_runs, *num_long_runs;  // the runs of more than kLongRun keys, in any order: `first` + run
 };
 
 // The parameters of an Initializer, whose virtual functions a device cannot call.

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "table/cuda/batch_kernels.h"
+#include "table/cuda/batch_launches.h"
 #include "table/cuda/device_table_kernels.h"
 #include "table/cuda/step_kernels.h"
 
@@ -15,11 +16,17 @@ inline namespace PS_GPU_NAMESPACE {
 namespace {
 
 using device_table::Batch;
+using device_table::blocks_for_some;
+using device_table::initial_of;
+using device_table::kArrays;
+using device_table::kKeysOfMixed;
 using device_table::kSlots;
+using device_table::kThreads;
+using device_table::kWideArrays;
+using device_table::run_threads;
+using device_table::run_warps;
 
-constexpr unsigned kThreads = 128;                 // threads of a block: four warps
-constexpr uint32_t kWideArrays = 4, kArrays = 13;  // scratch arrays of max_batch elements: 64 and 32 bits
-constexpr uint32_t kSingles = 5;                   // and single ones of 32 bits
+constexpr uint32_t kSingles = 5;  // of the scratch memory, beside its arrays: of 32 bits
 
 uint32_t row_floats_of(const DeviceTableOptions& options) {
   return options.width * (1 + options.arrays);
@@ -67,31 +74,6 @@ const DeviceTableOptions& checked(const DeviceTableOptions& options) {
     fail(Code::kUsage, "device table: calls of ", options.max_batch, " keys, expected 1 to ", 1u << 26);
   }
   return options;
-}
-
-// Launches a kernel with one warp for each item; run_threads, with one thread for each.
-template <class... Parameters, class... Arguments>
-void run_warps(void (*kernel)(Parameters...), uint64_t items, gpu::Stream& stream, Arguments&&... arguments) {
-  gpu::launch(kernel, gpu::blocks_for(items * gpu::kWarpSize, kThreads), kThreads, 0, stream, arguments...);
-}
-
-template <class... Parameters, class... Arguments>
-void run_threads(void (*kernel)(Parameters...), uint64_t items, gpu::Stream& stream,
-                 Arguments&&... arguments) {
-  gpu::launch(kernel, gpu::blocks_for(items, kThreads), kThreads, 0, stream, arguments...);
-}
-
-// Returns the number of blocks for up to so many items, of which a device counts those that there are.
-unsigned blocks_for_some(uint32_t most) {
-  constexpr uint32_t kMostBlocks = 256;
-  return std::clamp(most, 1u, kMostBlocks);
-}
-// A batch of a million keys has about so many for each two whose hashes begin alike.
-constexpr uint32_t kKeysOfMixed = 4096;
-
-device_table::Initial initial_of(const Initializer& initializer) {
-  return {initializer.distribution, static_cast<float>(initializer.mean),
-          static_cast<float>(initializer.deviation), initializer.seed};
 }
 
 }  // namespace
@@ -145,29 +127,10 @@ void DeviceTable::check(DeviceKeys keys, int64_t most) const {
 
 Batch DeviceTable::batch_of(DeviceKeys keys) const {
   const uint64_t each = options_.max_batch;
-  uint64_t* const wide = wide_scratch_.data();
-  uint32_t* const narrow = scratch_.data();
-  Batch batch = {};
+  Batch batch = device_table::batch_in(wide_scratch_.data(), scratch_.data(), each, 0, 0);
   batch.keys = keys.keys;
   batch.scores = keys.scores;
   batch.size = static_cast<uint32_t>(keys.size);
-  batch.sorted_hashes = wide;
-  batch.run_hashes = wide + each;
-  batch.evicted_keys = wide + 2 * each;
-  batch.evicted_scores = wide + 3 * each;
-  batch.order = narrow;
-  batch.positions = narrow + each;
-  batch.runs_before = narrow + 2 * each;
-  batch.slots = narrow + 3 * each;
-  batch.outcomes = narrow + 4 * each;
-  batch.evicted_flags = narrow + 5 * each;
-  batch.evicted_positions = narrow + 6 * each;
-  batch.long_runs = narrow + 7 * each;
-  batch.missing = narrow + 8 * each;
-  batch.prefixes = narrow + 9 * each;
-  batch.sorted_prefixes = narrow + 10 * each;
-  batch.mixed = narrow + 11 * each;
-  batch.begins = narrow + 12 * each;  // one more than the others
   batch.num_runs = batch.begins + each + 1;
   batch.num_long_runs = batch.num_runs + 1;
   batch.num_mixed = batch.num_runs + 2;

@@ -100,6 +100,8 @@ class DeviceTable {
   uint32_t row_floats() const { return view_.row_floats; }
 
  private:
+  friend class TableGroup;
+
   // Sorts the keys, and finds or makes their slots; start_rows gives new rows their initial values.
   device_table::Batch prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& evicted);
   void start_rows(gpu::Stream& stream, const device_table::Batch& batch);

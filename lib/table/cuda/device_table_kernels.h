@@ -65,7 +65,7 @@ __global__ inline void advance_rows(Rows rows, const uint64_t* keys, uint32_t si
 
 // The slot of the run of a sorted position.
 __device__ inline uint32_t slot_at(const Batch& batch, uint32_t j) {
-  return batch.slots[batch.runs_before[j] + begins_run(batch, j) - 1];
+  return batch.slots[runs_before(batch, j) + begins_run(batch, j) - 1];
 }
 
 // One thread a sorted position: writes the pointers to the rows of the keys, or null.
@@ -78,14 +78,19 @@ __global__ inline void point_to_rows(Rows rows, Batch batch, float** pointers) {
 
 // One warp for 32 keys.
 //   found [size], weights [size, width]: zero where there is no row
-__global__ inline void find_weights(Rows rows, const uint64_t* keys, uint32_t size, uint8_t* found,
-                                    float* weights) {
-  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, first = i - gpu::lane();
+__device__ inline void find_some_weights(const Rows& rows, const uint64_t* keys, uint32_t size,
+                                         uint8_t* found, float* weights, uint32_t i) {
+  const uint32_t first = i - gpu::lane();
   if (first >= size) return;
   const uint32_t slot = find_slots(rows, i < size ? keys[i] : 0, smaller(size - first, kLanes));
   if (i < size) found[i] = slot != kNoSlot;
   read_weights_of(rows, i < size ? weights + static_cast<uint64_t>(i) * rows.width : nullptr,
                   slot != kNoSlot ? row_at(rows, slot) : nullptr);
+}
+
+__global__ inline void find_weights(Rows rows, const uint64_t* keys, uint32_t size, uint8_t* found,
+                                    float* weights) {
+  find_some_weights(rows, keys, size, found, weights, thread_index());
 }
 
 // One warp for 32 keys.
@@ -104,8 +109,8 @@ __global__ inline void find_whole_rows(Rows rows, const uint64_t* keys, uint32_t
 
 // One warp for 32 sorted positions, so that rows are read in the order of their buckets.  A refused key reads as a new row.
 //   weights [size, width]
-__global__ inline void read_weights(Rows rows, Batch batch, Initial initial, float* weights) {
-  const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
+__device__ inline void read_some_weights(const Rows& rows, const Batch& batch, const Initial& initial,
+                                         float* weights, uint32_t j) {
   const bool here = j < batch.size;
   const uint32_t slot = here ? slot_at(batch, j) : kNoSlot, position = here ? batch.positions[j] : 0;
   float* const out = weights + static_cast<uint64_t>(position) * rows.width;
@@ -114,6 +119,10 @@ __global__ inline void read_weights(Rows rows, Batch batch, Initial initial, flo
     const uint32_t refused = gpu::shuffle(kFullWarp, position, gpu::lowest_bit(left));
     write_initial(rows, initial, batch.keys[refused], weights + static_cast<uint64_t>(refused) * rows.width);
   }
+}
+
+__global__ inline void read_weights(Rows rows, Batch batch, Initial initial, float* weights) {
+  read_some_weights(rows, batch, initial, weights, thread_index());
 }
 
 // One warp a key; a key that is given twice is erased once.

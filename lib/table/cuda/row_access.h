@@ -17,8 +17,12 @@ using gpu::Order;
 
 constexpr uint32_t kLanes = gpu::kWarpSize;
 
+__device__ inline uint32_t thread_index() {
+  return blockIdx.x * blockDim.x + threadIdx.x;
+}
+
 __device__ inline uint32_t warp_index() {
-  return (blockIdx.x * blockDim.x + threadIdx.x) / kLanes;
+  return thread_index() / kLanes;
 }
 
 __device__ inline uint32_t bucket_of(const Rows& rows, uint64_t hash) {

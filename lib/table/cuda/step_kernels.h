@@ -83,15 +83,20 @@ __device__ void step_run(const Rows& rows, const Batch& batch, uint32_t run, con
 // applies the step to its row.  A gradient is multiplied by `scale` and clipped to [-bound, bound].
 //   gradients [size, width]
 template <class Step>
-__global__ void __launch_bounds__(kStepThreads, kStepBlocks)
-    step_rows(Rows rows, Batch batch, const float* gradients, Step step, float scale, float bound) {
-  const uint32_t run = warp_index();
+__device__ void step_own_run(const Rows& rows, const Batch& batch, const float* gradients, const Step& step,
+                             float scale, float bound, uint32_t run) {
   if (run >= *batch.num_runs || batch.slots[run] == kNoSlot) return;
   if (rows.width % 4 == 0 && reinterpret_cast<uintptr_t>(gradients) % 16 == 0) {
     step_run<4>(rows, batch, run, gradients, step, scale, bound);
   } else {
     step_run<1>(rows, batch, run, gradients, step, scale, bound);
   }
+}
+
+template <class Step>
+__global__ void __launch_bounds__(kStepThreads, kStepBlocks)
+    step_rows(Rows rows, Batch batch, const float* gradients, Step step, float scale, float bound) {
+  step_own_run(rows, batch, gradients, step, scale, bound, warp_index());
 }
 
 // The gradients of a long run on their way through shared memory: a tile is kTileKeys gradients of kTileColumns columns;
@@ -225,6 +230,19 @@ class LongRunSum {
   uint32_t begin_ = 0, size_ = 0, first_column_ = 0;
 };
 
+// One block: the columns of a long run from `first` on, a tile of them.
+template <class Step>
+__device__ void step_columns(const Rows& rows, const Batch& batch, LongRunSum& long_run, uint32_t run,
+                             uint32_t first, const Step& step, float scale, float bound) {
+  const uint32_t slot = batch.slots[run];
+  if (slot == kNoSlot) return;
+  const float sum = long_run.add_up(run, first);
+  const uint32_t c = first + threadIdx.x;
+  if (threadIdx.x >= kTileColumns || c >= rows.width) return;
+  SteppedColumns<Step, 1>(rows, row_at(rows, slot), c)
+      .apply(step, {{sum}}, scale, bound, batch.run_hashes + run);
+}
+
 // Blocks of kStepThreads with kStepBytes of shared memory, each for every n-th long run and tile of its columns: does what
 // step_rows does for other runs.
 template <class Step>
@@ -234,14 +252,8 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
   const uint64_t items = static_cast<uint64_t>(*batch.num_long_runs) * of_row;
   LongRunSum long_run(batch, gradients, rows.width, gpu::dynamic_shared<float>());
   for (uint64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const uint32_t run = batch.long_runs[item / of_row];
-    const uint32_t first = static_cast<uint32_t>(item % of_row) * kTileColumns, slot = batch.slots[run];
-    if (slot == kNoSlot) continue;
-    const float sum = long_run.add_up(run, first);
-    const uint32_t c = first + threadIdx.x;
-    if (threadIdx.x >= kTileColumns || c >= rows.width) continue;
-    SteppedColumns<Step, 1>(rows, row_at(rows, slot), c)
-        .apply(step, {{sum}}, scale, bound, batch.run_hashes + run);
+    step_columns(rows, batch, long_run, batch.long_runs[item / of_row],
+                 static_cast<uint32_t>(item % of_row) * kTileColumns, step, scale, bound);
   }
 }
 

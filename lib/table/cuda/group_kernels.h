@@ -1,0 +1,147 @@
+// The kernels of TableGroup: those of DeviceTable, each launched once for the keys of many tables.  A block works for one
+// table, which it finds by the numbers of the tables' first blocks.  Used by table_group.cu alone.
+#ifndef PS_TABLE_CUDA_GROUP_KERNELS_H_
+#define PS_TABLE_CUDA_GROUP_KERNELS_H_
+
+#include "optim/current_step.h"
+#include "table/cuda/batch_kernels.h"
+#include "table/cuda/device_table_kernels.h"
+#include "table/cuda/step_kernels.h"
+#include "table/cuda/table_group.h"
+
+namespace ps::device_table {
+
+inline namespace PS_GPU_NAMESPACE {
+
+// Some tables of a call, in the order of their keys in the scratch memory.
+struct Parts {
+  const TablePart* parts;
+  uint32_t count;
+};
+
+// Returns the last part whose number is at most `number`: that of which the item with this number is.
+__device__ inline const TablePart& part_with(const Parts& parts, uint32_t TablePart::*numbers,
+                                             uint32_t number) {
+  uint32_t low = 0, high = parts.count;
+  while (high - low > 1) {
+    const uint32_t middle = (low + high) / 2;
+    if (parts.parts[middle].*numbers <= number) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return parts.parts[low];
+}
+
+// Each body is given a thread's part, and its number among the threads of the part.
+template <class Body>
+__global__ void run_group(Parts parts, Body body) {
+  const TablePart& part = part_with(parts, &TablePart::first_block, blockIdx.x);
+  body(part, (blockIdx.x - part.first_block) * blockDim.x + threadIdx.x);
+}
+
+struct HashKeys {
+  __device__ void operator()(const TablePart& part, uint32_t i) const { hash_key_at(part.batch, i); }
+};
+
+struct CompleteHashes {
+  __device__ void operator()(const TablePart& part, uint32_t j) const {
+    complete_hash(part.batch, part.batch.runs_before, j);
+  }
+};
+
+struct MarkRuns {
+  __device__ void operator()(const TablePart& part, uint32_t j) const { mark_run(part.batch, j); }
+};
+
+struct ListRuns {
+  __device__ void operator()(const TablePart& part, uint32_t j) const { list_run(part.batch, j); }
+};
+
+struct FindRuns {
+  __device__ void operator()(const TablePart& part, uint32_t own) const {
+    find_some_runs(part.rows, part.batch, part.scoring, own);
+  }
+};
+
+struct ClaimSlots {
+  __device__ void operator()(const TablePart& part, uint32_t own) const {
+    claim_some_slots(part.rows, part.batch, part.scoring, own);
+  }
+};
+
+// One thread a run: no later run is this thread's.
+struct CountOutcomes {
+  __device__ void operator()(const TablePart& part, uint32_t own) const {
+    count_some_outcomes(part.rows, part.batch, part.evicted, own, part.batch.size);
+  }
+};
+
+struct SaveEvicted {
+  __device__ void operator()(const TablePart& part, uint32_t run) const {
+    if (part.evicted.count != nullptr) save_some_evicted(part.rows, part.batch, part.evicted, run);
+  }
+};
+
+struct StartRows {
+  __device__ void operator()(const TablePart& part, uint32_t own) const {
+    start_some_rows(part.rows, part.batch, part.initial, part.initial_state, own);
+  }
+};
+
+struct ReadWeights {
+  __device__ void operator()(const TablePart& part, uint32_t j) const {
+    read_some_weights(part.rows, part.batch, part.initial, part.weights, j);
+  }
+};
+
+struct FindWeights {
+  __device__ void operator()(const TablePart& part, uint32_t i) const {
+    find_some_weights(part.rows, part.batch.keys, part.batch.size, part.found, part.weights, i);
+  }
+};
+
+// One warp a run of at most kLongRun keys, of parts that all take this step.
+template <class Step>
+__global__ void __launch_bounds__(kStepThreads, kStepBlocks) step_group_rows(Parts parts) {
+  const TablePart& part = part_with(parts, &TablePart::first_step_block, blockIdx.x);
+  const uint32_t thread = (blockIdx.x - part.first_step_block) * blockDim.x + threadIdx.x;
+  const Rows rows = part.rows;
+  const Batch batch = part.batch;
+  const Step step = *reinterpret_cast<const Step*>(part.step);
+  step_own_run(rows, batch, part.gradients, step, part.scale, part.bound, thread / kLanes);
+}
+
+// Blocks of kStepThreads with kStepBytes of shared memory, each for every n-th long run and tile of its columns, of `tiles` in
+// the widest row.
+template <class Step>
+__global__ void __launch_bounds__(kStepThreads, kStepBlocks)
+    step_group_long_runs(Parts parts, uint32_t tiles) {
+  const Batch& all = parts.parts[0].batch;
+  const uint64_t items = static_cast<uint64_t>(*all.num_long_runs) * tiles;
+  for (uint64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const uint32_t number = all.long_runs[item / tiles],
+                   first = static_cast<uint32_t>(item % tiles) * kTileColumns;
+    const TablePart& part = part_with(parts, &TablePart::first_key, number);
+    if (first >= part.rows.width) continue;
+    const Rows rows = part.rows;
+    const Batch batch = part.batch;
+    const Step step = *reinterpret_cast<const Step*>(part.step);
+    LongRunSum long_run(batch, part.gradients, rows.width, gpu::dynamic_shared<float>());
+    step_columns(rows, batch, long_run, number - part.first_key, first, step, part.scale, part.bound);
+  }
+}
+
+// One thread a table: brings their counts together.
+__global__ inline void gather_counts(const DeviceTableCounts* const* counts, uint32_t tables,
+                                     DeviceTableCounts* all) {
+  const uint32_t t = thread_index();
+  if (t < tables) all[t] = *counts[t];
+}
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps::device_table
+
+#endif  // PS_TABLE_CUDA_GROUP_KERNELS_H_

@@ -1,0 +1,149 @@
+// TableGroup: calls of many DeviceTables at once, of different widths and optimizers, in as many launches of kernels as one
+// table takes.  Used by code that trains on a device; compiled for CUDA and for the emulator.
+//
+// Results are those of the same calls table by table, bit for bit.  All calls are queued on a stream, which must be that of
+// the tables, or ordered with it by events.  None waits for the device, except a third call for the first: the tables of a call
+// are described to the device from host memory, of which there are two pieces.  What arguments point to lies in the memory of
+// the device, until that is waited for.
+#ifndef PS_TABLE_CUDA_TABLE_GROUP_H_
+#define PS_TABLE_CUDA_TABLE_GROUP_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gpu/algorithms.h"
+#include "gpu/device.h"
+#include "optim/current_step.h"
+#include "table/cuda/device_table.h"
+
+namespace ps::device_table {
+
+inline namespace PS_GPU_NAMESPACE {
+
+// What kernels know of one table of a call.
+struct TablePart {
+  Rows rows;
+  Batch batch;
+  Scoring scoring;
+  Initial initial;
+  InitialState initial_state;
+  RowsOut evicted;
+  uint8_t* found;
+  float* weights;
+  const float* gradients;
+  float scale, bound;
+  uint32_t rule;                           // the index of its step in AnyStep
+  uint32_t first_key;                      // keys of the parts before it
+  uint32_t first_block, first_step_block;  // likewise, of kernels with a thread a key, and with a warp a run
+  alignas(8) unsigned char step[sizeof(AnyStep<float>)];
+};
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps::device_table
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+// The call of one table, with the meaning of those of DeviceTable.
+struct TableFind {
+  DeviceKeys keys = {};
+  uint8_t* found = nullptr;
+  float* weights = nullptr;
+};
+
+struct TablePull {
+  DeviceKeys keys = {};
+  float* weights = nullptr;
+  RowsOut evicted = {};
+};
+
+struct TablePush {
+  DeviceKeys keys = {};
+  const float* gradients = nullptr;
+  AnyStep<float> step = {};  // with std::monostate the table is not called
+  float scale = 1, bound = 0;
+  RowsOut evicted = {};
+};
+
+class TableGroup {
+ public:
+  // The most keys of a call, all tables together, are those that the tables take each.  bytes_for returns the device memory that a
+  // group takes for such a table, without the workspace for sorting.
+  static uint64_t bytes_for(const DeviceTableOptions& options);
+
+  // The tables must outlive the group.  Throws kExhausted.
+  TableGroup(gpu::Device& device, gpu::Stream& stream, std::vector<DeviceTable*> tables);
+
+  // Each takes a call for every table; it may have no keys.
+  void find(gpu::Stream& stream, std::span<const TableFind> calls);
+  void pull(gpu::Stream& stream, std::span<const TablePull> calls);
+  void push(gpu::Stream& stream, std::span<const TablePush> calls);
+
+  // counts [tables] <- the counts after all calls queued so far, in one copy; valid once the stream has been waited for.
+  void copy_counts(gpu::Stream& stream, DeviceTableCounts* counts);
+
+ private:
+  using Part = device_table::TablePart;
+
+  // The parts of a call, on their way to the device.
+  struct Sent {
+    Sent(gpu::Device& device, gpu::HostMemory& memory, int64_t tables)
+        : parts(memory, tables), copied(device) {}
+    gpu::HostArray<Part> parts;
+    gpu::Event copied;
+  };
+
+  // The parts [begin, end) of a call, which have steps of one rule.
+  struct OfRule {
+    uint32_t rule, begin;
+    uint32_t end = 0, step_blocks = 0;
+    uint32_t long_keys = 0,
+             tiles = 0;  // of the parts that may have long runs: their keys, and the tiles of the widest row
+  };
+
+  void begin(size_t calls, uint64_t keys);
+  Part* add(gpu::Stream& stream, size_t number, DeviceKeys keys, const RowsOut& evicted);
+  void add_push(gpu::Stream& stream, size_t number, const TablePush& call);
+  void send(gpu::Stream& stream);
+  device_table::Batch batch_of_all() const;
+  void prepare(gpu::Stream& stream);
+  template <class Body>
+  void run(gpu::Stream& stream, const Body& body);
+  std::vector<OfRule> step_rules();
+  void step_rule(gpu::Stream& stream, const OfRule& rule);
+  template <class Step>
+  void launch_steps(gpu::Stream& stream, const OfRule& rule);
+
+  const std::vector<DeviceTable*> tables_;
+  const uint64_t most_keys_;
+  gpu::HostMemory host_memory_;
+  gpu::HostArray<const DeviceTableCounts*> host_counts_;
+  gpu::Workspace workspace_;
+  gpu::DeviceArray<Part> parts_;
+  gpu::DeviceArray<uint64_t> wide_scratch_;
+  gpu::DeviceArray<uint32_t> scratch_, singles_;
+  gpu::DeviceArray<const DeviceTableCounts*> counts_of_tables_;
+  gpu::DeviceArray<DeviceTableCounts> counts_;
+  std::array<std::unique_ptr<Sent>, 2> sent_;
+  gpu::Stream long_runs_;  // a part of push that runs beside the others
+  gpu::Event rows_ready_, long_runs_done_;
+
+  // These are of a call.
+  uint64_t num_calls_ = 0;
+  Part* host_parts_ = nullptr;
+  uint32_t num_parts_ = 0, num_blocks_ = 0, num_keys_ = 0;
+  uint32_t table_bits_ = 0;  // of a part's number, in prefixes
+  unsigned threads_ = 0;     // of a block
+  bool evicts_ = false;      // some table is asked for the rows that it evicts
+};
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
+
+#endif  // PS_TABLE_CUDA_TABLE_GROUP_H_
