@@ -3,9 +3,11 @@
 
 usage: fail_each.py POINTS LIBRARY JOB.json DATA
 
-POINTS calls of each kind are tried, the first and the last among them.  A run must end with the right result and status 0,
-or with a message of its own and a status that the manual names, 6 where memory or descriptors lack; never by a signal,
-never by waiting for ever, never with the status 1 of an internal error.  Reads PS_BIN; works in the current folder.
+POINTS calls of each kind are tried, the first and the last among them, and the first FAIL_FIRST besides.  A run must end
+with the right result and status 0, or with a message of its own and a status that the manual names, 6 where memory or
+descriptors lack; never by a signal, never by waiting for ever, never with the status 1 of an internal error, and never with
+words of a sanitizer.  LIBRARY is "" for programs that are linked with it.  Reads PS_BIN, FAIL_FIRST and, to do less,
+FAIL_KINDS and FAIL_CASES; works in the current folder.
 """
 import collections
 import os
@@ -15,17 +17,21 @@ import subprocess
 import sys
 import time
 
-KINDS = "memory", "large_memory", "descriptors", "writes", "syncs", "renames", "connects", "threads"
+KINDS = "memory", "large_memory", "exceptions", "descriptors", "writes", "syncs", "renames", "connects", "threads"
+MEMORY = KINDS[:3]
 LONGEST = 120  # seconds of a run: far more than any timeout of the jobs
 NAMED = range(2, 9)  # statuses of ps(7) that say why
 
 points, library, job, data = int(sys.argv[1]), *sys.argv[2:5]
 programs = os.environ["PS_BIN"]
-bad = 0
+first = int(os.environ.get("FAIL_FIRST", 0))
+asked_kinds = os.environ.get("FAIL_KINDS", "").split() or KINDS
+asked_cases = os.environ.get("FAIL_CASES", "").split()
 
 
 def failing(kind, nth):
-    return dict(os.environ, FAIL_KIND=kind, FAIL_NTH=str(nth), FAIL_COUNT=os.path.abspath("count"), LD_PRELOAD=library)
+    preloaded = {"LD_PRELOAD": library} if library else {}
+    return dict(os.environ, FAIL_KIND=kind, FAIL_NTH=str(nth), FAIL_COUNT=os.path.abspath("count"), **preloaded)
 
 
 def run(command, environment=None):
@@ -40,9 +46,11 @@ def run(command, environment=None):
 
 
 def ended_well(program, status, errors, kind=""):
+    if "Sanitizer" in errors or "runtime error:" in errors:
+        return False
     if status == 0:
         return True
-    if ("memory" in kind or kind == "descriptors") and program != "ps-serve" and status != 6:
+    if (kind in MEMORY or kind == "descriptors") and program != "ps-serve" and status != 6:
         return False
     last = errors.strip().split("\n")[-1]
     return status in NAMED and last.startswith(program + ": ")
@@ -164,24 +172,43 @@ class Serve:
 
 
 def numbers(count):
-    if count <= points:
-        return range(1, count + 1)
-    return sorted({1 + i * (count - 1) // (points - 1) for i in range(points)})
+    spread = {1 + i * (count - 1) // max(points - 1, 1) for i in range(points)}
+    return sorted(n for n in spread | set(range(1, first + 1)) if n <= count)
 
 
-for case in Train(), Convert(), TrainAtServer(), Serve():
+def tell(case, kind, nth, status, errors, differs):
+    """A fault is told with its last message, or all that a sanitizer says."""
+    sanitizer = max(errors.find("ERROR: "), errors.find("runtime error: "))
+    words = errors[sanitizer:sanitizer + 6000] if sanitizer >= 0 else errors.strip().split("\n")[-1][:300]
+    bits = ", other bits" if differs else ""
+    print(f"BAD: {type(case).__name__} with FAIL_KIND={kind} FAIL_NTH={nth}: status {status}{bits}, {words}", flush=True)
+
+
+def try_all(case, kind):
+    """Returns the number of faults."""
+    status, errors, expected = case.run(failing(kind, 0))
+    assert status == 0 and expected, (case.program, status, errors)
+    with open("count") as file:
+        count = int(file.read())
+    bad = 0
+    ends = collections.Counter()
+    for nth in numbers(count):
+        status, errors, result = case.run(failing(kind, nth))
+        ends[status] += 1
+        differs = status == 0 and result != expected
+        if differs or not ended_well(case.program, status, errors, kind):
+            bad += 1
+            tell(case, kind, nth, status, errors, differs)
+    print(f"{type(case).__name__}: {sum(ends.values())} of {count} {kind}: ends by status {dict(ends)}", flush=True)
+    return bad
+
+
+faults = 0
+for make in Train, Convert, TrainAtServer, Serve:
+    if asked_cases and make.__name__ not in asked_cases:
+        continue
+    case = make()
     for kind in case.kinds:
-        status, errors, expected = case.run(failing(kind, 0))
-        assert status == 0 and expected, (case.program, status, errors)
-        with open("count") as file:
-            count = int(file.read())
-        ends = collections.Counter()
-        for nth in numbers(count):
-            status, errors, result = case.run(failing(kind, nth))
-            ends[status] += 1
-            if not ended_well(case.program, status, errors, kind) or (status == 0 and result != expected):
-                bad += 1
-                last = errors.strip().split("\n")[-1][:300]
-                print(f"BAD: {case.program} with FAIL_KIND={kind} FAIL_NTH={nth}: status {status}, {last}", flush=True)
-        print(f"{type(case).__name__}: {sum(ends.values())} of {count} {kind}: ends by status {dict(ends)}", flush=True)
-sys.exit(bad > 0)
+        if kind in asked_kinds and (kind != "exceptions" or not library):
+            faults += try_all(case, kind)
+sys.exit(faults > 0)

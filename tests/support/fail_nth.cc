@@ -1,10 +1,11 @@
-// A library to be preloaded into a program (LD_PRELOAD) that makes one call of the system fail.  Used by
-// tests/e2e/resources_test.sh.
+// Makes one call of the system fail.  Used by tests/e2e/resources_test.sh in two forms: a library that is preloaded into a
+// program (LD_PRELOAD), or, since the address sanitizer must have the only allocator, linked into programs that have it.
 //
-//   FAIL_KIND=memory|large_memory|descriptors|writes|syncs|renames|connects|threads
+//   FAIL_KIND=memory|large_memory|exceptions|descriptors|writes|syncs|renames|connects|threads
 //                   the calls that are counted, within main
 //   FAIL_NTH=N      the one that fails, counted from 1; absent or 0: none.  With large_memory, which are allocations of
-//                   32 KiB and more, all fail from then on: memory has run out, but for small things.
+//                   32 KiB and more, all fail from then on: memory has run out, but for small things.  With exceptions,
+//                   which linked programs have, operator new throws though the program has a reserve (fail_nth_new.cc).
 //   FAIL_COUNT=FILE gets the number of calls when main returns
 //
 // Calls after main are left out: the destructors of nlohmann's JSON, which static objects hold, allocate memory, and may
@@ -28,19 +29,30 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <type_traits>
 
+#include "support/fail_nth.h"
+
+// The address sanitizer's own; absent without it.
 extern "C" {
-void* __libc_malloc(size_t size);
-void* __libc_calloc(size_t count, size_t size);
-void* __libc_realloc(void* old, size_t size);
-void* __libc_memalign(size_t alignment, size_t size);
+[[gnu::weak]] decltype(accept) __interceptor_accept;
+[[gnu::weak]] decltype(accept4) __interceptor_accept4;
+[[gnu::weak]] decltype(write) __interceptor_write;
+[[gnu::weak]] decltype(pwrite) __interceptor_pwrite;
+[[gnu::weak]] decltype(writev) __interceptor_writev;
+[[gnu::weak]] int __interceptor_pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                               void* (*body)(void*), void* argument) noexcept;
 }
 
 namespace {
 
-enum Kind { kNone, kMemory, kLargeMemory, kDescriptors, kWrites, kSyncs, kRenames, kConnects, kThreads };
-constexpr const char* kNames[] = {"",      "memory",  "large_memory", "descriptors", "writes",
-                                  "syncs", "renames", "connects",     "threads"};
+using ps::failing::fails;
+using ps::failing::Kind;
+using enum Kind;
+
+constexpr const char* kNames[] = {"",       "memory", "large_memory", "exceptions", "descriptors",
+                                  "writes", "syncs",  "renames",      "connects",   "threads"};
 constexpr size_t kLarge = size_t{32} << 10;
 
 // Written once, before main.
@@ -49,22 +61,10 @@ long nth = 0;
 std::atomic<long> calls{0};
 std::atomic<bool> in_main{false};
 
-// True for the call that is to fail.
-bool fails(Kind kind) {
-  if (kind != counted || !in_main.load(std::memory_order_relaxed)) return false;
-  return calls.fetch_add(1) + 1 == nth;
-}
-
-bool has_no_memory(size_t size) {
-  if (counted == kMemory) return fails(kMemory);
-  if (counted != kLargeMemory || size < kLarge || !in_main.load(std::memory_order_relaxed)) return false;
-  const long call = calls.fetch_add(1) + 1;
-  return nth > 0 && call >= nth;
-}
-
+// The function that this file's takes the place of.
 template <class Function>
-Function next(const char* name, Function) {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+Function* next(const char* name, Function*, std::type_identity_t<Function>* sanitizers = nullptr) {
+  return sanitizers != nullptr ? sanitizers : reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
 bool is_file(int descriptor) {
@@ -82,7 +82,7 @@ void read_environment() {
   const char* kind = std::getenv("FAIL_KIND");
   const char* number = std::getenv("FAIL_NTH");
   if (kind == nullptr) return;
-  for (int k = kMemory; k <= kThreads; ++k) {
+  for (size_t k = 1; k < std::size(kNames); ++k) {
     if (std::strcmp(kind, kNames[k]) == 0) counted = static_cast<Kind>(k);
   }
   nth = number == nullptr ? 0 : std::atol(number);
@@ -111,6 +111,22 @@ int counted_main(int argc, char** argv, char** environment) {
 
 }  // namespace
 
+namespace ps::failing {
+
+bool fails(Kind kind) {
+  if (kind != counted || !in_main.load(std::memory_order_relaxed)) return false;
+  return calls.fetch_add(1) + 1 == nth;
+}
+
+bool has_no_memory(size_t size) {
+  if (counted == kMemory) return fails(kMemory);
+  if (counted != kLargeMemory || size < kLarge || !in_main.load(std::memory_order_relaxed)) return false;
+  const long call = calls.fetch_add(1) + 1;
+  return nth > 0 && call >= nth;
+}
+
+}  // namespace ps::failing
+
 extern "C" {
 
 int __libc_start_main(Main main, int argc, char** argv, void (*init)(), void (*fini)(), void (*rtld_fini)(),
@@ -118,24 +134,6 @@ int __libc_start_main(Main main, int argc, char** argv, void (*init)(), void (*f
   real_main = main;
   auto start = next("__libc_start_main", &__libc_start_main);
   return start(counted_main, argc, argv, init, fini, rtld_fini, stack_end);
-}
-
-void* malloc(size_t size) {
-  return has_no_memory(size) ? failed(ENOMEM, nullptr) : __libc_malloc(size);
-}
-void* calloc(size_t count, size_t size) {
-  return has_no_memory(count * size) ? failed(ENOMEM, nullptr) : __libc_calloc(count, size);
-}
-void* realloc(void* old, size_t size) {
-  return has_no_memory(size) ? failed(ENOMEM, nullptr) : __libc_realloc(old, size);
-}
-void* aligned_alloc(size_t alignment, size_t size) {
-  return has_no_memory(size) ? failed(ENOMEM, nullptr) : __libc_memalign(alignment, size);
-}
-int posix_memalign(void** out, size_t alignment, size_t size) {
-  if (has_no_memory(size)) return ENOMEM;
-  *out = __libc_memalign(alignment, size);
-  return *out == nullptr ? ENOMEM : 0;
 }
 
 int open(const char* path, int flags, ...) {
@@ -156,11 +154,13 @@ int socket(int domain, int type, int protocol) {
   return fails(kDescriptors) ? failed(EMFILE, -1) : next("socket", &socket)(domain, type, protocol);
 }
 int accept(int descriptor, sockaddr* address, socklen_t* size) {
-  return fails(kDescriptors) ? failed(EMFILE, -1) : next("accept", &accept)(descriptor, address, size);
+  return fails(kDescriptors) ? failed(EMFILE, -1)
+                             : next("accept", &accept, &__interceptor_accept)(descriptor, address, size);
 }
 int accept4(int descriptor, sockaddr* address, socklen_t* size, int flags) {
-  return fails(kDescriptors) ? failed(EMFILE, -1)
-                             : next("accept4", &accept4)(descriptor, address, size, flags);
+  return fails(kDescriptors)
+             ? failed(EMFILE, -1)
+             : next("accept4", &accept4, &__interceptor_accept4)(descriptor, address, size, flags);
 }
 int epoll_create1(int flags) {
   return fails(kDescriptors) ? failed(EMFILE, -1) : next("epoll_create1", &epoll_create1)(flags);
@@ -174,15 +174,15 @@ int pipe2(int* ends, int flags) {
 
 ssize_t write(int descriptor, const void* bytes, size_t size) {
   if (is_file(descriptor) && fails(kWrites)) return failed<ssize_t>(ENOSPC, -1);
-  return next("write", &write)(descriptor, bytes, size);
+  return next("write", &write, &__interceptor_write)(descriptor, bytes, size);
 }
 ssize_t pwrite(int descriptor, const void* bytes, size_t size, off_t at) {
   if (is_file(descriptor) && fails(kWrites)) return failed<ssize_t>(ENOSPC, -1);
-  return next("pwrite", &pwrite)(descriptor, bytes, size, at);
+  return next("pwrite", &pwrite, &__interceptor_pwrite)(descriptor, bytes, size, at);
 }
 ssize_t writev(int descriptor, const iovec* parts, int count) {
   if (is_file(descriptor) && fails(kWrites)) return failed<ssize_t>(ENOSPC, -1);
-  return next("writev", &writev)(descriptor, parts, count);
+  return next("writev", &writev, &__interceptor_writev)(descriptor, parts, count);
 }
 
 int fsync(int descriptor) {
@@ -200,7 +200,8 @@ int connect(int descriptor, const sockaddr* address, socklen_t size) {
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*body)(void*),
                    void* argument) {
   if (fails(kThreads)) return EAGAIN;
-  return next("pthread_create", &pthread_create)(thread, attributes, body, argument);
+  return next("pthread_create", pthread_create, &__interceptor_pthread_create)(thread, attributes, body,
+                                                                               argument);
 }
 
 }  // extern "C"

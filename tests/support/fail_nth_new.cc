@@ -1,0 +1,54 @@
+// operator new for programs with the address sanitizer, whose own asks for no std::new_handler and ends the program where
+// there is no memory.  It fails as fail_nth.cc says: an allocation that is counted as memory is tried again when the handler
+// has given memory up, as the language has it; one that is counted as an exception throws at once, as when the handler had
+// nothing left to give.
+//
+// An allocation of the destructor of nlohmann's JSON does not throw, since that ends the program; for it the reserve of
+// base/memory_reserve.h is there.
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <cstring>
+#include <new>
+
+#include "support/fail_nth.h"
+
+namespace {
+
+bool destroys_json() {
+  void* frames[64];
+  const int depth = backtrace(frames, 64);
+  for (int f = 0; f < depth; ++f) {
+    Dl_info found;
+    if (dladdr(frames[f], &found) == 0 || found.dli_sname == nullptr) continue;
+    if (std::strstr(found.dli_sname, "json_value7destroy") != nullptr) return true;
+  }
+  return false;
+}
+
+template <class Allocate>
+void* allocate(size_t size, const Allocate& real) {
+  if (ps::failing::fails(ps::failing::Kind::kExceptions) && !destroys_json()) throw std::bad_alloc();
+  while (ps::failing::has_no_memory(size)) {
+    const std::new_handler handler = std::get_new_handler();
+    if (handler == nullptr) throw std::bad_alloc();
+    handler();
+  }
+  return real();
+}
+
+}  // namespace
+
+// The forms with std::nothrow stay the sanitizer's.
+void* operator new(size_t size) {
+  return allocate(size, [&] { return operator new(size, std::nothrow); });
+}
+void* operator new[](size_t size) {
+  return allocate(size, [&] { return operator new[](size, std::nothrow); });
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  return allocate(size, [&] { return operator new(size, alignment, std::nothrow); });
+}
+void* operator new[](size_t size, std::align_val_t alignment) {
+  return allocate(size, [&] { return operator new[](size, alignment, std::nothrow); });
+}
