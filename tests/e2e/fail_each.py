@@ -173,7 +173,7 @@ class Serve:
 
 def numbers(count):
     spread = {1 + i * (count - 1) // max(points - 1, 1) for i in range(points)}
-    return sorted(n for n in spread | set(range(1, first + 1)) if n <= count)
+    return sorted(n for n in spread | set(range(1, first + 1)) if 1 <= n <= count)
 
 
 def tell(case, kind, nth, status, errors, differs):

@@ -6,7 +6,7 @@
 // An allocation of the destructor of nlohmann's JSON does not throw, since that ends the program; for it the reserve of
 // base/memory_reserve.h is there.
 #include <dlfcn.h>
-#include <execinfo.h>
+#include <unwind.h>
 
 #include <cstring>
 #include <new>
@@ -15,15 +15,21 @@
 
 namespace {
 
+// Sets *found, a bool, when the frame is one of that destructor.
+_Unwind_Reason_Code look_at(_Unwind_Context* frame, void* found) {
+  Dl_info function;
+  if (dladdr(reinterpret_cast<void*>(_Unwind_GetIP(frame)), &function) == 0) return _URC_NO_REASON;
+  if (function.dli_sname == nullptr || std::strstr(function.dli_sname, "json_value7destroy") == nullptr)
+    return _URC_NO_REASON;
+  *static_cast<bool*>(found) = true;
+  return _URC_END_OF_STACK;
+}
+
+// Without backtrace(), which loads a library, and so leaves memory behind.
 bool destroys_json() {
-  void* frames[64];
-  const int depth = backtrace(frames, 64);
-  for (int f = 0; f < depth; ++f) {
-    Dl_info found;
-    if (dladdr(frames[f], &found) == 0 || found.dli_sname == nullptr) continue;
-    if (std::strstr(found.dli_sname, "json_value7destroy") != nullptr) return true;
-  }
-  return false;
+  bool found = false;
+  _Unwind_Backtrace(look_at, &found);
+  return found;
 }
 
 template <class Allocate>
