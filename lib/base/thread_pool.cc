@@ -27,7 +27,7 @@ struct ThreadPool::State {
   std::atomic<int64_t> next{0};
   std::vector<std::thread> threads;
 
-  void take_blocks() {
+  void run_blocks() {
     try {
       for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks;) (*body)(block);
     } catch (...) {
@@ -55,7 +55,7 @@ struct ThreadPool::State {
       seen = loop;
       ++working;
       lock.unlock();
-      take_blocks();
+      run_blocks();
       lock.lock();
       if (--working == 0) finished.notify_one();
     }
@@ -91,7 +91,7 @@ void ThreadPool::run(int64_t blocks, const std::function<void(int64_t)>& body) {
     ++state.loop;
   }
   state.started.notify_all();
-  state.take_blocks();
+  state.run_blocks();
   // No block is left.  A thread that has not woken yet, since other work has the cores, can no longer join:
   // the loop waits only for the threads that joined it.
   std::unique_lock lock(state.mutex);

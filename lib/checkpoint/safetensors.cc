@@ -94,9 +94,9 @@ SafetensorsHeader::SafetensorsHeader(std::vector<TensorInfo> tensors, const Meta
 void SafetensorsHeader::add(std::string_view bytes) {
   while (!bytes.empty()) {
     PS_CHECK(!whole());
-    const std::string_view part = bytes.substr(0, tensors_[tensor_].bytes - taken_);
+    const std::string_view part = bytes.substr(0, tensors_[tensor_].bytes - passed_);
     hasher_.update(part);
-    taken_ += part.size();
+    passed_ += part.size();
     bytes.remove_prefix(part.size());
     end_tensors();
   }
@@ -104,10 +104,10 @@ void SafetensorsHeader::add(std::string_view bytes) {
 
 // Moves past tensors of which all bytes were seen, empty ones included.
 void SafetensorsHeader::end_tensors() {
-  for (; !whole() && taken_ == tensors_[tensor_].bytes; ++tensor_) {
+  for (; !whole() && passed_ == tensors_[tensor_].bytes; ++tensor_) {
     sums_[tensor_] = hasher_.digest();
     hasher_.reset();
-    taken_ = 0;
+    passed_ = 0;
   }
 }
 

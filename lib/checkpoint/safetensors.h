@@ -47,8 +47,8 @@ class SafetensorsHeader {
 
   std::vector<TensorInfo> tensors_;  // constant after construction
   Metadata metadata_;
-  size_t tensor_ = 0;   // the tensor of the next byte
-  uint64_t taken_ = 0;  // bytes of that tensor so far
+  size_t tensor_ = 0;    // the tensor of the next byte
+  uint64_t passed_ = 0;  // bytes of that tensor so far
   ByteHasher hasher_;
   std::vector<uint64_t> sums_;
 };

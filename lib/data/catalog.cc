@@ -59,7 +59,7 @@ std::string_view first_line(std::string_view head) {
 static bool records_header_is_whole(std::string_view head) {
   if (head.size() < kRecordsHeaderBytes) return false;
   try {
-    return head.size() >= kRecordsHeaderBytes + decode_records_part(head).size;
+    return head.size() >= kRecordsHeaderBytes + decode_records_head(head).size;
   } catch (const Error&) {
     return true;  // reading the schema reports the error
   }

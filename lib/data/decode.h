@@ -28,7 +28,7 @@ class RawFile {
   // Blocks until a read would return at once.  Returns false when interrupted.
   bool wait() const;
 
-  size_t take_head(char* out, size_t size);
+  size_t read_held_head(char* out, size_t size);
 
   const std::string name_;
   const SourceContext context_;

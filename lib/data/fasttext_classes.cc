@@ -37,11 +37,11 @@ class LabelLearner {
       const std::string_view line = text.substr(0, text.find('\n'));
       text.remove_prefix(std::min(line.size() + 1, text.size()));
       --left_;
-      for (size_t at = 0; at < line.size();) take_word(line, at);
+      for (size_t at = 0; at < line.size();) add_word(line, at);
     }
   }
 
-  void take_word(std::string_view line, size_t& at) {
+  void add_word(std::string_view line, size_t& at) {
     constexpr std::string_view kBlanks = " \t\r";
     const size_t begin = std::min(line.find_first_not_of(kBlanks, at), line.size());
     at = std::min(line.find_first_of(kBlanks, begin), line.size());

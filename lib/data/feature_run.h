@@ -54,13 +54,13 @@ inline uint64_t mark_ends(const char* p) {
 
 // Returns the word at p that ends at the lowest of `marks`, with '0' xor-ed out of each byte.  The word's
 // last byte is the highest byte of the result; the bytes below its first are zero.
-inline uint64_t take_word(const char* p, uint64_t marks, const char*& end) {
+inline uint64_t scan_word(const char* p, uint64_t marks, const char*& end) {
   int last = std::countr_zero(marks);
   end = p + 1 + last / 8;
   return (load_bytes(p) ^ kZeros) << (63 - last);
 }
 
-// Converts a word from take_word that has digits and at most one point.  Returns false when the word has
+// Converts a word from scan_word that has digits and at most one point.  Returns false when the word has
 // another form, or its digits make a number above 2^24: up to there integers are exact as floats, and so is
 // the power of ten, so that one division rounds correctly.
 //   single: it has one byte, which must not be the point
@@ -83,10 +83,10 @@ inline bool join_decimal(uint64_t digits, bool single, float& value) {
 }
 
 // Scans the value at p, which must end in `after`, and moves p past it.
-inline bool take_value(const char*& p, char after, float& value) {
+inline bool scan_value(const char*& p, char after, float& value) {
   const char* end = p;
   uint64_t marks = after < ',' ? mark_ends<false, ' '>(p) : mark_ends<false, ','>(p), digits = 0;
-  if (marks != 0) digits = take_word(p, marks, end);
+  if (marks != 0) digits = scan_word(p, marks, end);
   if (marks == 0 || !join_decimal(digits, end == p + 1, value)) {
     end = p;
     if (scan_float(end, value) != Scan::kNumber) return false;
@@ -98,14 +98,14 @@ inline bool take_value(const char*& p, char after, float& value) {
 // Scans the feature at `at` if it has the form "id kBetween 1 kAfter" with an id of up to 8 digits, and moves
 // `at` past it.
 template <char kBetween, char kAfter>
-inline bool take_plain(const char*& at, Key& key) {
+inline bool scan_plain(const char*& at, Key& key) {
   constexpr bool kAbove = kBetween > '9';
   constexpr char kBound = kAbove ? '9' : '0' - 1;
   constexpr uint32_t kOne = kBetween | '1' << 8 | kAfter << 16;
   uint64_t marks = mark_ends<kAbove, kBound>(at);
   if (marks == 0) return false;
   const char* q;
-  uint64_t digits = take_word(at, marks, q);
+  uint64_t digits = scan_word(at, marks, q);
   uint32_t rest;
   std::memcpy(&rest, q, 4);
   if ((rest & 0xffffff) != kOne || other_bytes(digits) != 0) return false;
@@ -116,13 +116,13 @@ inline bool take_plain(const char*& at, Key& key) {
 
 // Scans the feature at `at` if it has the form "id kBetween value after", and moves `at` past it.
 template <char kBetween, bool kOnes>
-inline bool take_valued(const char*& at, char after, Key& key, float& value) {
+inline bool scan_valued(const char*& at, char after, Key& key, float& value) {
   constexpr bool kAbove = kBetween > '9';
   constexpr char kBound = kAbove ? '9' : '0' - 1;
   uint64_t marks = mark_ends<kAbove, kBound>(at);
   const char* q = at;
   if (marks != 0) {
-    uint64_t digits = take_word(at, marks, q);
+    uint64_t digits = scan_word(at, marks, q);
     if (other_bytes(digits) != 0) return false;
     key = join_digits(digits);
   } else if (!scan_uint(q, key)) {
@@ -133,7 +133,7 @@ inline bool take_valued(const char*& at, char after, Key& key, float& value) {
     value = 1;
     if (q[0] != '1' || q[1] != after) return false;
     q += 2;
-  } else if (!take_value(q, after, value)) {
+  } else if (!scan_value(q, after, value)) {
     return false;
   }
   at = q;
@@ -151,8 +151,8 @@ inline void extend_run(const char*& p, More more, Key base, FeatureRun& run) {
   for (; size < FeatureRun::kMost && more(at); ++size) {
     Key key;
     float value = 1;
-    if (!take_plain<kBetween, kAfter>(at, key)) {
-      if (!take_valued<kBetween, kOnes>(at, kAfter, key, value)) break;
+    if (!scan_plain<kBetween, kAfter>(at, key)) {
+      if (!scan_valued<kBetween, kOnes>(at, kAfter, key, value)) break;
       ones = ones && value == 1.0f;
     }
     key -= base;
@@ -177,7 +177,7 @@ inline void extend_both(const char*& a, const char* middle, const char*& b, Key 
   for (; size < FeatureRun::kMost && p < middle; ++size) {
     const char *next_p = p, *next_q = q;
     Key x, y;
-    if (!take_plain<kBetween, kAfter>(next_p, x) || !take_plain<kBetween, kAfter>(next_q, y)) break;
+    if (!scan_plain<kBetween, kAfter>(next_p, x) || !scan_plain<kBetween, kAfter>(next_q, y)) break;
     p = next_p;
     q = next_q;
     first.keys[size] = x -= base;
@@ -247,7 +247,7 @@ inline void scan_ids(const char*& p, uint64_t most, FeatureRun& run) {
     uint64_t marks = mark_ends<false, '0' - 1>(at), wide;
     const char* q = at;
     if (marks != 0) {
-      uint64_t digits = take_word(at, marks, q);
+      uint64_t digits = scan_word(at, marks, q);
       if (other_bytes(digits) != 0) break;
       wide = join_digits(digits);
     } else if (!scan_uint(q, wide)) {

@@ -41,7 +41,7 @@ class Words {
   std::string_view rest_;
 };
 
-bool take_value(std::string_view word, SlotValues& slot) {
+bool add_value(std::string_view word, SlotValues& slot) {
   if (!parse_uint(word)) {
     if (!parse_double(word)) return false;
     slot.dense = true;
@@ -51,26 +51,26 @@ bool take_value(std::string_view word, SlotValues& slot) {
 }
 
 // Takes the next slot of a line in; false when there are fewer values than its count says, or no numbers.
-bool take_slot(Words& words, bool first_line, SlotValues& slot) {
+bool add_slot(Words& words, bool first_line, SlotValues& slot) {
   const std::optional<uint64_t> count = parse_uint(words.next());
   if (!count) return false;
   if (first_line) slot.length = *count;
   slot.single = slot.single && *count == 1;
   slot.one_length = slot.one_length && *count == slot.length;
   for (uint64_t i = 0; i < *count; ++i) {
-    if (words.end() || !take_value(words.next(), slot)) return false;
+    if (words.end() || !add_value(words.next(), slot)) return false;
   }
   return true;
 }
 
-bool take_line(std::string_view line, std::vector<SlotValues>& slots) {
+bool add_line(std::string_view line, std::vector<SlotValues>& slots) {
   const bool first = slots.empty();
   Words words(line);
   size_t s = 0;
   for (; !words.end(); ++s) {
     if (s == slots.size() && (!first || s == kMostSlots)) return false;
     if (s == slots.size()) slots.emplace_back();
-    if (!take_slot(words, first, slots[s])) return false;
+    if (!add_slot(words, first, slots[s])) return false;
   }
   return s == slots.size();
 }
@@ -86,7 +86,7 @@ std::vector<SlotValues> find_slots(std::string_view head) {
     if (cut && !slots.empty()) break;  // a line of which only the beginning is here
     head.remove_prefix(cut ? head.size() : size + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty() && !take_line(line, slots)) return {};
+    if (!line.empty() && !add_line(line, slots)) return {};
   }
   return slots.size() < 2 ? std::vector<SlotValues>{} : slots;
 }

@@ -82,12 +82,12 @@ class Look {
       if (!at_the_cut || !cut() || out_.examples == 0) throw;
     }
     out_.whole = out_.whole && !cut();
-    take_labels_out();
+    remove_labels();
     return std::move(out_);
   }
 
  private:
-  void take_labels_out() {
+  void remove_labels() {
     const auto found = std::find_if(out_.seen.begin(), out_.seen.end(), [this](const SlotLook& slot) {
       return options_.has_labels(slot.schema);
     });
@@ -185,25 +185,25 @@ class Look {
     reader.begin_pass(0);
     Batch batch;
     while (reader.next(batch)) {
-      take(batch);
+      add(batch);
       if (out_.examples < settings_.most_examples) continue;
       expect(reader.progress());
       return;
     }
   }
 
-  void take(const Batch& batch) {
+  void add(const Batch& batch) {
     const auto [smallest, largest] = std::minmax_element(batch.labels.begin(), batch.labels.end());
     const bool first = out_.examples == 0;
     out_.smallest_label = first ? *smallest : std::min(out_.smallest_label, *smallest);
     out_.largest_label = first ? *largest : std::max(out_.largest_label, *largest);
     auto is_whole = [](float value) { return value == std::trunc(value); };
     out_.whole_labels = out_.whole_labels && std::all_of(batch.labels.begin(), batch.labels.end(), is_whole);
-    for (size_t s = 0; s < out_.seen.size(); ++s) take(batch.slots[s], out_.seen[s]);
+    for (size_t s = 0; s < out_.seen.size(); ++s) add(batch.slots[s], out_.seen[s]);
     out_.examples = out_.seen_examples += batch.size();
   }
 
-  static void take(const SlotData& slot, SlotLook& seen) {
+  static void add(const SlotData& slot, SlotLook& seen) {
     seen.num_keys += slot.keys.size();
     for (size_t b = 0; b + 1 < slot.offsets.size(); ++b) {
       const double length = slot.offsets[b + 1] - slot.offsets[b];

@@ -66,15 +66,15 @@ class Holders {
 };
 
 // Tells the others how many examples this trainer holds, and hears it of them.
-//   told := batch_size:i64 total:i64 files:u32 size:i64[files]         (total: 0 where files are dealt out)
+//   share := batch_size:i64 total:i64 files:u32 size:i64[files]         (total: 0 where files are dealt out)
 Holders find_holders(const HeldShare& share, ExampleExchange& exchange) {
-  std::string told;
-  put(told, share.batch_size);
-  put(told, share.total);
-  put(told, static_cast<uint32_t>(share.file_sizes.size()));
-  put_array<int64_t>(told, share.file_sizes);
+  std::string own_share;
+  put(own_share, share.batch_size);
+  put(own_share, share.total);
+  put(own_share, static_cast<uint32_t>(share.file_sizes.size()));
+  put_array<int64_t>(own_share, share.file_sizes);
   const size_t num_trainers = static_cast<size_t>(exchange.size());
-  const std::vector<std::string> all = exchange.exchange(std::vector<std::string>(num_trainers, told));
+  const std::vector<std::string> all = exchange.exchange(std::vector<std::string>(num_trainers, own_share));
   std::vector<int64_t> sizes;
   for (size_t rank = 0; rank < all.size(); ++rank) {
     ByteReader in(all[rank]);
@@ -150,7 +150,8 @@ class MovedExamples : public ExampleOrder {
       for (int rank = 0; rank < num_trainers_; ++rank) {
         given.push_back(examples_of(holders, batches_of(order, first + rank, at_once)));
       }
-      take_in(holders, batches_of(order, first + rank_, at_once), exchange_.exchange(std::move(given)));
+      append_received(holders, batches_of(order, first + rank_, at_once),
+                      exchange_.exchange(std::move(given)));
       std::unique_lock<std::mutex> lock(mutex_);
       const size_t most = 2 * static_cast<size_t>(at_once);
       changed_.wait(lock, [&] { return closing_ || ready_.size() < most; });
@@ -187,8 +188,8 @@ class MovedExamples : public ExampleOrder {
     return bytes;
   }
 
-  void take_in(const Holders& holders, const std::vector<std::span<const uint32_t>>& batches,
-               const std::vector<std::string>& given) {
+  void append_received(const Holders& holders, const std::vector<std::span<const uint32_t>>& batches,
+                       const std::vector<std::string>& given) {
     std::vector<Batch> examples(given.size());
     std::vector<int64_t> next(given.size());
     for (size_t rank = 0; rank < given.size(); ++rank) {

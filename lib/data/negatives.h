@@ -31,10 +31,10 @@ class NegativeFilter {
   bool on() const { return on_; }
 
   // To be asked about the example that was appended last, and has its label.  False: it is to be dropped; else it has got
-  // its weight.  `place` is the number of its line.
-  bool keeps_last(std::string_view line, uint64_t place, Batch& batch) const {
+  // its weight.  `number` is the number of its line.
+  bool keeps_last(std::string_view line, uint64_t number, Batch& batch) const {
     if (batch.labels.back() > 0) return true;
-    if (hash_bytes(line, hash_key(seed_ + place)) >= bound_) return false;
+    if (hash_bytes(line, hash_key(seed_ + number)) >= bound_) return false;
     batch.weights.resize(batch.labels.size(), 1.0f);
     batch.weights.back() *= factor_;
     return true;

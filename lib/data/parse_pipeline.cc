@@ -48,12 +48,12 @@ void ParsePipeline::parse(Slot& slot) {
   }
 }
 
-bool ParsePipeline::can_take() const {
+bool ParsePipeline::can_read() const {
   return !ended_ && !reading_ && slots_[next_read_ % slots_.size()].free;
 }
 
 // Reads into the next slot and parses it, without the lock.
-void ParsePipeline::take(std::unique_lock<std::mutex>& lock) {
+void ParsePipeline::read_and_parse(std::unique_lock<std::mutex>& lock) {
   Slot& slot = slots_[next_read_++ % slots_.size()];
   slot.free = false;
   reading_ = true;
@@ -75,9 +75,9 @@ void ParsePipeline::take(std::unique_lock<std::mutex>& lock) {
 void ParsePipeline::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return stop_ || ended_ || can_take(); });
+    changed_.wait(lock, [&] { return stop_ || ended_ || can_read(); });
     if (stop_ || ended_) return;
-    take(lock);
+    read_and_parse(lock);
   }
 }
 
@@ -91,10 +91,10 @@ const Parsed* ParsePipeline::next() {
   }
   Slot& slot = slots_[next_out_ % slots_.size()];
   while (!slot.done) {
-    if (consumer_parses_ && can_take()) {
-      take(lock);
+    if (consumer_parses_ && can_read()) {
+      read_and_parse(lock);
     } else {
-      changed_.wait(lock, [&] { return slot.done || (consumer_parses_ && can_take()); });
+      changed_.wait(lock, [&] { return slot.done || (consumer_parses_ && can_read()); });
     }
   }
   if (slot.error) std::rethrow_exception(slot.error);

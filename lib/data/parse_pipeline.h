@@ -56,8 +56,9 @@ class ParsePipeline {
 
   void stop();
   void work();
-  bool can_take() const;  // mutex_ must be held, as for take, which releases it while it reads and parses
-  void take(std::unique_lock<std::mutex>& lock);
+  bool can_read()
+      const;  // mutex_ must be held, as for read_and_parse, which releases it while it reads and parses
+  void read_and_parse(std::unique_lock<std::mutex>& lock);
   bool fill(Slot& slot);
   void parse(Slot& slot);
 

@@ -87,9 +87,10 @@ int64_t chunk_end(const DataSchema& schema, const Batch& batch, int64_t begin) {
   return end;
 }
 
-void check_sum(const RecordsPart& part, std::string_view bytes, std::string_view what) {
+void check_sum(const RecordsHead& decoded, std::string_view bytes, std::string_view what) {
   uint64_t found = checksum_of(bytes);
-  if (found != part.checksum) fail(Code::kCorrupt, what, ": checksum ", found, ", expected ", part.checksum);
+  if (found != decoded.checksum)
+    fail(Code::kCorrupt, what, ": checksum ", found, ", expected ", decoded.checksum);
 }
 
 [[noreturn]] void fail_lengths(std::string_view what) {
@@ -98,7 +99,7 @@ void check_sum(const RecordsPart& part, std::string_view bytes, std::string_view
 
 // Fills `out` with `count` elements.  Checks that the bytes are there before it allocates.
 template <class T>
-void take(ByteReader& reader, uint64_t count, std::vector<T>& out, std::string_view what) {
+void read_array(ByteReader& reader, uint64_t count, std::vector<T>& out, std::string_view what) {
   if (count > reader.remaining() / sizeof(T)) fail_lengths(what);
   out.resize(count);
   reader.get_array(std::span<T>(out));
@@ -120,19 +121,19 @@ void check_keys(const SlotSchema& schema, const std::vector<Key>& keys) {
   fail(Code::kData, "id ", largest, " of slot ", quote(schema.name), " is outside dim ", schema.dim);
 }
 
-void take_sparse(ByteReader& reader, const SlotSchema& schema, uint32_t examples, SlotData& slot) {
+void read_sparse(ByteReader& reader, const SlotSchema& schema, uint32_t examples, SlotData& slot) {
   uint32_t keys = reader.get<uint32_t>(), valued = reader.get<uint32_t>();
   if (valued > 1) fail_lengths(schema.name);
-  take(reader, uint64_t{examples} + 1, slot.offsets, schema.name);
+  read_array(reader, uint64_t{examples} + 1, slot.offsets, schema.name);
   if (slot.offsets.front() != 0 || slot.offsets.back() != keys) fail_lengths(schema.name);
   if (!std::is_sorted(slot.offsets.begin(), slot.offsets.end())) fail_lengths(schema.name);
-  take(reader, keys, slot.keys, schema.name);
-  take(reader, valued ? keys : 0, slot.values, schema.name);
+  read_array(reader, keys, slot.keys, schema.name);
+  read_array(reader, valued ? keys : 0, slot.values, schema.name);
   check_keys(schema, slot.keys);
   check_finite(slot.values, schema.name);
 }
 
-SlotSchema take_slot(ByteReader& reader) {
+SlotSchema read_slot(ByteReader& reader) {
   SlotSchema slot;
   uint32_t dense = reader.get<uint32_t>();
   slot.dense = dense == 1;
@@ -188,65 +189,67 @@ bool is_records(std::string_view head) {
   return head.starts_with(kMagic);
 }
 
-RecordsPart decode_records_part(std::string_view head) {
+RecordsHead decode_records_head(std::string_view head) {
   ByteReader reader(head);
-  RecordsPart part{};
+  RecordsHead decoded{};
   if (is_records(head)) {
     reader.get_bytes(kMagic.size());
     uint32_t version = reader.get<uint32_t>();
     if (version != kVersion) fail(Code::kCorrupt, "version ", version, " of records, expected ", kVersion);
-    part.kind = RecordsPart::kHeader;
-    part.size = reader.get<uint32_t>();
+    decoded.kind = RecordsHead::kHeader;
+    decoded.size = reader.get<uint32_t>();
   } else {
     uint32_t magic = reader.get<uint32_t>(), zero = reader.get<uint32_t>();
     if ((magic != kChunkMagic && magic != kEndMagic) || zero != 0) {
       fail(Code::kCorrupt, "damaged: neither a header nor a chunk of records begins here");
     }
-    part.kind = magic == kChunkMagic ? RecordsPart::kChunk : RecordsPart::kEnd;
-    part.size = reader.get<uint64_t>();
+    decoded.kind = magic == kChunkMagic ? RecordsHead::kChunk : RecordsHead::kEnd;
+    decoded.size = reader.get<uint64_t>();
   }
-  part.checksum = reader.get<uint64_t>();
-  uint64_t most = part.kind == RecordsPart::kHeader ? kMaxRecordsSchemaBytes
-                  : part.kind == RecordsPart::kEnd  ? 0
-                                                    : kMaxRecordsChunkBytes;
+  decoded.checksum = reader.get<uint64_t>();
+  uint64_t most = decoded.kind == RecordsHead::kHeader ? kMaxRecordsSchemaBytes
+                  : decoded.kind == RecordsHead::kEnd  ? 0
+                                                       : kMaxRecordsChunkBytes;
   if (!reader.ok()) fail(Code::kCorrupt, "cut short");
-  if (part.size > most) fail(Code::kCorrupt, "damaged: length ", part.size, ", expected at most ", most);
-  if (part.kind == RecordsPart::kEnd) check_sum(part, {}, "end");
-  return part;
+  if (decoded.size > most)
+    fail(Code::kCorrupt, "damaged: length ", decoded.size, ", expected at most ", most);
+  if (decoded.kind == RecordsHead::kEnd) check_sum(decoded, {}, "end");
+  return decoded;
 }
 
-DataSchema decode_records_schema(const RecordsPart& part, std::string_view bytes) {
-  check_sum(part, bytes, "schema");
+DataSchema decode_records_schema(const RecordsHead& decoded, std::string_view bytes) {
+  check_sum(decoded, bytes, "schema");
   ByteReader reader(bytes);
   uint32_t slots = reader.get<uint32_t>();
   if (slots > kMostRecordSlots) fail(Code::kCorrupt, "the schema is damaged");
   DataSchema schema;
-  for (uint32_t s = 0; s < slots; ++s) schema.slots.push_back(take_slot(reader));
+  for (uint32_t s = 0; s < slots; ++s) schema.slots.push_back(read_slot(reader));
   if (!reader.ok() || reader.remaining() != 0) fail(Code::kCorrupt, "the schema is damaged");
   return schema;
 }
 
-void decode_records_chunk(const DataSchema& schema, const RecordsPart& part, std::string_view bytes,
+void decode_records_chunk(const DataSchema& schema, const RecordsHead& decoded, std::string_view bytes,
                           Batch& batch) {
-  check_sum(part, bytes, "chunk");
+  check_sum(decoded, bytes, "chunk");
   ByteReader reader(bytes);
   uint32_t examples = reader.get<uint32_t>(), flags = reader.get<uint32_t>();
   if (flags & ~(kHasWeights | kHasGroups)) fail(Code::kCorrupt, "chunk: unknown flags ", flags);
   // Arrays are resized below without being emptied first: a vector clears only the elements that it grows by.
   batch.slots.resize(schema.slots.size());
-  take(reader, examples, batch.labels, "labels");
-  take(reader, flags & kHasWeights ? examples : 0, batch.weights, "weights");
-  take(reader, flags & kHasGroups ? examples : 0, batch.groups, "groups");
+  read_array(reader, examples, batch.labels, "labels");
+  read_array(reader, flags & kHasWeights ? examples : 0, batch.weights, "weights");
+  read_array(reader, flags & kHasGroups ? examples : 0, batch.groups, "groups");
   check_finite(batch.labels, "labels");
   check_finite(batch.weights, "weights");
   for (size_t s = 0; s < schema.slots.size(); ++s) {
     const SlotSchema& slot = schema.slots[s];
     if (!slot.dense) {
-      take_sparse(reader, slot, examples, batch.slots[s]);
+      read_sparse(reader, slot, examples, batch.slots[s]);
     } else {
       batch.slots[s].offsets.clear();
       batch.slots[s].keys.clear();
-      take(reader, uint64_t{examples} * static_cast<uint64_t>(slot.dim), batch.slots[s].values, slot.name);
+      read_array(reader, uint64_t{examples} * static_cast<uint64_t>(slot.dim), batch.slots[s].values,
+                 slot.name);
       check_finite(batch.slots[s].values, slot.name);
     }
   }

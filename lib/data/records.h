@@ -2,7 +2,7 @@
 // by `ps-train --job convert`, read by BatchReader.  The bytes are described in ps-data(5) and above
 // records.cc.
 //
-// Encoding is made of functions without state, so that many threads may encode the parts of one stream:
+// Encoding is made of functions without state, so that many threads may encode the chunks of one stream:
 //   encode_records_header(schema, out);         once
 //   encode_records_chunk(schema, batch, out);   any number of times, in the order of the examples
 //   encode_records_end(out);                    once; a stream without it was cut short
@@ -27,7 +27,7 @@ void encode_records_chunk(const DataSchema& schema, const Batch& batch, std::str
 
 void encode_records_end(std::string& out);
 
-// Sizes of the fixed parts, and the bounds that a reader holds lengths to before it allocates.
+// Sizes of the heads of fixed length, and the bounds that a reader holds lengths to before it allocates.
 inline constexpr size_t kRecordsHeaderBytes = 24, kRecordsChunkHeadBytes = 24;
 inline constexpr uint64_t kMaxRecordsSchemaBytes = uint64_t{1} << 20,
                           kMaxRecordsChunkBytes = uint64_t{1} << 28;
@@ -35,21 +35,21 @@ inline constexpr uint64_t kMaxRecordsSchemaBytes = uint64_t{1} << 20,
 // True when `head`, the first bytes of a stream, begins one of ours.
 bool is_records(std::string_view head);
 
-// The head of a part of a stream, decoded from its first kRecordsHeaderBytes: a header, a chunk, or the end.
-struct RecordsPart {
+// The first kRecordsHeaderBytes of the header, of a chunk or of the end of a stream, decoded.
+struct RecordsHead {
   enum Kind { kHeader, kChunk, kEnd } kind;
   uint64_t size;      // of the schema or the examples that follow
   uint64_t checksum;  // checksum of those bytes
 };
 
 // All functions below throw kCorrupt with the reason alone; the caller adds file and offset.
-RecordsPart decode_records_part(std::string_view head);
-DataSchema decode_records_schema(const RecordsPart& part, std::string_view bytes);
+RecordsHead decode_records_head(std::string_view head);
+DataSchema decode_records_schema(const RecordsHead& head, std::string_view bytes);
 
 // Replaces `batch` by the examples of a chunk.  Checks all lengths and offsets as well as the checksum, so
 // that hostile bytes never give an inconsistent batch.  Ids outside `schema` and values that are not finite
 // throw kData.
-void decode_records_chunk(const DataSchema& schema, const RecordsPart& part, std::string_view bytes,
+void decode_records_chunk(const DataSchema& schema, const RecordsHead& head, std::string_view bytes,
                           Batch& batch);
 
 }  // namespace ps

@@ -87,18 +87,18 @@ bool divide(uint64_t mantissa, int decimals, float& value) {
 }  // namespace
 
 Scan scan_float(const char*& p, float& value) {
-  using scan_internal::take_digits;
+  using scan_internal::scan_digits;
   const char* q = p;
   bool negative = *q == '-';
   if (*q == '-' || *q == '+') ++q;
   uint64_t mantissa = 0;
-  int digits = take_digits(q, mantissa), decimals = 0;
+  int digits = scan_digits(q, mantissa), decimals = 0;
   if (*q == '.') {
     ++q;
-    decimals = take_digits(q, mantissa);
+    decimals = scan_digits(q, mantissa);
     digits += decimals;
     if (decimals == 8) {
-      int more = take_digits(q, mantissa);
+      int more = scan_digits(q, mantissa);
       decimals += more;
       digits += more;
     }

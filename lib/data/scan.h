@@ -51,7 +51,7 @@ inline uint64_t join_digits(uint64_t digits) {
 }
 
 // Scans n <= 8 digits at `p`: value = value * 10^n + digits.  Returns n.
-inline int take_digits(const char*& p, uint64_t& value) {
+inline int scan_digits(const char*& p, uint64_t& value) {
   uint64_t bytes;
   std::memcpy(&bytes, p, 8);
   bytes ^= kZeros;
@@ -71,9 +71,9 @@ Scan scan_float_slow(const char*& p, float& value);
 // is 2^64 or more.
 inline bool scan_uint(const char*& p, uint64_t& value) {
   value = 0;
-  int count = scan_internal::take_digits(p, value);
+  int count = scan_internal::scan_digits(p, value);
   if (count < 8) return count > 0;
-  if (scan_internal::take_digits(p, value) < 8) return true;
+  if (scan_internal::scan_digits(p, value) < 8) return true;
   return scan_internal::scan_uint_tail(p, value);
 }
 

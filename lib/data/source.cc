@@ -78,7 +78,7 @@ bool RawFile::ready() const {
   return !may_wait_ || poll(&waits, 1, 0) > 0;
 }
 
-size_t RawFile::take_head(char* out, size_t size) {
+size_t RawFile::read_held_head(char* out, size_t size) {
   size = std::min(size, head_->size() - head_used_);
   std::memcpy(out, head_->data() + head_used_, size);
   head_used_ += size;
@@ -87,7 +87,7 @@ size_t RawFile::take_head(char* out, size_t size) {
 }
 
 size_t RawFile::read(char* out, size_t size) {
-  if (head_ && head_used_ < head_->size()) return take_head(out, size);
+  if (head_ && head_used_ < head_->size()) return read_held_head(out, size);
   while (wait()) {
     ssize_t got = ::read(descriptor_, out, size);
     if (got >= 0) {

@@ -15,9 +15,9 @@ uint64_t count_lines(std::string_view text) {
   constexpr size_t kPiece = 240;
   uint64_t lines = 0;
   for (; !text.empty(); text.remove_prefix(std::min(kPiece, text.size()))) {
-    uint8_t in_piece = 0;
-    for (char c : text.substr(0, kPiece)) in_piece = static_cast<uint8_t>(in_piece + (c == '\n'));
-    lines += in_piece;
+    uint8_t in_block = 0;
+    for (char c : text.substr(0, kPiece)) in_block = static_cast<uint8_t>(in_block + (c == '\n'));
+    lines += in_block;
   }
   return lines;
 }
@@ -81,7 +81,7 @@ bool LineSplitter::next(Block& block) {
   return next(block);
 }
 
-bool RecordsSplitter::take(Block& block, size_t size) {
+bool RecordsSplitter::append(Block& block, size_t size) {
   constexpr size_t kPiece = size_t{1} << 20;  // memory for a claimed length grows as its bytes arrive
   size_t begin = block.size, end = begin + size;
   while (block.size < end) {
@@ -95,17 +95,17 @@ bool RecordsSplitter::take(Block& block, size_t size) {
 }
 
 bool RecordsSplitter::next_part(Block& block) {
-  if (!take(block, kRecordsHeaderBytes)) {
+  if (!append(block, kRecordsHeaderBytes)) {
     if (open_) fail(Code::kCorrupt, "cut short");
     return false;
   }
-  RecordsPart part = decode_records_part(block.text());
-  if ((part.kind == RecordsPart::kHeader) == open_) {
+  RecordsHead decoded = decode_records_head(block.text());
+  if ((decoded.kind == RecordsHead::kHeader) == open_) {
     fail(Code::kCorrupt,
          open_ ? "a stream begins before the one before has ended" : "a chunk outside a stream");
   }
-  open_ = part.kind != RecordsPart::kEnd;
-  if (part.size > 0 && !take(block, part.size)) fail(Code::kCorrupt, "cut short");
+  open_ = decoded.kind != RecordsHead::kEnd;
+  if (decoded.size > 0 && !append(block, decoded.size)) fail(Code::kCorrupt, "cut short");
   return true;
 }
 

@@ -53,7 +53,7 @@ class RecordsSplitter : public Splitter {
  private:
   // Appends `size` bytes to the block.  Returns false at the end of the file; throws kCorrupt when only some
   // of the bytes are there.
-  bool take(Block& block, size_t size);
+  bool append(Block& block, size_t size);
   bool next_part(Block& block);
 
   ByteSource& source_;

@@ -43,7 +43,7 @@ bool TextSplitter::next(Block& block) {
   std::swap(block, waiting_.front().block);
   waiting_.pop_front();
   block.carry = written(recent_);
-  std::deque<PlacedWord> behind;
+  std::deque<WordAt> behind;
   for (const Waiting& waiting : waiting_)
     behind.insert(behind.end(), waiting.first.begin(), waiting.first.end());
   if (behind.size() > after_) behind.resize(after_);
@@ -59,20 +59,20 @@ void TextSplitter::remember(const Block& block) {
   for (size_t tail = 4096;; tail *= 8) {
     const bool whole = text.size() <= tail;
     const size_t begin = whole ? 0 : text.size() - tail;
-    std::vector<PlacedWord> words;
+    std::vector<WordAt> words;
     size_t at = begin;
     for (std::string_view word = next_word(text, at); !word.empty(); word = next_word(text, at))
       words.push_back({std::string(word), block.position + at});
     if (!whole && words.size() < before_ + 1) continue;
-    for (PlacedWord& word : words) recent_.push_back(std::move(word));
+    for (WordAt& word : words) recent_.push_back(std::move(word));
     while (recent_.size() > before_) recent_.pop_front();
     return;
   }
 }
 
-std::string TextSplitter::written(const std::deque<PlacedWord>& words) {
+std::string TextSplitter::written(const std::deque<WordAt>& words) {
   std::string out;
-  for (const PlacedWord& word : words) out += cat(word.word, " ", word.place, " ");
+  for (const WordAt& word : words) out += cat(word.word, " ", word.offset, " ");
   return out;
 }
 

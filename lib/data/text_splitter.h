@@ -14,17 +14,17 @@
 
 namespace ps {
 
-// Calls use(word, place) for words that are written as "word place ", the way Block::carry and Block::follow have them.
-// A word's place is the offset of its end in the text of the file: no two words of a file share one.
+// Calls use(word, offset) for words that are written as "word offset ", the way Block::carry and Block::follow have them.
+// A word's offset is the offset of its end in the text of the file: no two words of a file share one.
 template <class Use>
-void each_placed_word(std::string_view words, Use&& use) {
+void each_word_at(std::string_view words, Use&& use) {
   while (!words.empty()) {
     const std::string_view word = words.substr(0, words.find(' '));
     words.remove_prefix(word.size() + 1);
-    uint64_t place = 0;
-    const auto number = std::from_chars(words.data(), words.data() + words.size(), place);
+    uint64_t offset = 0;
+    const auto number = std::from_chars(words.data(), words.data() + words.size(), offset);
     words.remove_prefix(static_cast<size_t>(number.ptr - words.data()) + 1);
-    use(word, place);
+    use(word, offset);
   }
 }
 
@@ -39,25 +39,25 @@ class TextSplitter : public Splitter {
   bool next(Block& block) override;
 
  private:
-  struct PlacedWord {
+  struct WordAt {
     std::string word;
-    uint64_t place;
+    uint64_t offset;
   };
   struct Waiting {
     Block block;
-    std::deque<PlacedWord> first;  // its first words, up to after_
+    std::deque<WordAt> first;  // its first words, up to after_
   };
 
   bool is_followed() const;      // the words behind the first block that waits are there
   void read_ahead(Block& room);  // takes the memory of `room` for one block more that waits
   void remember(const Block& block);
-  static std::string written(const std::deque<PlacedWord>& words);
+  static std::string written(const std::deque<WordAt>& words);
 
   LineSplitter lines_;
   const size_t before_, after_;
-  uint64_t offset_ = 0;            // of the next block to be read
-  std::deque<Waiting> waiting_;    // blocks that are read and not handed out
-  std::deque<PlacedWord> recent_;  // the last words handed out, up to before_
+  uint64_t offset_ = 0;          // of the next block to be read
+  std::deque<Waiting> waiting_;  // blocks that are read and not handed out
+  std::deque<WordAt> recent_;    // the last words handed out, up to before_
   bool ended_ = false;
   std::exception_ptr fault_;  // an error behind the blocks that wait
 };

@@ -10,7 +10,7 @@ namespace ps {
 namespace {
 
 // log2 rather than ln: 1, the value of an id without one, stays 1.
-void take_logarithms(std::vector<float>& values) {
+void replace_by_logarithms(std::vector<float>& values) {
   for (float& value : values) {
     value = std::copysign(static_cast<float>(std::log1p(std::fabs(double{value})) / std::log(2.0)), value);
   }
@@ -50,7 +50,7 @@ void transform(const DataOptions& data, const DataSchema& parsed, Batch& batch) 
   for (size_t s = 0; s < schema.slots.size(); ++s) {
     if (data.has_labels(schema.slots[s])) continue;
     SlotData& slot = batch.slots[s];
-    if (data.log_counts) take_logarithms(slot.values);
+    if (data.log_counts) replace_by_logarithms(slot.values);
     if (data.unit_length) scale_rows(schema.slots[s], batch.size(), slot);
     if (data.hash_bits == 0) continue;
     Key mask = (Key{1} << data.hash_bits) - 1;

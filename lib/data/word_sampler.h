@@ -32,9 +32,9 @@ class WordSampler {
   }
 
   // The words on a side that the context of a word reaches at most, where it is drawn; 0: the word is left out.
-  uint8_t reach(uint32_t id, uint64_t place) const {
+  uint8_t reach(uint32_t id, uint64_t offset) const {
     if (!on_) return static_cast<uint8_t>(longest_);
-    const uint64_t draw = hash_key(hash_key(seed_ + place) + id);
+    const uint64_t draw = hash_key(hash_key(seed_ + offset) + id);
     if (!rates_.empty() && static_cast<double>(draw >> 11) * 0x1p-53 >= rates_[id]) return 0;
     if (!shrinks_) return static_cast<uint8_t>(longest_);
     return static_cast<uint8_t>(1 + ((hash_key(draw) >> 32) * longest_ >> 32));

@@ -47,27 +47,27 @@ class RowSorter {
     if (bits > INT32_MAX) return false;
     count_smaller(size);
     // Equal ids would share a position; then the sum of positions differs.
-    if (std::accumulate(places_.begin(), places_.begin() + size, size_t{0}) != size * (size - 1) / 2)
+    if (std::accumulate(positions_.begin(), positions_.begin() + size, size_t{0}) != size * (size - 1) / 2)
       return false;
-    for (size_t i = 0; i < size; ++i) keys[static_cast<size_t>(places_[i])] = static_cast<Key>(small_[i]);
+    for (size_t i = 0; i < size; ++i) keys[static_cast<size_t>(positions_[i])] = static_cast<Key>(small_[i]);
     if (values.empty()) return true;
     std::copy(values.begin(), values.end(), moved_.begin());
-    for (size_t i = 0; i < size; ++i) values[static_cast<size_t>(places_[i])] = moved_[i];
+    for (size_t i = 0; i < size; ++i) values[static_cast<size_t>(positions_[i])] = moved_[i];
     return true;
   }
 
-  // places_ [size] <- for each id of small_ [size], how many ids are smaller.
+  // positions_ [size] <- for each id of small_ [size], how many ids are smaller.
   void count_smaller(size_t size) {
     constexpr size_t kTogether = 8;
     size_t padded = (size + kTogether - 1) / kTogether * kTogether;
     std::fill(small_.begin() + size, small_.begin() + padded, INT32_MAX);
     for (size_t first = 0; first < padded; first += kTogether) {
-      int32_t places[kTogether] = {};
+      int32_t positions[kTogether] = {};
       const int32_t* own = &small_[first];
       for (size_t j = 0; j < size; ++j) {
-        for (size_t i = 0; i < kTogether; ++i) places[i] += small_[j] < own[i];
+        for (size_t i = 0; i < kTogether; ++i) positions[i] += small_[j] < own[i];
       }
-      std::copy_n(places, kTogether, &places_[first]);
+      std::copy_n(positions, kTogether, &positions_[first]);
     }
   }
 
@@ -103,7 +103,7 @@ class RowSorter {
     return true;
   }
 
-  std::array<int32_t, kMaxCounted> small_, places_;
+  std::array<int32_t, kMaxCounted> small_, positions_;
   std::array<float, kMaxCounted> moved_;
   std::vector<std::pair<Key, float>> pairs_;
   std::vector<uint16_t> ends_;

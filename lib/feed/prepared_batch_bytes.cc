@@ -81,12 +81,12 @@ class PreparedDecoder {
       const uint32_t list = in_.get<uint32_t>();
       get(use.index, in_.get<uint32_t>(), "indices");
       expect(list <= waits_for_keys_.size(), "list of a use");
-      if (list != kDrawn && waits_for_keys_[list - 1]) take_keys(plan, use, list - 1);
+      if (list != kDrawn && waits_for_keys_[list - 1]) fill_slot_keys(plan, use, list - 1);
     }
   }
 
   // The ids of a slot are the keys that the first use of it names.
-  void take_keys(const KeyPlan& plan, const KeyUse& use, size_t number) {
+  void fill_slot_keys(const KeyPlan& plan, const KeyUse& use, size_t number) {
     SlotData& slot = prepared_.batch.slots[number];
     slot.keys.resize(use.index.size());
     for (size_t k = 0; k < use.index.size(); ++k) {

@@ -6,7 +6,7 @@
 
 namespace ps {
 
-void AheadWork::take(Frame frame, Responder& responder) {
+void AheadWork::receive(Frame frame, Responder& responder) {
   if (ComputeFrame{frame.header.type} != ComputeFrame::kBatch) {
     fail(Code::kData, "a batch of another mode than the job's");
   }
@@ -45,7 +45,7 @@ void AheadWork::begin_pulls() {
   connect();
   for (Waiting& batch : waiting_) {
     if (batch.step) continue;
-    batch.step = take_step();
+    batch.step = find_free_step();
     link_->begin_pull(*batch.step, step_of_batch(batch.body.bytes()));
   }
 }
@@ -62,7 +62,7 @@ void AheadWork::train(Waiting& front) {
   free_steps_.push_back(std::move(front.step));
 }
 
-std::unique_ptr<DenseLink::DenseStep> AheadWork::take_step() {
+std::unique_ptr<DenseLink::DenseStep> AheadWork::find_free_step() {
   if (free_steps_.empty()) return link_->make_step();
   std::unique_ptr<DenseLink::DenseStep> step = std::move(free_steps_.back());
   free_steps_.pop_back();

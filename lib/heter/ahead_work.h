@@ -20,7 +20,7 @@ class AheadWork final : public ReaderWork {
   using ReaderWork::ReaderWork;
 
   // Throws kData when more than kMostWaitingBatches wait, or for a message of the other mode; and as hold().
-  void take(Frame frame, Responder& responder) override;
+  void receive(Frame frame, Responder& responder) override;
   bool ready() const override;
 
  private:
@@ -36,7 +36,7 @@ class AheadWork final : public ReaderWork {
   bool pulls_to_begin() const;
   void begin_pulls();
   void train(Waiting& front);
-  std::unique_ptr<DenseLink::DenseStep> take_step();
+  std::unique_ptr<DenseLink::DenseStep> find_free_step();
 
   std::deque<Waiting> waiting_;  // the first one is computed next
   HeldResults results_{num_batches_};

@@ -56,16 +56,16 @@ ChannelOptions ComputeLink::channel_options(Duration give_up_after, bool ends) {
     hello.ends = ends;
     return Payload(ReaderHello::spec().to_json(hello).dump());
   };
-  options.on_hello = [this](const Frame& frame) { take_welcome(frame); };
+  options.on_hello = [this](const Frame& frame) { check_welcome(frame); };
   options.on_waiting = options_.on_message;
   return options;
 }
 
-void ComputeLink::take_welcome(const Frame& frame) {
+void ComputeLink::check_welcome(const Frame& frame) {
   const Json json = parse_json(text_of(frame.body.bytes()), "welcome");
   const ComputeWelcome welcome = ComputeWelcome::spec().parse(json, "welcome");
-  if (welcome.cpu == options_.hello.cpu || welcome.cpu == told_cpu_ || !options_.on_message) return;
-  told_cpu_ = welcome.cpu;
+  if (welcome.cpu == options_.hello.cpu || welcome.cpu == reported_cpu_ || !options_.on_message) return;
+  reported_cpu_ = welcome.cpu;
   options_.on_message(cat(name(), " has ", welcome.cpu, " kernels, this reader ", options_.hello.cpu,
                           ": --cpu on all fixes how they round"));
 }

@@ -60,20 +60,20 @@ class ComputeLink final : public Computation {
   void go_to_next(const Error& error);
   Duration time_lost(const Error& error);
   Frame ask(const std::shared_ptr<const std::string>& body);
-  void take_welcome(const Frame& frame);
+  void check_welcome(const Frame& frame);
   std::string name() const;
 
   Transport& transport_;
   RemoteStore& store_;
   const std::vector<ParameterSpec>& specs_;
   const ComputeLinkOptions options_;
-  const Duration patience_;  // with one compute trainer that cannot be reached
-  size_t current_;           // of options_.compute
-  Duration tried_{};         // without success, since the last answer
-  size_t num_tried_ = 0;     // compute trainers, since then
-  Time asked_at_{};          // when the current one was sent a batch last
-  std::string told_cpu_;     // level of kernels of which people were told
-  BatchResult result_;       // of the last batch
+  const Duration patience_;   // with one compute trainer that cannot be reached
+  size_t current_;            // of options_.compute
+  Duration tried_{};          // without success, since the last answer
+  size_t num_tried_ = 0;      // compute trainers, since then
+  Time asked_at_{};           // when the current one was sent a batch last
+  std::string reported_cpu_;  // level of kernels of which people were told
+  BatchResult result_;        // of the last batch
   std::optional<Answer> answer_;
   bool ended_ = false;  // end_run was called
   std::optional<Error> given_up_;

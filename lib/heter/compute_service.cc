@@ -63,7 +63,7 @@ class ComputeService::ReaderSession final : public Session {
     if (hello_->ends) fail(Code::kData, "a batch of a reader that has ended the run");
     const auto work = work_.lock();
     if (!work || work->closed()) fail(Code::kFenced, "another connection has the reader's place");
-    work->take(std::move(frame), responder);
+    work->receive(std::move(frame), responder);
   }
 
   void on_closed(const Error& reason) override {

@@ -19,7 +19,7 @@ CopiesWork::~CopiesWork() {
 
 // ---- what the reader says
 
-void CopiesWork::take(Frame frame, Responder& responder) {
+void CopiesWork::receive(Frame frame, Responder& responder) {
   switch (ComputeFrame{frame.header.type}) {
     case ComputeFrame::kJoin:
       if (joined_) fail(Code::kData, "a reader that has joined joins again");
@@ -27,7 +27,7 @@ void CopiesWork::take(Frame frame, Responder& responder) {
       join_ = std::move(responder);
       return copies_.note_joined();
     case ComputeFrame::kBeginning:
-      copies_.take_beginning(*this, [&] { return hold(frame); });
+      copies_.receive_beginning(*this, [&] { return hold(frame); });
       join_ = std::move(responder);
       return;
     case ComputeFrame::kStay:
@@ -35,16 +35,16 @@ void CopiesWork::take(Frame frame, Responder& responder) {
       stay_ = std::move(responder);
       return;
     case ComputeFrame::kAhead:
-      return take_step(frame, responder, /*has_data=*/true);
+      return receive_step(frame, responder, /*has_data=*/true);
     case ComputeFrame::kNoData:
-      return take_step(frame, responder, /*has_data=*/false);
+      return receive_step(frame, responder, /*has_data=*/false);
     default:
       fail(Code::kData, "a batch of another mode than the job's");
   }
 }
 
 // A reader says that it has no data for some steps to come, before it knows that the pass has ended.
-void CopiesWork::take_step(Frame& frame, Responder& responder, bool has_data) {
+void CopiesWork::receive_step(Frame& frame, Responder& responder, bool has_data) {
   copies_.check_begun(*this);
   if (waiting_.size() >= kMostWaitingBatches) fail(Code::kData, waiting_.size(), " batches wait already");
   Waiting waiting;

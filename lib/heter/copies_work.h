@@ -25,7 +25,7 @@ class CopiesWork final : public ReaderWork {
   ~CopiesWork() override;
 
   // Throws kBeginAgain for what belongs to copies that are gone, kData for what must not come now; and as hold().
-  void take(Frame frame, Responder& responder) override;
+  void receive(Frame frame, Responder& responder) override;
   bool ready() const override;
 
   // ---- for SharedCopies
@@ -77,7 +77,7 @@ class CopiesWork final : public ReaderWork {
   static void set_pass(int64_t said, std::optional<int64_t>& pass);
   void work() override;
   void fail_all(const Error& error) override;
-  void take_step(Frame& frame, Responder& responder, bool has_data);
+  void receive_step(Frame& frame, Responder& responder, bool has_data);
 
   SharedCopies& copies_;
   bool joined_ = false;

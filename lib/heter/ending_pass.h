@@ -22,9 +22,9 @@ class EndingPass {
     if (first_) next_ = std::max(*first_, step);
   }
 
-  // The next step of which the compute trainer is to be told; take_next says that it is.
+  // The next step of which the compute trainer is to be told.  advance returns it, and goes on to the step after it.
   uint64_t next() const { return next_; }
-  uint64_t take_next() { return next_++; }
+  uint64_t advance() { return next_++; }
 
   // Some reader has data for this step.
   void note_data(uint64_t step) { goes_on_until_ = std::max(goes_on_until_, step + 1); }

@@ -6,7 +6,7 @@
 
 namespace ps {
 
-void OneBatchWork::take(Frame frame, Responder& responder) {
+void OneBatchWork::receive(Frame frame, Responder& responder) {
   if (ComputeFrame{frame.header.type} != ComputeFrame::kBatch) {
     fail(Code::kData, "a batch with copies, but the job has no train.pull_ahead");
   }

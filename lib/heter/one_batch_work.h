@@ -15,7 +15,7 @@ class OneBatchWork final : public ReaderWork {
   using ReaderWork::ReaderWork;
 
   // Throws kData while another batch is not answered; and as hold().
-  void take(Frame frame, Responder& responder) override;
+  void receive(Frame frame, Responder& responder) override;
   bool ready() const override;
 
  private:

@@ -211,7 +211,7 @@ void ReaderAhead::send_without_data() {
   if (!batches_.empty() && !batches_.back().sent) return;
   while (copies_.in_flight <= options_.batches &&
          ending_.next() <= remote_.pushes().applied_steps() + lead_) {
-    const StepWithoutData step{ending_.take_next(), pass_};
+    const StepWithoutData step{ending_.advance(), pass_};
     ++copies_.in_flight;
     requests_.ask(ComputeFrame::kNoData, std::make_shared<const std::string>(encode_no_data(step)),
                   [this, number = step.step](Answer& answer) {

@@ -52,7 +52,7 @@ struct HeldBatches {
 };
 
 // A batch is answered when the servers hold the gradients of its dense parameters: should this process end then, the step
-// lacks nothing.  One owner thread; take() alone may be called by the loop.
+// lacks nothing.  One owner thread; receive() alone may be called by the loop.
 class ReaderWork {
  public:
   // The hello is checked.  Throws kUsage when there is no such network for the reader's data.
@@ -66,7 +66,7 @@ class ReaderWork {
   const std::vector<ParameterSpec>& parameters() const { return network_.parameters(); }
 
   // Throws kData for a message that must not come now.
-  virtual void take(Frame frame, Responder& responder) = 0;
+  virtual void receive(Frame frame, Responder& responder) = 0;
 
   // True when advance() has something to do.  It drives the loop only when it connects to servers for the first time.
   virtual bool ready() const = 0;

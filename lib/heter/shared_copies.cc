@@ -68,7 +68,7 @@ void SharedCopies::note_joined() {
   if (all_joined()) members_.front()->answer_join(Payload());
 }
 
-void SharedCopies::take_beginning(const CopiesWork& work, const std::function<Buffer()>& hold) {
+void SharedCopies::receive_beginning(const CopiesWork& work, const std::function<Buffer()>& hold) {
   if (work.rank() != 0) ps::fail(Code::kData, "a beginning of another reader than the first");
   if (!all_joined()) throw Error(kBeginAgain, "a reader has to join before the copies begin");
   if (copies_ || beginning_) ps::fail(Code::kData, "a second beginning");
@@ -92,7 +92,7 @@ void SharedCopies::advance() {
   if (!ready() || connect_one()) return;
   if (beginning_) return begin();
   const bool any = std::ranges::any_of(members_, [](const CopiesWork* each) { return each->has_batch(); });
-  any ? take_step() : end_pass();
+  any ? train_step() : end_pass();
 }
 
 // Others may come and go while one connects.
@@ -138,8 +138,8 @@ void SharedCopies::end_pass() {
   ++*pass_;
 }
 
-void SharedCopies::take_step() {
-  Step step = take_batches();
+void SharedCopies::train_step() {
+  Step step = begin_batches();
   drop_before(step.left);
   for (size_t p = 0; p < specs_.size(); ++p) {
     std::vector<std::span<const uint64_t>> lists;
@@ -160,7 +160,7 @@ void SharedCopies::take_step() {
   }
 }
 
-SharedCopies::Step SharedCopies::take_batches() {
+SharedCopies::Step SharedCopies::begin_batches() {
   const ReturnedLayout layout = [this](uint32_t p) {
     if (p >= specs_.size() || !specs_[p].sparse) ps::fail(Code::kData, "batch: rows of parameter ", p);
     return copies_->layout(static_cast<int>(p));
@@ -209,7 +209,7 @@ void SharedCopies::add_rows(const std::vector<std::vector<ReturnedRows::Slice>>&
         if (slice.parameter == p) of_parameter.push_back(&slice.rows);
       }
     }
-    take_wanted(of_parameter, entering, taken);
+    copy_wanted(of_parameter, entering, taken);
     for (const RowBlock& rows : taken) copies_->put_rows(static_cast<int>(p), rows);
   }
 }

@@ -30,7 +30,7 @@ namespace ps {
 
 class CopiesWork;
 
-// One owner thread.  Calls of the loop are enter, and what CopiesWork::take calls.
+// One owner thread.  Calls of the loop are enter, and what CopiesWork::receive calls.
 class SharedCopies {
  public:
   explicit SharedCopies(const ComputeSetup& setup) : setup_(setup) {}  // which outlives this
@@ -40,9 +40,9 @@ class SharedCopies {
   void enter(CopiesWork& work);
   void leave(const CopiesWork& work);
 
-  // For CopiesWork::take.
+  // For CopiesWork::receive.
   void note_joined();
-  void take_beginning(const CopiesWork& work, const std::function<Buffer()>& hold);
+  void receive_beginning(const CopiesWork& work, const std::function<Buffer()>& hold);
   void check_begun(const CopiesWork& work) const;
 
   // advance does one thing that ready says there is to do: it makes a connection to servers, begins, or takes a step.  An
@@ -66,8 +66,8 @@ class SharedCopies {
   bool connect_one();
   void begin();
   void end_pass();
-  void take_step();
-  Step take_batches();
+  void train_step();
+  Step begin_batches();
   void add_rows(const std::vector<std::vector<ReturnedRows::Slice>>& sent);
   void drop_before(uint64_t step);
   void apply(const std::vector<CopiesWork*>& trained);

@@ -9,7 +9,7 @@ namespace {
 
 // Calls body(n, at) for each key: it is the n-th of its list, and the at-th of `keys`, which has them all.
 template <class Body>
-void for_each_place(std::span<const uint64_t> list, std::span<const uint64_t> keys, Body&& body) {
+void for_each_match(std::span<const uint64_t> list, std::span<const uint64_t> keys, Body&& body) {
   size_t at = 0;
   for (size_t n = 0; n < list.size(); ++n, ++at) {
     while (keys[at] != list[n]) ++at;
@@ -41,7 +41,7 @@ void sum_rows(std::span<const uint64_t> keys, std::span<const RowGradients> batc
               float* sums) {
   std::vector<bool> is_set(keys.size());
   for (const RowGradients& batch : batches) {
-    for_each_place(batch.keys, keys, [&](size_t n, size_t at) {
+    for_each_match(batch.keys, keys, [&](size_t n, size_t at) {
       const float* from = batch.gradients + n * cols;
       float* to = sums + at * cols;
       if (is_set[at]) {
@@ -75,17 +75,17 @@ void mean_of(std::span<const float* const> batches, std::span<const float> share
   }
 }
 
-void take_wanted(std::span<const RowBlock* const> sent, std::span<const uint64_t> wanted,
+void copy_wanted(std::span<const RowBlock* const> sent, std::span<const uint64_t> wanted,
                  std::vector<RowBlock>& taken) {
-  std::vector<bool> is_taken(wanted.size());
+  std::vector<bool> is_copied(wanted.size());
   for (const RowBlock* rows : sent) {
     RowBlock own;
     for (size_t n = 0; n < rows->size(); ++n) {
-      const auto place = std::ranges::lower_bound(wanted, rows->keys[n]);
-      if (place == wanted.end() || *place != rows->keys[n]) continue;
-      const size_t at = static_cast<size_t>(place - wanted.begin());
-      if (is_taken[at]) continue;
-      is_taken[at] = true;
+      const auto found = std::ranges::lower_bound(wanted, rows->keys[n]);
+      if (found == wanted.end() || *found != rows->keys[n]) continue;
+      const size_t at = static_cast<size_t>(found - wanted.begin());
+      if (is_copied[at]) continue;
+      is_copied[at] = true;
       append_row(*rows, n, own);
     }
     if (own.size() > 0) taken.push_back(std::move(own));

@@ -32,7 +32,7 @@ void mean_of(std::span<const float* const> batches, std::span<const float> share
 
 // Takes from the rows of one parameter that several batches sent those of `wanted`, which ascend, each once: appends to
 // `taken` blocks of them.
-void take_wanted(std::span<const RowBlock* const> sent, std::span<const uint64_t> wanted,
+void copy_wanted(std::span<const RowBlock* const> sent, std::span<const uint64_t> wanted,
                  std::vector<RowBlock>& taken);
 
 }  // namespace ps

@@ -56,7 +56,7 @@ void say_columns(const CsvOptions& csv, Log& log) {
 }
 
 // The ids of the test data count too, since those beyond the dim are bad lines.
-void take_largest_keys(const DataOptions& options, const LookSettings& settings, DataLook& look) {
+void add_largest_keys(const DataOptions& options, const LookSettings& settings, DataLook& look) {
   const DataLook test = look_at_data(options, options.test_files, settings);
   for (size_t s = 0; s < look.seen.size() && s < test.seen.size(); ++s)
     look.seen[s].largest_key = std::max(look.seen[s].largest_key, test.seen[s].largest_key);
@@ -86,7 +86,7 @@ InputHead fill_from_data(Json& document, int threads, Log& log) {
   if (look.csv) options.csv = *look.csv;
   if (!look.classes.empty()) options.fasttext.classes = look.classes;
   const bool needs_dim = std::find(open.begin(), open.end(), "data.dim") != open.end();
-  if (needs_dim && !options.test_files.empty()) take_largest_keys(options, settings, look);
+  if (needs_dim && !options.test_files.empty()) add_largest_keys(options, settings, look);
   const int64_t examples = look.examples;
   if (look.csv) say_columns(*look.csv, log);
   fill_in(document, look);

@@ -46,7 +46,7 @@ bool PeerExamples::has_work() {
 }
 
 // Takes what is to be given; false when all is to end.
-bool PeerExamples::take(std::vector<std::string>& bytes) {
+bool PeerExamples::begin_exchange(std::vector<std::string>& bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   asked_ = false;
   bytes = std::move(bytes_);
@@ -59,7 +59,7 @@ void PeerExamples::work() {
     std::exception_ptr error;
     try {
       transport_.loop().run_until([this] { return has_work(); }, kNever);
-      if (!take(bytes)) return;
+      if (!begin_exchange(bytes)) return;
       if (stopped_) fail(Code::kUnavailable, "the exchange of examples was ended");
       bytes = communicator_->all_to_all(std::move(bytes));
       bytes_sent_ = bytes_sent_to_all(*communicator_);

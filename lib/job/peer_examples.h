@@ -39,7 +39,7 @@ class PeerExamples final : public ExampleExchange {
  private:
   void work();
   bool has_work();
-  bool take(std::vector<std::string>& bytes);
+  bool begin_exchange(std::vector<std::string>& bytes);
 
   const std::unique_ptr<Transport> network_;
   SecureTransport transport_;

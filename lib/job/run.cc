@@ -393,7 +393,7 @@ void Run::end_finished() {
 bool Run::train_passes(Json& result) {
   if (options_.resume && strategy().local() != nullptr && trainer_->progress().pass() >= job_.train.passes)
     end_finished();
-  if (validation_) validation_->take_passes(result["passes"]);
+  if (validation_) validation_->restore_passes(result["passes"]);
   for (int pass = trainer_->progress().pass();
        pass < job_.train.passes && !(validation_ && validation_->stops()); ++pass) {
     PassResult trained = trainer_->train_pass(pass, rest_->first(pass, *input_.source), stop_);
@@ -500,7 +500,7 @@ bool Run::predict() {
 }
 
 void Run::print_result(Json result) {
-  if (options_.take_result) return options_.take_result(result);
+  if (options_.on_result) return options_.on_result(result);
   if (options_.json && leads()) std::printf("%s\n", result.dump().c_str());
 }
 

@@ -30,8 +30,8 @@ struct RunOptions {
   std::string part = "all";  // of convert: all | training | validation, which of the examples are written
   std::string metrics;       // file for JSON lines; empty: none
   bool json = false;         // print the result as JSON
-  std::function<void(const Json&)> take_result;  // of training: gets the result instead; null: it is printed
-  bool dry_run = false;                          // say what would run, touch nothing
+  std::function<void(const Json&)> on_result;  // of training: gets the result instead; null: it is printed
+  bool dry_run = false;                        // say what would run, touch nothing
   ProgressMode progress = ProgressMode::kAuto;
   SecurityOptions security;      // what is shown to servers, and by what they are known
   std::string role = "trainer";  // trainer | reader, with cluster.compute | compute, see job/compute.h

@@ -34,7 +34,7 @@ void check_validation(const Job& job) {
 RunValidation::RunValidation(const TrainOptions& options, std::unique_ptr<BatchReader> reader, Log& log)
     : log_(log), early_stopping_(options), reader_(std::move(reader)) {}
 
-void RunValidation::take_passes(const Json& passes) {
+void RunValidation::restore_passes(const Json& passes) {
   for (const Json& pass : passes) {
     if (pass.contains("validation")) early_stopping_.add(pass["pass"].get<int>(), pass["validation"]);
   }

@@ -29,7 +29,7 @@ class RunValidation {
   void set_source(std::unique_ptr<BatchSource> source) { source_ = std::move(source); }
 
   // Takes in the passes of the run that is resumed.
-  void take_passes(const Json& passes);
+  void restore_passes(const Json& passes);
 
   // Measures the weights after a pass, and adds what was measured to the result of the pass.  True when it is the best so
   // far.

@@ -175,7 +175,7 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   remote.hello.schema = to_json(schema);
   // After the last pass nobody waits for whoever reads the rows one by one, which is less work.
   const bool trains = options.task == "train", by_servers = job.train.load_save_parameters_in_pserver;
-  remote.cuts_at_end = [trains, by_servers, &job](int64_t pass) {
+  remote.checkpoint_at_end = [trains, by_servers, &job](int64_t pass) {
     return trains && job.train.saves_after(pass) && (by_servers || pass + 1 < job.train.passes);
   };
   remote.dense_elsewhere = options.role == "reader";

@@ -38,9 +38,9 @@ void clear(Matrix<T> matrix) {
 
 // Calls body(part of arrays, part of gradients) for every head of every example that has rows.
 template <class T, class Body>
-void for_attention_parts(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
-                         std::span<const int64_t> squares, const AttentionArrays<T>& arrays,
-                         const AttentionArrays<T>& gradients, const Body& body) {
+void for_each_example(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
+                      std::span<const int64_t> squares, const AttentionArrays<T>& arrays,
+                      const AttentionArrays<T>& gradients, const Body& body) {
   const int64_t examples = static_cast<int64_t>(offsets.size()) - 1, rows = offsets.back();
   if (rows == 0) return;
   const int64_t weights = squares.back();
@@ -167,7 +167,7 @@ void attend(Device& device, const AttentionShape& shape, std::span<const uint32_
     clear(part.outputs);
     kernels.add_product(part.weights, part.values, part.all(), part.outputs);
   };
-  for_attention_parts(device, shape, offsets, squares, arrays, arrays, attend_part);
+  for_each_example(device, shape, offsets, squares, arrays, arrays, attend_part);
 }
 
 template <class T>
@@ -194,7 +194,7 @@ void attend_backward(Device& device, const AttentionShape& shape, std::span<cons
     kernels.add_product(gradient.weights, part.keys, part.all(), gradient.queries);
     kernels.add_product_transposed_left(gradient.weights, part.queries, part.all(), gradient.keys);
   };
-  for_attention_parts(device, shape, offsets, squares, arrays, gradients, attend_part);
+  for_each_example(device, shape, offsets, squares, arrays, gradients, attend_part);
 }
 
 template <class T>

@@ -114,7 +114,7 @@ void add_unpacked_rows(Device& device, const PackedSequences& packed, Matrix<con
 }
 
 template <class T>
-void take_last_rows(Device& device, const PackedSequences& packed, Matrix<const T> in, Columns<T> out) {
+void copy_last_rows(Device& device, const PackedSequences& packed, Matrix<const T> in, Columns<T> out) {
   const int64_t examples = std::ssize(packed.ends);
   const int64_t* const ends = there(device, packed.ends);
   if (run_there(device, examples * in.cols, LastRowItems<T>{ends, in, out})) return;
@@ -142,7 +142,7 @@ void add_last_gradients(Device& device, const PackedSequences& packed, Columns<c
 }
 
 template <class T>
-void take_largest(Device& device, std::span<const uint32_t> offsets, Matrix<const T> in, Matrix<T> out,
+void copy_largest(Device& device, std::span<const uint32_t> offsets, Matrix<const T> in, Matrix<T> out,
                   uint32_t* argmax) {
   const LargestItems<T> items{there(device, offsets), in, out.data, argmax};
   if (run_there(device, out.size(), items)) return;
@@ -242,9 +242,9 @@ void softmax_of_sequences_backward(Device& device, std::span<const uint32_t> off
   template void pack_rows(Device&, const PackedSequences&, Columns<const T>, Matrix<T>);                     \
   template void unpack_rows(Device&, const PackedSequences&, Matrix<const T>, Columns<T>);                   \
   template void add_unpacked_rows(Device&, const PackedSequences&, Matrix<const T>, Columns<T>);             \
-  template void take_last_rows(Device&, const PackedSequences&, Matrix<const T>, Columns<T>);                \
+  template void copy_last_rows(Device&, const PackedSequences&, Matrix<const T>, Columns<T>);                \
   template void add_last_gradients(Device&, const PackedSequences&, Columns<const T>, Matrix<T>);            \
-  template void take_largest(Device&, std::span<const uint32_t>, Matrix<const T>, Matrix<T>, uint32_t*);     \
+  template void copy_largest(Device&, std::span<const uint32_t>, Matrix<const T>, Matrix<T>, uint32_t*);     \
   template void add_largest_gradients(Device&, std::span<const uint32_t>, Matrix<const T>, const uint32_t*,  \
                                       Matrix<T>);                                                            \
   template void sum_weighted_rows(Device&, std::span<const uint32_t>, const T*, Matrix<const T>, Matrix<T>); \

@@ -41,7 +41,7 @@ void add_unpacked_rows(Device& device, const PackedSequences& packed, Matrix<con
 
 // out [B, D] <- the packed row of each example's last step, 0 without one; and the gradient of that.
 template <class T>
-void take_last_rows(Device& device, const PackedSequences& packed, Matrix<const T> in, Columns<T> out);
+void copy_last_rows(Device& device, const PackedSequences& packed, Matrix<const T> in, Columns<T> out);
 template <class T>
 void add_last_gradients(Device& device, const PackedSequences& packed, Columns<const T> out_gradient,
                         Matrix<T> in_gradient);
@@ -49,7 +49,7 @@ void add_last_gradients(Device& device, const PackedSequences& packed, Columns<c
 // out [B, D] <- the largest value of each column among an example's rows of `in` [K, D], 0 without rows; argmax
 // [B, D] <- the row of the first such value.  And the gradient of that.
 template <class T>
-void take_largest(Device& device, std::span<const uint32_t> offsets, Matrix<const T> in, Matrix<T> out,
+void copy_largest(Device& device, std::span<const uint32_t> offsets, Matrix<const T> in, Matrix<T> out,
                   uint32_t* argmax);
 template <class T>
 void add_largest_gradients(Device& device, std::span<const uint32_t> offsets, Matrix<const T> out_gradient,

@@ -49,7 +49,7 @@ void FileFence::claim(int server) {
 void FileFence::seize(int server) {
   std::lock_guard lock(mutex_);
   server_ = server;
-  try_disk([this] { take(newest().generation + 1); });
+  try_disk([this] { take_over(newest().generation + 1); });
 }
 
 void FileFence::check() {
@@ -98,7 +98,7 @@ void FileFence::try_claim() {
     const std::optional<LockFileState> state = lock_file_state(before.path);
     if (state && state->locked) await_end_of(before);
   }
-  take(before.generation + 1);
+  take_over(before.generation + 1);
 }
 
 // Returns when the other server has shown no sign of life for the length of a lease.
@@ -123,7 +123,7 @@ void FileFence::await_end_of(const Newest& other) {
 }
 
 // Removes the files of earlier servers: only the highest generation counts.
-void FileFence::take(int64_t generation) {
+void FileFence::take_over(int64_t generation) {
   hold(generation, options_.now());
   watched_.reset();
   for (const std::string& other : list_directory(folder_)) {

@@ -69,7 +69,7 @@ class FileFence final : public Fence {
   void try_disk(Step&& step);
   void try_claim();
   void await_end_of(const Newest& holder);
-  void take(int64_t generation);
+  void take_over(int64_t generation);
   void hold(int64_t generation, Time since);
   void confirm();
   Newest newest() const;

@@ -30,7 +30,7 @@ class Cost {
 
   // costs[b] <- weight of example b x its cost; when gradient is wanted, gradient [B, C] <- d(sum of
   // costs)/d(scores).
-  //   scores [B, C]: the input layer's output; before its activation when takes_logits()
+  //   scores [B, C]: the input layer's output; before its activation when uses_logits()
   // Throws kData when a label is impossible ("label 7.5 of example 12 is not a class of 10").
   virtual void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                         Matrix<T> gradient) const = 0;
@@ -64,7 +64,7 @@ class Cost {
   // True when scores and gradient are those before the activation of the input layer, which the cost takes on
   // itself so that the two together stay exact (softmax and cross_entropy).  The gradient then skips the
   // activation.
-  virtual bool takes_logits() const { return false; }
+  virtual bool uses_logits() const { return false; }
 };
 
 // Keys that every cost has; a cost's own options derive from these and include this spec.

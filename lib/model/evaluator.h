@@ -32,7 +32,7 @@ class Evaluator {
 
   // Tells, before the first add, that the labels of an example are the ids of this slot, any number of them.  False: the
   // measure is of one label an example.
-  virtual bool take_label_sets(size_t slot) {
+  virtual bool use_label_sets(size_t slot) {
     (void)slot;
     return false;
   }

@@ -31,8 +31,8 @@ void check_label_sets(std::span<const uint32_t> offsets, std::span<const uint64_
   const auto wrong = std::find_if(labels.begin(), labels.end(),
                                   [&](uint64_t label) { return label >= static_cast<uint64_t>(classes); });
   if (wrong == labels.end()) return;
-  const auto place = static_cast<uint32_t>(wrong - labels.begin());
-  const auto next = std::upper_bound(offsets.begin(), offsets.end(), place);
+  const auto position = static_cast<uint32_t>(wrong - labels.begin());
+  const auto next = std::upper_bound(offsets.begin(), offsets.end(), position);
   fail(Code::kData, "label ", *wrong, " of example ", next - offsets.begin() - 1, " is not a class of ",
        classes);
 }

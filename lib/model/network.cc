@@ -45,7 +45,7 @@ std::unique_ptr<Evaluator> Network<T>::make_evaluator(size_t index) const {
   const auto& [entry, object] = evaluators_[index];
   auto made = entry->make(object, prediction_cols());
   const std::optional<size_t> sets = layers_.main_cost().cost->label_slot();
-  if (!sets || made->take_label_sets(*sets)) return made;
+  if (!sets || made->use_label_sets(*sets)) return made;
   fail(Code::kUsage, entry->name,
        " is of one label an example, and the cost takes any number of them: expected ",
        "precision_at_k, micro_f1, log_loss or sum");

@@ -122,7 +122,7 @@ void NetworkExecution<T>::forward_node(size_t index) {
   }
   for (size_t c = 0; c < costs_.size(); ++c) {
     const NetworkCost<T>& cost = layers_.costs[c];
-    if (cost.input != index || !cost.cost->takes_logits()) continue;
+    if (cost.input != index || !cost.cost->uses_logits()) continue;
     costs_[c].logits.resize(*device_, node.output.size());
     copy_values(*device_, node.output.data(), node.output.size(), costs_[c].logits.data());
   }
@@ -142,7 +142,7 @@ double NetworkExecution<T>::evaluate(size_t index) {
     gradient = {state.gradient.data(), outputs.rows, outputs.cols};
   }
   Matrix<const T> scores = outputs;
-  if (cost.cost->takes_logits()) scores.data = state.logits.data();
+  if (cost.cost->uses_logits()) scores.data = state.logits.data();
   const std::span<T> costs(state.costs.data(), static_cast<size_t>(outputs.rows));
   cost.cost->evaluate(scores, prepared_->batch, *device_, costs, gradient);
   return static_cast<double>(cost.factor) * total_cost(*device_, state.costs.data(), outputs.rows);
@@ -164,7 +164,7 @@ void NetworkExecution<T>::make_log_losses() {
   log_losses_.clear();
   const NetworkCost<T>& cost = layers_.main_cost();
   CostState<T>& state = costs_.front();
-  if (!wants_log_losses_ || !cost.cost->takes_logits()) return;
+  if (!wants_log_losses_ || !cost.cost->uses_logits()) return;
   Matrix<const T> scores = output(cost.input);
   scores.data = state.logits.data();
   const size_t size = static_cast<size_t>(scores.rows);
@@ -241,7 +241,7 @@ void NetworkExecution<T>::add_cost_gradients(size_t index, bool before_activatio
   DeviceBuffer<T>& gradient = nodes_[index].gradient;
   for (size_t c = 0; c < costs_.size(); ++c) {
     const NetworkCost<T>& cost = layers_.costs[c];
-    if (cost.input != index || cost.cost->takes_logits() != before_activation) continue;
+    if (cost.input != index || cost.cost->uses_logits() != before_activation) continue;
     add_scaled_values<T>(*device_, cost.factor, costs_[c].gradient.data(), gradient.size(), gradient.data());
   }
 }

@@ -63,7 +63,7 @@ double NetworkExecution<T>::evaluate_here(size_t index) {
   const size_t size = static_cast<size_t>(outputs.size());
   state.scores_here.resize(size);
   state.costs_here.resize(static_cast<size_t>(outputs.rows));
-  kernels.receive(state.scores_here.data(), cost.cost->takes_logits() ? state.logits.data() : outputs.data,
+  kernels.receive(state.scores_here.data(), cost.cost->uses_logits() ? state.logits.data() : outputs.data,
                   size * sizeof(T));
   Matrix<T> gradient;
   if (prepared_->training) {

@@ -29,7 +29,7 @@ void make_node(size_t index, uint64_t seed, NetworkLayers<T>& layers) {
 
 // A layer runs on devices if it can, and if all those that share its parameters can: a gradient is summed on one device.
 template <class T>
-void place_nodes(NetworkLayers<T>& layers) {
+void assign_devices(NetworkLayers<T>& layers) {
   for (NetworkNode<T>& node : layers.nodes) node.on_devices = node.layer->runs_on_devices();
   layers.on_devices.assign(layers.wiring.parameters.size(), true);
   for (bool changed = true; changed;) {
@@ -93,7 +93,7 @@ NetworkLayers<T>::NetworkLayers(const ModelOptions& options, const DataSchema& d
   for (size_t i = 0; i < graph.nodes.size(); ++i) make_node(i, seed, *this);
   find_final_gradients(*this);
   for (const CostNode& cost : graph.costs) make_cost(cost, *this);
-  place_nodes(*this);
+  assign_devices(*this);
 }
 
 #define PS_INSTANTIATE(T) template struct NetworkLayers<T>;

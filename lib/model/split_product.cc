@@ -21,7 +21,7 @@ std::string bytes_of(std::span<const float> values) {
 }
 
 // values <- the bytes that another trainer has sent.
-void take_floats(int rank, const std::string& bytes, std::span<float> values) {
+void copy_floats(int rank, const std::string& bytes, std::span<float> values) {
   if (bytes.size() != values.size_bytes()) {
     fail(Code::kData, "trainer ", rank, " has sent ", bytes.size(), " bytes of a divided layer, expected ",
          values.size_bytes());
@@ -53,9 +53,9 @@ void SplitProduct::gather_inputs(Communicator& trainers, Matrix<const float> in)
   std::string own;
   put(own, static_cast<uint64_t>(in.rows));
   rows_.clear(), counts_.clear();
-  const std::vector<std::string> told = trainers.gather(std::move(own));
-  for (size_t rank = 0; rank < told.size(); ++rank) {
-    ByteReader reader(told[rank]);
+  const std::vector<std::string> gathered = trainers.gather(std::move(own));
+  for (size_t rank = 0; rank < gathered.size(); ++rank) {
+    ByteReader reader(gathered[rank]);
     const uint64_t rows = reader.get<uint64_t>();
     if (!reader.ok() || reader.remaining() > 0 || rows > kMostRows)
       fail(Code::kData, "trainer ", rank, " does not say how many rows a divided layer has there");
@@ -88,7 +88,7 @@ void SplitProduct::forward(Communicator& trainers, Device& device, Matrix<const 
   std::vector<float> part;
   for (size_t rank = 0; rank < parts.size(); ++rank) {
     const Matrix<float> theirs = reshape(part, static_cast<size_t>(out.rows), cols_[rank].count());
-    take_floats(static_cast<int>(rank), parts[rank], part);
+    copy_floats(static_cast<int>(rank), parts[rank], part);
     add_columns<float>(device, columns(theirs), out.rows, columns_of(out, cols_[rank]));
   }
 }
@@ -108,7 +108,7 @@ void SplitProduct::backward(Communicator& trainers, Device& device, Matrix<const
   const ElementRange& own = cols_[rank];
   for (size_t from = 0; from < parts.size(); ++from) {
     const ElementRange& rows = ranges_[from];
-    take_floats(static_cast<int>(from), parts[from],
+    copy_floats(static_cast<int>(from), parts[from],
                 std::span(products_).subspan(rows.begin * own.count(), rows.count() * own.count()));
   }
   const size_t depth = static_cast<size_t>(weight_gradient.rows);

@@ -220,7 +220,7 @@ void NodeSetup::keep_rows() {
          " ", other.sequence ? "for each id of another slot" : "one an example",
          ": expected inputs with the same rows (sequence_pool makes one row an example)");
   }
-  takes_sequences_ = true;
+  reads_sequences_ = true;
   wiring_.sequences[index_] = first.sequence;
 }
 
@@ -231,7 +231,7 @@ void NodeSetup::join_rows() {
          input.kind == InputKind::kLayer ? "a layer of one row an example" : "a slot",
          " (an embedding with pooling \"none\" makes sequences of a sparse slot)");
   }
-  takes_sequences_ = true;
+  reads_sequences_ = true;
 }
 
 void NodeSetup::follow_ids(int input) {
@@ -257,7 +257,7 @@ void NodeSetup::finish() const {
   PS_CHECK(wiring_.cols[index_] > 0);
   check_device();
   for (const InputInfo& input : inputs_) {
-    if (takes_sequences_ || !input.sequence) continue;
+    if (reads_sequences_ || !input.sequence) continue;
     fail(Code::kUsage, "input: ", node_.entry->name, " takes one row an example, found ", quote(input.name),
          ", which has one for each id (sequence_pool makes one row of them)");
   }

@@ -88,7 +88,7 @@ class NodeSetup final : public LayerSetup {
   const uint64_t seed_;
   std::vector<InputInfo> inputs_;
   Wiring& wiring_;
-  bool shared_ = false, takes_sequences_ = false, has_rows_ = false;
+  bool shared_ = false, reads_sequences_ = false, has_rows_ = false;
 };
 
 // Returns the layer of `node`, which has declared itself to `wiring`.  Layers must come in the graph's order.  Throws what

@@ -95,7 +95,7 @@ bool Connection::read_frame() {
   Frame frame;
   switch (reader_.next(*stream_, frame)) {
     case ReadState::kFrame:
-      take(std::move(frame));
+      receive(std::move(frame));
       return true;
     case ReadState::kRefused:
       refuse();
@@ -120,7 +120,7 @@ bool Connection::read_frame() {
   return false;
 }
 
-void Connection::take(Frame frame) {
+void Connection::receive(Frame frame) {
   ++counters_.frames_received;
   if (frame.header.type == kFrameAlive) return;
   if (frame.header.type == kFrameNotice) return fail(decode_error(frame.body.bytes()));

@@ -99,7 +99,7 @@ class Connection final : private Stream::Events {
   bool wants_frames() const { return open() && !paused_; }
   void read_frames();
   bool read_frame();
-  void take(Frame frame);
+  void receive(Frame frame);
   void refuse();
   std::optional<uint64_t> limit(const FrameHeader& header);
   void discard();

@@ -86,12 +86,12 @@ ReadState FrameReader::accept_header() {
   has_body_ = true;
   received_ = 0;
   if (!at_once_ && !problem_) hasher_.reset();
-  take_ahead();
+  use_ahead();
   return ReadState::kFrame;
 }
 
 // Moves what was read ahead of this body into it, or passes it over.
-void FrameReader::take_ahead() {
+void FrameReader::use_ahead() {
   size_t taken = std::min<uint64_t>(end_ - begin_, header_.body_bytes - received_);
   if (!problem_ && taken != 0) {
     std::memcpy(body_.data() + received_, ahead_.data() + begin_, taken);
@@ -108,7 +108,7 @@ ReadState FrameReader::read_body(Stream& stream) {
     uint64_t before = bytes_received_;
     if (ReadState state = fill(stream, rest); state != ReadState::kFrame) return state;
     if (problem_) {
-      take_ahead();
+      use_ahead();
       continue;
     }
     size_t got = std::min<uint64_t>(bytes_received_ - before, rest.size());

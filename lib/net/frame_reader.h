@@ -68,7 +68,7 @@ class FrameReader {
   ReadState finish_body(Frame& frame);
   ReadState fill(Stream& stream, MutableBytes body);
   ReadState break_off(ReadState state, std::string problem);
-  void take_ahead();
+  void use_ahead();
 
   BufferPool& pool_;
   const Limit limit_;

@@ -76,7 +76,7 @@ void AllReduceStore::final_gradient(size_t parameter) {
   if (allowed > before) worker_.allow(allowed);
 }
 
-void AllReduceStore::take_back() {
+void AllReduceStore::end_begun_push() {
   if (!worker_.is_begun()) return;
   const double begin = monotonic_seconds();
   exchanges_.num_done = worker_.end();
@@ -86,7 +86,7 @@ void AllReduceStore::take_back() {
 void AllReduceStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                           const StepInfo& info) {
   PS_CHECK(info.samples < int64_t{1} << (kSampleDigits * kDigitBits));
-  take_back();
+  end_begun_push();
   if (exchanges_.num() == 0)
     plan_exchanges(plans, views, {.info = info, .pushers = 1, .wishes = run_.wishes()});
   finish_step();
@@ -98,12 +98,12 @@ void AllReduceStore::end_pass(int64_t pass) {
 }
 
 bool AllReduceStore::join_step(int64_t pass) {
-  const bool others_go_on = take_part(pass);
+  const bool others_go_on = join_or_end(pass);
   if (others_go_on && run_.ends()) throw WaitStopped();
   return others_go_on;
 }
 
-bool AllReduceStore::take_part(int64_t pass) {
+bool AllReduceStore::join_or_end(int64_t pass) {
   const std::vector<KeyPlan> no_keys(specs_.size());
   std::vector<ParameterView<float>> views;
   local_.pull(no_keys, PullMode::kTrain, views);
@@ -318,7 +318,7 @@ void AllReduceStore::compress(std::span<const ParameterView<float>> views, const
 void AllReduceStore::apply(std::span<const ParameterView<float>> views, const StepInfo& info) {
   std::vector<KeyPlan> plans(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].kind == ParameterKind::kRows && !is_moved(p)) take_rows(p, arrays_[p], plans[p]);
+    if (specs_[p].kind == ParameterKind::kRows && !is_moved(p)) find_used_rows(p, arrays_[p], plans[p]);
     if (specs_[p].kind == ParameterKind::kStatistic) std::ranges::copy(arrays_[p], views[p].value);
   }
   std::vector<ParameterView<float>> sums;
@@ -336,7 +336,7 @@ void AllReduceStore::apply(std::span<const ParameterView<float>> views, const St
 }
 
 // plan.keys <- the rows that any trainer has used.
-void AllReduceStore::take_rows(size_t parameter, const std::vector<float>& rows, KeyPlan& plan) const {
+void AllReduceStore::find_used_rows(size_t parameter, const std::vector<float>& rows, KeyPlan& plan) const {
   const size_t values = static_cast<size_t>(values_of(specs_[parameter]));
   for (size_t key = 0; key < static_cast<size_t>(specs_[parameter].rows); ++key) {
     if (rows[values + key] > 0) plan.keys.push_back(key);

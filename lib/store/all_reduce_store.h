@@ -32,7 +32,7 @@ namespace ps {
 // Throws kUsage when a parameter is sparse, or its rows come and go: those of a step differ from trainer to trainer.
 void check_all_dense(std::span<const ParameterSpec> specs);
 
-// One owner thread, that of the communicator, whose turn it is except between begin_push and take_back or push.  Every
+// One owner thread, that of the communicator, whose turn it is except between begin_push and end_begun_push or push.  Every
 // step is an all-reduce that all trainers take part in; those who have no data left in a pass do so in end_pass.  Calls
 // throw what the communicator throws.
 class AllReduceStore final : public ParameterStore {
@@ -58,18 +58,18 @@ class AllReduceStore final : public ParameterStore {
     compute_for_others_ = std::move(compute);
   }
 
-  // Ends what begin_push has begun, as push does first: the communicator and its loop are the owner's again.
-  void take_back();
+  // Ends the exchanges that begin_push has begun, as push does first: the owner thread may then use the communicator again.
+  void end_begun_push();
   double learning_rate() const override { return local_.learning_rate(); }
 
   // Takes part in the steps of the others.  Throws WaitStopped when the run ends before the pass.
   void end_pass(int64_t pass) override;
 
-  // Takes part in one step, without data; false when nobody had any.  Throws as end_pass.
+  // Makes one step without a batch of this trainer; returns false when no trainer had a batch.  Throws as end_pass.
   bool join_step(int64_t pass);
 
-  // The same, but the end of the run is not thrown.
-  bool take_part(int64_t pass);
+  // As join_step, but does not throw when the run ends with the step.
+  bool join_or_end(int64_t pass);
 
   std::vector<uint64_t> keys(int parameter) override { return local_.keys(parameter); }
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
@@ -136,7 +136,7 @@ class AllReduceStore final : public ParameterStore {
   void weigh_statistic(size_t parameter);
   void apply(std::span<const ParameterView<float>> views, const StepInfo& info);
   bool is_moved(size_t parameter) const { return compressed_[parameter] && compression_->moves_weights(); }
-  void take_rows(size_t parameter, const std::vector<float>& rows, KeyPlan& plan) const;
+  void find_used_rows(size_t parameter, const std::vector<float>& rows, KeyPlan& plan) const;
 
   const std::vector<ParameterSpec> specs_;
   const bool has_statistics_;

@@ -11,7 +11,7 @@ void CollectiveRun::end_step(const StepWishes& of_all) {
   ends_ |= of_all.end;
   if (!of_all.checkpoint) return;
   checkpoint_asked_ = false;
-  take_();
+  take_checkpoint_();
 }
 
 }  // namespace ps

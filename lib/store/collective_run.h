@@ -1,5 +1,6 @@
-// CollectiveRun: the run of trainers without servers.  They have its ends and its checkpoints in common by what each
-// asks for in a step's exchange.  Used by strategies without servers, and by AllReduceStore, which exchanges.
+// CollectiveRun: the run of trainers without servers.  In the exchange of each step, every trainer sends its wishes, so that
+// all trainers take checkpoints and end after the same steps.  Used by strategies without servers, and by AllReduceStore,
+// which makes the exchanges.
 #ifndef PS_STORE_COLLECTIVE_RUN_H_
 #define PS_STORE_COLLECTIVE_RUN_H_
 
@@ -12,7 +13,7 @@
 
 namespace ps {
 
-// The wishes of one trainer before a step; or, after it, those that at least one trainer had.
+// The wishes of one trainer before a step; after the exchange, the wishes that at least one trainer has.
 struct StepWishes {
   bool checkpoint = false;  // after the step
   bool end = false;         // after the step
@@ -23,7 +24,7 @@ struct StepWishes {
 // One owner thread.
 class CollectiveRun final : public RunControl, private PeerCheckpoints {
  public:
-  // `keep_alive` is called now and then while this trainer saves a model: the others hear that it lives.
+  // `keep_alive` is called now and then while this trainer saves a model; it lets the other trainers know that this one lives.
   CollectiveRun(int rank, std::function<void()> keep_alive)
       : rank_(rank), keep_alive_(std::move(keep_alive)) {}
 
@@ -46,28 +47,28 @@ class CollectiveRun final : public RunControl, private PeerCheckpoints {
   void end_run() override {}
   void leave_run() override {}
 
-  // For whoever exchanges.  end_step is called by all trainers, with the wishes of all.
+  // For the code that makes the exchanges.  Every trainer calls end_step after each step, with the wishes of all trainers.
   StepWishes wishes();
   void end_step(const StepWishes& of_all);
   bool ends() const { return ends_; }
 
-  // This trainer was told to end, or knows that all are to.
+  // Returns true when this trainer was asked to end, or when all trainers are to end.
   bool is_to_end() const { return ends_ || end_asked_; }
 
  private:
   void on_checkpoint(std::function<bool()> due, std::function<void()> take) override {
     due_ = std::move(due);
-    take_ = std::move(take);
+    take_checkpoint_ = std::move(take);
   }
   void ask() override { checkpoint_asked_ = true; }
 
   const int rank_;
   const std::function<void()> keep_alive_;
   std::function<bool()> due_ = [] { return false; };
-  std::function<void()> take_ = [] {};
+  std::function<void()> take_checkpoint_ = [] {};
   bool checkpoint_asked_ = false;  // of this trainer, and not taken yet
-  bool end_asked_ = false;         // of this trainer
-  bool ends_ = false;              // all know
+  bool end_asked_ = false;         // this trainer was asked to end
+  bool ends_ = false;              // all trainers end after this step
 };
 
 }  // namespace ps

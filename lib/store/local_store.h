@@ -23,7 +23,7 @@ class LocalStore final : public ParameterStore, public RowLender {
              uint64_t memory_limit, Device& device);
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
-  // A parameter whose view has no gradient sits the step out: its optimizer has none.
+  // A parameter whose view has no gradient is left as it is: its optimizer makes no step.
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
 
@@ -57,7 +57,7 @@ class LocalStore final : public ParameterStore, public RowLender {
 
   const ParameterTables& tables() const { return tables_; }
 
-  // The level of its kernels, for those who compute beside it.
+  // Returns the level of instruction sets of its kernels, for other code that must compute the same bits.
   CpuLevel cpu() const { return device_.cpu(); }
 
   // The weights [rows, cols] of a dense parameter, as they are trained, to be changed in place.
@@ -100,11 +100,11 @@ class LocalStore final : public ParameterStore, public RowLender {
   // For a trainer that trains by itself between exchanges with others (AveragingStore): sets what the schedule counts.
   void set_progress(int64_t samples, int64_t steps) { rule_.set_progress(samples, steps); }
 
-  // True when the next steps depend on more than the weights.
+  // Returns true when the next steps depend on other state than the weights.
   bool remembers_steps() const;
 
  private:
-  // The buffers that one parameter's views point into, from a pull to the next.
+  // The buffers of one parameter to which views point until the next pull.
   struct Buffers {
     std::vector<float*> rows;      // of the last pull, when reached by ids
     std::vector<float> copies;     // the weights that kRead gives

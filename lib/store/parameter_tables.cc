@@ -179,11 +179,11 @@ void ParameterTables::begin_snapshot(uint64_t max_bytes, SnapshotTarget& target)
     TableSink sink;
     if (specs_[p].sparse) {
       sink.rows = [&target, layout = layout(p)](uint32_t partition, SnapshotRows&& rows) {
-        target.take_rows(layout, partition, std::move(rows));
+        target.add_rows(layout, partition, std::move(rows));
       };
     } else {
       sink.whole = [&target, layout = layout(p), own = blocks(p)](std::vector<float> floats) {
-        target.take_dense(layout, own, std::move(floats));
+        target.add_dense(layout, own, std::move(floats));
       };
     }
     tables_[p]->begin_snapshot(max_bytes, std::move(sink));

@@ -29,12 +29,12 @@ class SnapshotTarget {
   virtual ~SnapshotTarget() = default;
 
   // Takes some rows of a sparse table, like a SnapshotSink.
-  virtual void take_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) = 0;
+  virtual void add_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) = 0;
 
   // Takes all floats of a dense table on this shard: weights [rows, cols], then the state arrays of the same
   // shape.
-  virtual void take_dense(const TableLayout& layout, const BlockCyclicRows& blocks,
-                          std::vector<float> floats) = 0;
+  virtual void add_dense(const TableLayout& layout, const BlockCyclicRows& blocks,
+                         std::vector<float> floats) = 0;
 };
 
 struct TableSettings {

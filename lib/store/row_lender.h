@@ -2,8 +2,8 @@
 // a device.  LocalStore and RemoteLender (lib/ps/client) lend, RowCache (lib/device) borrows; LocalStore lends dense
 // parameters too, to DenseOnDevice.
 //
-// The lender keeps all rows, of which the borrower has copies, some of them further on.  A push to the lender begins
-// the step of a parameter that is lent, and leaves it to the borrower to apply it to rows.
+// The lender keeps all rows.  The borrower has copies of some of them, to which it applies the steps: a push to the lender
+// only begins the step of a parameter that is lent.  So a copy may be some steps ahead of the lender's row.
 #ifndef PS_STORE_ROW_LENDER_H_
 #define PS_STORE_ROW_LENDER_H_
 
@@ -23,14 +23,13 @@ class RowBorrower {
  public:
   virtual ~RowBorrower() = default;
 
-  // Puts all rows that have changed, and keeps its copies.
+  // Puts all rows that have changed back to the lender, and keeps its copies.
   virtual void put_back() = 0;
 
-  // The same, and then has no copies.
+  // Puts all rows that have changed back to the lender, and drops its copies.
   virtual void return_all() = 0;
 
-  // Returns those of the keys, in their order, of which it has no row.  One that has borrowed a dense parameter is not
-  // asked.
+  // Returns the keys of which the borrower has no row, in the given order.  Not called for a dense parameter.
   virtual std::vector<uint64_t> missing(std::span<const uint64_t> keys) {
     return (void)keys, std::vector<uint64_t>();
   }
@@ -49,35 +48,37 @@ class RowLender {
   virtual TableLayout layout(int parameter) const = 0;
   virtual const Optimizer<float>& optimizer(int parameter) const = 0;
 
-  // The factor of the gradients of the last push: of means, and of clipping by norm.
+  // Returns the factor by which the gradients of the last push are multiplied, for their mean and for clipping by norm.
   virtual float last_scale(int parameter) const = 0;
 
   // rows [keys, layout.values()] <- the rows as a pull to train has them: made if they are missing, and up to date with
   // all steps begun.  Keys are distinct, in any order.
   virtual void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) = 0;
 
-  // fetch_stored takes rows that are there, as they lie, of keys that ascend; put_rows sets them.
+  // fetch_stored copies rows as they are stored, without the idle steps; all keys must have a row, and ascend.  put_rows sets
+  // rows in the same form.
   virtual void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) = 0;
   virtual void put_rows(int parameter, const RowBlock& rows) = 0;
 
-  // All borrowers have applied the step of the last push.
+  // To be called when all borrowers have applied the step of the last push.
   virtual void end_step() {}
 
-  // For a borrower that takes rows of the next batch while the present one is computed, elsewhere.  next_has_come returns
-  // true when all rows have come that were asked for ahead of it.  take_stored takes those of the keys, which ascend,
-  // that have come, as they lie.
+  // For a borrower that copies rows of the next batch to the device while the present batch is computed.  next_has_come
+  // returns true when all rows of the next batch have come that were asked for ahead.  take_stored moves the rows that have
+  // come from the lender to `rows`, as they are stored; keys must ascend, and keys whose rows have not come are left out.
   virtual bool next_has_come() const { return false; }
   virtual void take_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
     (void)parameter, (void)keys;
     rows.clear();
   }
 
-  // Handles what comes from others until done() is true, which is asked after each event, or until it can go on no more:
-  // then the next call that waits throws.  wake, which any thread may call, is such an event.
+  // Handles messages of other processes until done() is true, which is asked after each event, or until an error ends the
+  // connections: then the next call that waits throws that error.  wake makes an event; any thread may call it.
   virtual void work_until(const std::function<bool()>& done) { (void)done; }
   virtual void wake() {}
 
-  // Seconds that requests for rows were on their way, all of them together; and of these, waiting for rows.
+  // fetch_seconds returns the sum of the times between requests for rows and their answers; waited_seconds, the time in which
+  // the owner thread has waited for rows.
   virtual double fetch_seconds() const { return 0; }
   virtual double waited_seconds() const { return 0; }
 };

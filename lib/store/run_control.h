@@ -1,5 +1,5 @@
-// RunControl: the run of a job, as one of its trainers takes part in it: where the trainer begins, who saves,
-// how the run ends, and the checkpoints of its servers.  Used by run_job and RunSaves.
+// RunControl: one trainer's interface to the run of its job: it says where the trainer begins, elects the trainer that saves,
+// ends the run, and gives access to the checkpoints of the servers.  Used by run_job and RunSaves.
 #ifndef PS_STORE_RUN_CONTROL_H_
 #define PS_STORE_RUN_CONTROL_H_
 
@@ -15,25 +15,27 @@
 
 namespace ps {
 
-// The batches of a rank that a process does not train, since others had the rank before.
+// The position of a rank in its data when a process gets the rank: the batches that former processes have trained.
 struct RunPosition {
   bool resumed = false;
   int64_t pass = 0;
-  int64_t pass_batches = 0;  // of this rank in this pass, trained already
-  bool pass_ended = false;   // all are; what comes after the pass's last batch may not be done
-  int64_t batches = 0;       // of this rank in all passes, trained already
+  int64_t pass_batches = 0;  // batches of this rank in this pass that are trained already
+  bool pass_ended =
+      false;  // all batches of the pass are trained, but the work after the last one may not be done
+  int64_t batches = 0;  // batches of this rank in all passes that are trained already
 
-  // Where the rest of the pass was dealt before this process came.
-  bool dealt = false;                     // the rank trains its share no more, but `strand`,
-  std::optional<DataStrand> strand = {};  // or nothing, until the others have come so far
-  int64_t before_strand = 0;              // of pass_batches, those of the rank before the strand
+  // These are set when the rest of the pass was dealt before this process came.
+  bool dealt = false;  // the rank trains `strand` in place of the rest of its share
+  std::optional<DataStrand> strand =
+      {};                     // empty: the rank trains nothing until the others have ended the pass
+  int64_t before_strand = 0;  // the batches of pass_batches that came before the strand
 };
 
 // The end of a checkpoint that a trainer has asked for.
 struct AskedCheckpoint {
   bool counts = false;
   std::string text;  // the name of its folder, or why it does not count
-  uint64_t run = 0;  // whose it is
+  uint64_t run = 0;  // the run in which it was taken
 };
 
 // The checkpoints that servers write.  One owner thread; callbacks are called in the waits of that thread, at
@@ -42,8 +44,7 @@ class ServerCheckpoints {
  public:
   virtual ~ServerCheckpoints() = default;
 
-  // Where trainers keep something in checkpoints: `save` is called when this trainer's part of one is being
-  // pushed.
+  // `save` is called whenever this trainer pushes its state for a checkpoint, and writes the trainer's figures.
   virtual void on_checkpoint(std::function<void(std::string& out)> save) = 0;
 
   // Has the servers write a checkpoint as soon as a step allows (pass -1), or asks for the one of the end of
@@ -72,7 +73,7 @@ class PeerCheckpoints {
   // for one, or the run is to end with this step, `take` is called after it, by all trainers.
   virtual void on_checkpoint(std::function<bool()> due, std::function<void()> take) = 0;
 
-  // Has `take` be called after the next step.
+  // Asks for a checkpoint after the next step: `take` is then called.
   virtual void ask() = 0;
 };
 
@@ -84,40 +85,41 @@ class RunControl {
   virtual uint64_t id() const = 0;  // tells the run from others; 0 for a process alone
   virtual RunPosition position() const = 0;
 
-  // Everything was done before this process came: there is nothing to take part in.
+  // Returns true when the run had ended before this process came: then this process has nothing to do.
   virtual bool finished() const = 0;
 
-  // The figures of this rank where it begins, as its servers know them, or of several ranks, when the checkpoint in
-  // which the run begins had another number of trainers; nothing when the rank has trained more since it told them, or
-  // when this was called before.
+  // Returns the figures with which this rank resumes.  These are the figures that the rank has pushed, or those of several
+  // ranks where the checkpoint in which the run begins is of another number of trainers.  Returns nothing when the rank has
+  // trained more batches since it pushed its figures, and from the second call on.
   virtual std::vector<std::string> restored_states() = 0;
 
   // Elects one trainer to save a model of this name, which nobody has saved yet in this run.
   virtual Saver elect_saver(SaveStage stage, const std::string& name) = 0;
 
-  // Null: there are no servers.
+  // Returns null when there are no servers.
   virtual ServerCheckpoints* checkpoints() = 0;
 
-  // Null: there are servers, or this trainer is alone.
+  // Returns null when there are servers, or when this trainer is alone.
   virtual PeerCheckpoints* peer_checkpoints() { return nullptr; }
 
-  // This trainer has trained all that it has of the pass.  Where the run goes on without lost trainers, waits until
-  // all have, and returns a part for this one of what is left; nothing when no more is, and the pass is to end.
+  // To be called when this trainer has trained all of its data of the pass.  Where the run goes on without lost trainers, it
+  // waits until all trainers have come so far, and returns the strand of the lost trainers' data that this trainer takes
+  // over.  Returns nothing when no data are left: then the pass is to end.
   virtual std::optional<DataStrand> take_rest(int64_t pass) {
     (void)pass;
     return std::nullopt;
   }
 
-  // True when this trainer is to end now, `asked` being whether this process was told to.  Trainers without servers
-  // end together, after a step before which one of them was told.
+  // Returns true when this trainer is to end now.  `asked` says that somebody has asked this process to end.  Trainers
+  // without servers end together: all of them end after the same step, once one of them was asked.
   virtual bool stops(bool asked) { return asked; }
 
-  // This trainer has done all that it has to do.  Where runs may go back to a checkpoint it waits for the
-  // others.
+  // To be called when this trainer has trained and saved everything.  Where a run may go back to a checkpoint, it waits for
+  // the other trainers.
   virtual void end_run() = 0;
 
-  // This process ends before its run does, so that the other trainers need not wait for it.  Throws nothing,
-  // and takes half a second at most.
+  // To be called when this process ends before its run does: tells the servers that the other trainers need not wait for it.
+  // Throws nothing, and returns after half a second at most.
   virtual void leave_run() = 0;
 };
 

@@ -39,7 +39,7 @@ SparseVector unpack(SparseEncoding encoding, uint64_t size, size_t from, std::st
   return vector;
 }
 
-void check_taken(std::span<const std::string_view> rest) {
+void check_no_rest(std::span<const std::string_view> rest) {
   for (size_t rank = 0; rank < rest.size(); ++rank) {
     if (!rest[rank].empty()) fail(Code::kCorrupt, "rank ", rank, " has sent more than its sparse gradients");
   }
@@ -58,7 +58,7 @@ void reduce_by_all_gather(Communicator& communicator, SparseEncoding encoding,
     }
     share->vector = add_vectors(vectors);
   }
-  check_taken(rest);
+  check_no_rest(rest);
 }
 
 // Indices are counted from the beginning of the owner's share, so that no run is long for its sake.
@@ -99,7 +99,7 @@ void reduce_by_owners(Communicator& communicator, SparseEncoding encoding,
     }
     pack(of_sums, add_vectors(vectors), sums);
   }
-  check_taken(rest);
+  check_no_rest(rest);
   const std::vector<std::string> all = communicator.gather(std::move(sums));
   rest.assign(all.begin(), all.end());
   for (SparseShare* share : shares) {
@@ -112,7 +112,7 @@ void reduce_by_owners(Communicator& communicator, SparseEncoding encoding,
     }
     share->vector = join_vectors(vectors);
   }
-  check_taken(rest);
+  check_no_rest(rest);
 }
 
 void reduce_dense(Communicator& communicator, std::span<SparseShare* const> shares) {

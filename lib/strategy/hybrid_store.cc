@@ -156,10 +156,14 @@ void HybridStore::final_gradient(size_t parameter) {
 // while trainers exchange.
 void HybridStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                        const StepInfo& info) {
-  with_trainers([&] { dense_.take_back(); });
+  with_trainers([&] { dense_.end_begun_push(); });
   take_dense(views);
-  step_ = {.plans = plans, .views = views, .info = info, .has_data = true, .cut = remote_.next_is_cut()};
-  if (!clipping_.any() && !step_.cut) push_sparse();
+  step_ = {.plans = plans,
+           .views = views,
+           .info = info,
+           .has_data = true,
+           .begins_checkpoint = remote_.next_begins_checkpoint()};
+  if (!clipping_.any() && !step_.begins_checkpoint) push_sparse();
   with_trainers([&] { dense_.push(dense_plans_, dense_views_, info); });
   end_step(/*pass_ends=*/false);
 }
@@ -175,8 +179,8 @@ void HybridStore::end_pass(int64_t pass) {
 
 // False when nobody had data: with this step the pass has ended.
 bool HybridStore::step_without_data(int64_t pass) {
-  step_ = {.info = {.pass = pass}, .cut = remote_.next_is_cut()};
-  const bool others_go_on = with_trainers([&] { return dense_.take_part(pass); });
+  step_ = {.info = {.pass = pass}, .begins_checkpoint = remote_.next_begins_checkpoint()};
+  const bool others_go_on = with_trainers([&] { return dense_.join_or_end(pass); });
   end_step(/*pass_ends=*/!others_go_on);
   const bool ended = remote_.finish_pass_step();
   if (ended != others_go_on) return others_go_on;
@@ -208,10 +212,10 @@ std::vector<float> HybridStore::clip(std::span<const double> dense_squares, floa
 // The dense half is applied.  Servers apply a step that they have measured as soon as one trainer tells them the norm: none
 // does before trainer 0 has set the dense parameters, where a checkpoint begins.
 void HybridStore::end_step(bool pass_ends) {
-  if (step_.cut || pass_ends) give_to_servers();
+  if (step_.begins_checkpoint || pass_ends) give_to_servers();
   if (!step_.pushed) return push_sparse();
   if (step_.squares.empty()) return;
-  if (step_.cut) with_trainers([&] { communicator_.barrier(); });
+  if (step_.begins_checkpoint) with_trainers([&] { communicator_.barrier(); });
   remote_.pushes().apply(std::move(step_.squares));
 }
 

@@ -90,7 +90,7 @@ class HybridStore final : public ParameterStore {
     std::span<const KeyPlan> plans = {};
     std::span<const ParameterView<float>> views = {};
     StepInfo info = {};
-    bool has_data = false, cut = false, pushed = false;
+    bool has_data = false, begins_checkpoint = false, pushed = false;
     std::vector<double> squares = {};  // of the whole gradient, once it is measured
   };
 

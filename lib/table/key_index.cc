@@ -90,7 +90,7 @@ uint32_t KeyIndex::erase(uint64_t key) {
 }
 
 // Moves the buckets of a segment to `old`, and leaves the segment empty.
-std::span<KeyIndex::Bucket> KeyIndex::take_buckets(Segment& segment, Bucket (&old)[kMaxBuckets]) const {
+std::span<KeyIndex::Bucket> KeyIndex::move_buckets_out(Segment& segment, Bucket (&old)[kMaxBuckets]) const {
   std::copy_n(segment.buckets, num_buckets_, old);
   std::fill_n(segment.buckets, num_buckets_, Bucket{});
   segment.keys = segment.stale = 0;
@@ -100,7 +100,7 @@ std::span<KeyIndex::Bucket> KeyIndex::take_buckets(Segment& segment, Bucket (&ol
 // Inserts all keys of a segment anew, so that no marks of erased keys remain.
 void KeyIndex::clear_marks(Segment& segment) const {
   Bucket old[kMaxBuckets];
-  for (const Bucket& bucket : take_buckets(segment, old)) {
+  for (const Bucket& bucket : move_buckets_out(segment, old)) {
     for (uint32_t slot = 0; slot < bucket.used; ++slot) {
       insert_into(segment, bucket.keys[slot], hash_key(bucket.keys[slot]), bucket.numbers[slot]);
     }
@@ -139,7 +139,7 @@ void KeyIndex::split(uint64_t hash) {
 void KeyIndex::redistribute(Segment& low, Segment& high) const {
   Bucket old[kMaxBuckets];
   low.depth = high.depth;
-  for (const Bucket& bucket : take_buckets(low, old)) {
+  for (const Bucket& bucket : move_buckets_out(low, old)) {
     for (uint32_t slot = 0; slot < bucket.used; ++slot) {
       uint64_t hash = hash_key(bucket.keys[slot]);
       bool is_high = hash >> (kBucketBits + low.depth - 1) & 1;

@@ -121,7 +121,7 @@ class KeyIndex {
   void split(uint64_t hash);
   void clear_marks(Segment& segment) const;
   void redistribute(Segment& low, Segment& high) const;
-  std::span<Bucket> take_buckets(Segment& segment, Bucket (&old)[kMaxBuckets]) const;
+  std::span<Bucket> move_buckets_out(Segment& segment, Bucket (&old)[kMaxBuckets]) const;
 
   HugeArena* arena_;
   uint32_t num_buckets_;             // buckets of a segment

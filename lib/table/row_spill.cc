@@ -179,11 +179,11 @@ void RowSpill::read() {
   std::vector<Read> reads = std::exchange(reads_, {});
   std::sort(reads.begin(), reads.end(),
             [this](const Read& a, const Read& b) { return blocks_[a.block].page < blocks_[b.block].page; });
-  const Block* told = nullptr;
+  const Block* announced = nullptr;
   for (const Read& each : reads) {
     const Block& block = blocks_[each.block];
-    if (std::exchange(told, &block) == &block) continue;
-    posix_fadvise(file_, static_cast<off_t>(place_of(block)), static_cast<off_t>(bytes_of(block)),
+    if (std::exchange(announced, &block) == &block) continue;
+    posix_fadvise(file_, static_cast<off_t>(offset_of(block)), static_cast<off_t>(bytes_of(block)),
                   POSIX_FADV_WILLNEED);
   }
   const Block* held = nullptr;  // the block whose bytes are in whole_
@@ -203,7 +203,7 @@ void RowSpill::read() {
 }
 
 void RowSpill::read_block(const Block& block, float* to) {
-  const uint64_t bytes = bytes_of(block), offset = place_of(block);
+  const uint64_t bytes = bytes_of(block), offset = offset_of(block);
   read_fully(file_, directory_, offset, reinterpret_cast<char*>(to), bytes);
   if (hash_bytes({reinterpret_cast<const char*>(to), bytes}) == block.checksum) return;
   fail(Code::kCorrupt, "spilled rows in ", quote(directory_), " are damaged at offset ", offset);
@@ -254,9 +254,9 @@ void RowSpill::write_victims() {
   staging_.clear();
   for (uint32_t number : numbers) {
     Block& block = blocks_[number];
-    if (place_of(block) != begin + staging_.size() || staging_.size() >= kMaxStaging) {
+    if (offset_of(block) != begin + staging_.size() || staging_.size() >= kMaxStaging) {
       flush(begin);
-      begin = place_of(block);
+      begin = offset_of(block);
     }
     const std::string_view bytes(reinterpret_cast<const char*>(seats_[block.seat].memory), bytes_of(block));
     staging_.insert(staging_.end(), bytes.begin(), bytes.end());

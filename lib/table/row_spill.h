@@ -110,7 +110,7 @@ class RowSpill {
   };
 
   uint64_t bytes_of(const Block& block) const { return owners_[block.owner].bytes; }
-  static uint64_t place_of(const Block& block) { return block.page * kPage; }
+  static uint64_t offset_of(const Block& block) { return block.page * kPage; }
   void admit(uint32_t number, float* memory);
   void plan_whole_read(uint32_t number);
   void make_room(uint64_t bytes);

@@ -30,10 +30,9 @@ inline constexpr const char* kModelVocabulary = "vocabulary.txt";  // of text
 // The model file that `path` means: itself, or model.safetensors in it when it is a folder.
 std::string model_file_path(const std::string& path);
 
-// Writes all parameters, whose weights must be finite: kData names the first that is not.  A sparse one is "<name>.keys" U64 [N], ascending, and "<name>.rows" F32 [N, D];
-// others are
-// "<name>" F32 [rows, cols].  Rows are streamed through a bounded buffer; `on_rows` is called after each of
-// it.
+// Writes all parameters.  A sparse parameter becomes the tensors "<name>.keys" U64 [N], ascending, and "<name>.rows"
+// F32 [N, D]; every other parameter becomes the tensor "<name>" F32 [rows, cols].  Rows are streamed through a bounded buffer,
+// and `on_rows` is called each time when it has been written.  Throws kData, which names the first weight that is not finite.
 void save_model(
     const std::string& path, const std::vector<ParameterSpec>& parameters, ParameterStore& store,
     const Metadata& metadata, const std::function<void()>& on_rows = [] {});
@@ -43,7 +42,7 @@ void save_model(
 // fit the job, kCorrupt when it is damaged, and kData when a weight is not finite.
 void load_model(const std::string& path, const std::vector<ParameterSpec>& parameters, ParameterStore& store);
 
-// The same from the weights of a checkpoint, all of them up to date.
+// Sets parameters in the same way from the weights of a checkpoint, to which all idle steps are applied.
 void load_model(ModelSource& model, const std::vector<ParameterSpec>& parameters, ParameterStore& store);
 
 // Sets the one parameter `index` from the parameter of the same name in a model file: init "file".

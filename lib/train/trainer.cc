@@ -140,10 +140,10 @@ bool Trainer::end_with_others(PassResult& result) {
 void Trainer::train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop) {
   auto next = [&] { return times.reading([&] { return source.next(stop); }); };
   PullTicket begun;  // of the batch that comes next
-  told_ = 0;
+  looked_ahead_ = 0;
   while (const PreparedBatch* prepared = stop() ? nullptr : next()) {
     if (!try_train_batch(*prepared, source, begun)) break;
-    told_ -= std::min<size_t>(told_, 1);
+    looked_ahead_ -= std::min<size_t>(looked_ahead_, 1);
     reporter_.advance(progress_.samples(), source.fraction_read());
     if (progress_.report_is_due()) report_batches(times);
     after_batch_(/*stopping=*/false);
@@ -164,8 +164,8 @@ void Trainer::report_batches(PassTimes& times) {
 void Trainer::tell_store(const PreparedBatch& present, BatchSource& source) {
   const size_t ahead = store_.looks_ahead();
   if (ahead == 0) return;
-  for (; told_ <= ahead; ++told_) {
-    const PreparedBatch* batch = told_ == 0 ? &present : source.peek(told_);
+  for (; looked_ahead_ <= ahead; ++looked_ahead_) {
+    const PreparedBatch* batch = looked_ahead_ == 0 ? &present : source.peek(looked_ahead_);
     if (batch == nullptr) return;
     store_.look_ahead(batch->plans);
     if (computation_ != nullptr) computation_->expect_batch(*batch);

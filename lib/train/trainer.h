@@ -116,7 +116,7 @@ class Trainer {
   std::function<BatchSource*(int)> next_source_ = [](int) { return nullptr; };
   std::function<void()> before_pass_end_ = [] {};
   TrainerProgress progress_;
-  size_t told_ = 0;  // batches, from the present one on, of which the store was told
+  size_t looked_ahead_ = 0;  // batches, from the present one on, of which the store was told
   std::vector<ParameterView<float>> views_;
 };
 

@@ -44,7 +44,7 @@ void TrainerProgress::resume(const RunPosition& position, std::span<const std::s
   pass_over_ = position.pass_ended;
   skip_ = position.pass_batches - position.before_strand;
   resumed_ = true;
-  take_figures(states);
+  restore_figures(states);
 }
 
 // figures := left_out:i64 state                       (left_out: batches before those that were measured)
@@ -56,7 +56,7 @@ void TrainerProgress::save_figures(std::string& out) const {
 // Figures are of the pass that goes on.  The state of the process that had this rank before is one's own, and
 // knows more than figures; the figures of a run of other trainers, among whom the batches were dealt in another
 // way, are added up.
-void TrainerProgress::take_figures(std::span<const std::string> states) {
+void TrainerProgress::restore_figures(std::span<const std::string> states) {
   TrainerProgress other(network_, report_period_);
   for (const std::string& state : states) {
     ByteReader in(state);

@@ -63,7 +63,7 @@ class TrainerProgress {
   void end_pass();
 
  private:
-  void take_figures(std::span<const std::string> states);
+  void restore_figures(std::span<const std::string> states);
 
   const Network<float>& network_;
   const int64_t report_period_;

@@ -110,7 +110,7 @@ inline std::string push_message(Script& script, uint64_t step) {
                     .info = {script.byte(), static_cast<int64_t>(script.choice(3))}};
   if (script.rarely()) header.step = script.number();
   header.ended = script.choice(4) == 0;
-  header.cut = script.rarely();
+  header.begins_checkpoint = script.rarely();
   header.info.shrink = script.rarely();
   if (script.choice(4) == 0) {
     header.num_slices = script.choice(4);

@@ -18,8 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ps::LocalSgdCopies copies(specs, /*period=*/2, local);
   ps::ByteReader in({reinterpret_cast<const char*>(data), size});
   try {
-    while (in.ok() && in.remaining() > 0) copies.take(in.get_bytes(in.get<uint16_t>()));
-    copies.end_taking(/*batches=*/50);
+    while (in.ok() && in.remaining() > 0) copies.restore(in.get_bytes(in.get<uint16_t>()));
+    copies.end_restoring(/*batches=*/50);
     const auto chunks = copies.chunks(1000);
     for (size_t n = 0; n < chunks->size(); ++n) PS_CHECK(!chunks->encode(n).empty());
   } catch (const ps::Error& error) {

@@ -50,9 +50,9 @@ float sum_floats(ps::PushRequest request, std::span<const int64_t> widths) {
   }
   if (request.coded) {
     const auto codec = request.step % ps::codec_catalog().size();
-    ps::take_floats(request, widths, pool, codecs_of(codec, widths));
+    ps::decode_floats(request, widths, pool, codecs_of(codec, widths));
   } else {
-    ps::take_floats(request, widths, pool);
+    ps::decode_floats(request, widths, pool);
   }
   for (const ps::RowSlice& part : request.row_slices) {
     const uint64_t count = part.rows() * static_cast<uint64_t>(widths[part.parameter]);

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     if (ps::is_of_kind(chunk, ps::StateChunkKind::kCodecs)) {
       ps::PushCodecs codecs({{"type", "low_rank"}}, specs, 0);
-      ps::CodecStates().take(chunk, codecs);
+      ps::CodecStates().restore(chunk, codecs);
       return 0;
     }
     ps::read_error_chunk(chunk, specs,

@@ -193,8 +193,8 @@ class ShardPeers {
       case 27:
         return say(Message::kCheckpoint, encode_checkpoint_request(script.yes() ? -1 : script.choice(3)));
       case 28:
-        return script.yes() ? say(Message::kPart, encode_shard_request(script.number()))
-                            : say(Message::kPartPiece, slice_message(script));
+        return script.yes() ? say(Message::kCheckpointShard, encode_shard_request(script.number()))
+                            : say(Message::kCheckpointSlice, slice_message(script));
       case 29:
         return say(Message::kTrainerChunk, encode_chunk_request(static_cast<uint32_t>(script.number())));
       case 30: {

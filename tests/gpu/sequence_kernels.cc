@@ -49,7 +49,7 @@ TEST(SequenceKernels, PackedRows) {
       pack_rows<float>(device, packed, wide(), narrow());
       unpack_rows<float>(device, packed, narrow(), wide());
       add_unpacked_rows<float>(device, packed, narrow(), wide());
-      take_last_rows<float>(device, packed, narrow(), of_each());
+      copy_last_rows<float>(device, packed, narrow(), of_each());
       add_last_gradients<float>(device, packed, of_each(), narrow());
     });
     if (HasFatalFailure()) return;
@@ -71,7 +71,7 @@ TEST(SequenceKernels, SumsAndLargestRows) {
       const auto below = [&] { return Matrix<float>{desk.put_result(in), rows, cols}; };
       const auto of_rows = [&] { return desk.put_result(weights); };
       uint32_t* const argmax = desk.put(std::vector<uint32_t>(outs.size()));
-      take_largest(device, offsets, x, out(), argmax);
+      copy_largest(device, offsets, x, out(), argmax);
       add_largest_gradients(device, offsets, above, argmax, below());
       float* const scores = of_rows();
       softmax_of_sequences(device, offsets, scores);

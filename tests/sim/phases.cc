@@ -72,8 +72,8 @@ std::string name_of(const testing::TestParamInfo<Message>& info) {
       {Message::kRowReport, "RowReport"},
       {Message::kSaveLease, "SaveLease"},
       {Message::kCheckpoint, "Checkpoint"},
-      {Message::kPart, "RowSlice"},
-      {Message::kPartPiece, "CheckpointShardSlice"},
+      {Message::kCheckpointShard, "RowSlice"},
+      {Message::kCheckpointSlice, "CheckpointShardSlice"},
       {Message::kTrainerChunk, "StateChunk"},
   };
   return names.at(info.param);
@@ -171,7 +171,7 @@ class CheckpointedJob {
     cluster.put_proxies(script);
     for (int rank = 0; rank < job_.trainers(); ++rank) {
       RemoteOptions options = cluster.options(rank);
-      options.cuts_at_end = [cuts = copies_ && !resume](int64_t) { return cuts; };
+      options.checkpoint_at_end = [cuts = copies_ && !resume](int64_t) { return cuts; };
       options.hello.passes = 3;
       options.hello.resume = resume;
       cluster.spawn(options, [&body, rank](RemoteStore& store) {
@@ -211,7 +211,8 @@ class CheckpointedJob {
 class PhasesOfSaving : public Phases {
  protected:
   Outcome run(const Proxy::Script& script) override {
-    constexpr Message kOfCopies[] = {Message::kCheckpoint, Message::kPart, Message::kPartPiece};
+    constexpr Message kOfCopies[] = {Message::kCheckpoint, Message::kCheckpointShard,
+                                     Message::kCheckpointSlice};
     const bool copies = std::ranges::find(kOfCopies, GetParam()) != std::end(kOfCopies);
     const ScratchFolder folder;
     return CheckpointedJob(copies).begin(folder.path(), script);
@@ -224,7 +225,8 @@ TEST_P(PhasesOfSaving, AreSurvivedInBothDirections) {
 
 INSTANTIATE_TEST_SUITE_P(Messages, PhasesOfSaving,
                          testing::Values(Message::kLoad, Message::kRowReport, Message::kSaveLease,
-                                         Message::kCheckpoint, Message::kPart, Message::kPartPiece),
+                                         Message::kCheckpoint, Message::kCheckpointShard,
+                                         Message::kCheckpointSlice),
                          name_of);
 
 class PhasesOfResuming : public Phases {

@@ -18,11 +18,11 @@ std::string without(const std::string& name, std::string_view suffix) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
 }
 
-NamePair parse_pair(std::string_view text, const std::string& place) {
+NamePair parse_pair(std::string_view text, const std::string& where) {
   const size_t equals = text.find('=');
   if (equals != std::string_view::npos && equals > 0 && equals + 1 < text.size())
     return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
-  fail(Code::kUsage, place, ": ", quote(text), " is not THEIRS=OURS");
+  fail(Code::kUsage, where, ": ", quote(text), " is not THEIRS=OURS");
 }
 
 std::vector<std::string> names_of(const std::vector<TensorInfo>& tensors) {
@@ -59,10 +59,10 @@ struct ImportedModel::Tensor {
   int64_t cols;
 };
 
-// The ids of a table, ascending, and where the row of each stands; `places` is empty where they ascend in the file.
+// The ids of a table, ascending, and where the row of each stands; `positions` is empty where they ascend in the file.
 struct ImportedModel::Keys {
   std::vector<uint64_t> ids;
-  std::vector<uint32_t> places;
+  std::vector<uint32_t> positions;
 };
 
 struct ImportedModel::Source {
@@ -95,15 +95,15 @@ class ImportedModel::Rows final : public RowCursor {
   }
 
  private:
-  uint64_t place_of(uint64_t number) const {
-    return source_.keys && !source_.keys->places.empty() ? source_.keys->places[number] : number;
+  uint64_t position_of(uint64_t number) const {
+    return source_.keys && !source_.keys->positions.empty() ? source_.keys->positions[number] : number;
   }
 
   // Reads row `i` of the block, and those after it that follow it in the file too.  Returns their number.
   uint64_t read_run(uint64_t i, uint64_t size) {
-    const uint64_t begin = place_of(next_ + i);
+    const uint64_t begin = position_of(next_ + i);
     uint64_t count = 0;
-    for (; i + count < size && place_of(next_ + i + count) == begin + count; ++count) {
+    for (; i + count < size && position_of(next_ + i + count) == begin + count; ++count) {
       const uint64_t number = next_ + i + count;
       block_.keys[i + count] = source_.keys ? source_.keys->ids[number] : number;
     }
@@ -126,7 +126,7 @@ class ImportedModel::Rows final : public RowCursor {
     if (bad == block_.values.end()) return;
     const size_t width = static_cast<size_t>(table_.width);
     const size_t at = static_cast<size_t>(bad - block_.values.begin());
-    const uint64_t row = place_of(next_ + at / width), col = at % width;
+    const uint64_t row = position_of(next_ + at / width), col = at % width;
     const bool transposed = source_.tensor.transposed;
     fail(Code::kData, file_.path(), ": tensor ", quote(source_.tensor.info->name), " has ", *bad, " at [",
          transposed ? col : row, ", ", transposed ? row : col, "], in row ", block_.keys[at / width], " of ",
@@ -153,21 +153,21 @@ ImportedModel::ImportedModel(const std::string& path, const std::vector<NamePair
 
 ImportedModel::~ImportedModel() = default;
 
-const TensorInfo& ImportedModel::take(const std::string& theirs) {
+const TensorInfo& ImportedModel::use(const std::string& theirs) {
   const TensorInfo* info = file_.find(theirs);
   if (info == nullptr) {
     const std::vector<std::string> names = names_of(file_.tensors());
     fail(Code::kUsage, quote(file_.path()), ": no tensor ", quote(theirs), did_you_mean(theirs, names),
          "; it has ", join(names, ", "));
   }
-  taken_.insert(theirs);
+  used_.insert(theirs);
   return *info;
 }
 
 // The exact name comes first: a tensor may be called "x.T".
-ImportedModel::Tensor ImportedModel::take_matrix(const std::string& theirs) {
+ImportedModel::Tensor ImportedModel::use_matrix(const std::string& theirs) {
   const bool transposed = theirs.ends_with(kTransposedSuffix) && file_.find(theirs) == nullptr;
-  const TensorInfo& info = take(transposed ? without(theirs, kTransposedSuffix) : theirs);
+  const TensorInfo& info = use(transposed ? without(theirs, kTransposedSuffix) : theirs);
   const std::vector<int64_t>& shape = info.shape;
   if (shape.empty() || shape.size() > 2 || (transposed && shape.size() != 2)) {
     fail(Code::kUsage, file_.path(), ": ", quote(info.name), " has ", shape.size(), " extents, and ",
@@ -187,7 +187,7 @@ void ImportedModel::add_tables(const std::vector<NamePair>& pairs) {
   for (const NamePair& pair : pairs) {
     const std::string name = without(without(pair.ours, kIdsSuffix), kRowsSuffix);
     if (name == pair.ours) {
-      add_table(name, take_matrix(pair.theirs), nullptr);
+      add_table(name, use_matrix(pair.theirs), nullptr);
       continue;
     }
     const auto rows = theirs.find(cat(name, kRowsSuffix)), keys = theirs.find(cat(name, kIdsSuffix));
@@ -195,7 +195,7 @@ void ImportedModel::add_tables(const std::vector<NamePair>& pairs) {
       fail(Code::kUsage, "--map: a sparse parameter has both ", quote(cat(name, kIdsSuffix)), " and ",
            quote(cat(name, kRowsSuffix)), ", and no tensor of its own name");
     }
-    if (pair.ours.ends_with(kRowsSuffix)) add_table(name, take_matrix(rows->second), &take(keys->second));
+    if (pair.ours.ends_with(kRowsSuffix)) add_table(name, use_matrix(rows->second), &use(keys->second));
   }
 }
 
@@ -249,10 +249,11 @@ std::shared_ptr<const ImportedModel::Keys> ImportedModel::read_keys(const Tensor
     fail(Code::kUsage, file_.path(), ": ", quote(tensor.name), " has more than 2^32 ids");
   if (!std::ranges::is_sorted(keys->ids)) {
     const std::vector<uint64_t> unsorted = keys->ids;
-    keys->places.resize(unsorted.size());
-    std::iota(keys->places.begin(), keys->places.end(), 0u);
-    std::ranges::stable_sort(keys->places, {}, [&](uint32_t place) { return unsorted[place]; });
-    std::ranges::transform(keys->places, keys->ids.begin(), [&](uint32_t place) { return unsorted[place]; });
+    keys->positions.resize(unsorted.size());
+    std::iota(keys->positions.begin(), keys->positions.end(), 0u);
+    std::ranges::stable_sort(keys->positions, {}, [&](uint32_t position) { return unsorted[position]; });
+    std::ranges::transform(keys->positions, keys->ids.begin(),
+                           [&](uint32_t position) { return unsorted[position]; });
   }
   const auto twice = std::ranges::adjacent_find(keys->ids);
   if (twice == keys->ids.end()) return keys;
@@ -270,7 +271,7 @@ void ImportedModel::untrained_row(size_t table, uint64_t key, float*) {
 
 std::vector<std::string> ImportedModel::left_out() const {
   std::vector<std::string> names = names_of(file_.tensors());
-  std::erase_if(names, [&](const std::string& name) { return taken_.contains(name); });
+  std::erase_if(names, [&](const std::string& name) { return used_.contains(name); });
   return names;
 }
 

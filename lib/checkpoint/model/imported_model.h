@@ -49,8 +49,8 @@ class ImportedModel final : public ModelSource {
   struct Source;
   class Rows;
 
-  const TensorInfo& take(const std::string& theirs);
-  Tensor take_matrix(const std::string& theirs);
+  const TensorInfo& use(const std::string& theirs);
+  Tensor use_matrix(const std::string& theirs);
   void add_tables(const std::vector<NamePair>& pairs);
   void add_table(const std::string& name, const Tensor& rows, const TensorInfo* keys);
   std::shared_ptr<const Keys> read_keys(const TensorInfo& tensor);
@@ -58,7 +58,7 @@ class ImportedModel final : public ModelSource {
   SafetensorsReader file_;
   std::vector<ModelTable> tables_;
   std::vector<Source> sources_;  // of tables_
-  std::set<std::string> taken_;  // names of tensors
+  std::set<std::string> used_;   // names of tensors
   std::map<std::string, std::string> metadata_;
 };
 

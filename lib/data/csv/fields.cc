@@ -108,7 +108,7 @@ void CsvFields::cut_quoted(const char* p, const char* end) {
   for (;; ++p) {
     const char* begin = skip_blanks(p, end, dialect_.separator);
     if (begin < end && *begin == dialect_.quote) {
-      p = take_quoted(begin, end);
+      p = scan_quoted(begin, end);
     } else {
       p = std::find(p, end, dialect_.separator);
       add(begin, p);
@@ -118,7 +118,7 @@ void CsvFields::cut_quoted(const char* p, const char* end) {
 }
 
 // Returns the separator behind the field, or the end.
-const char* CsvFields::take_quoted(const char* p, const char* end) {
+const char* CsvFields::scan_quoted(const char* p, const char* end) {
   const char* stop = skip_quoted(p, end, dialect_);
   if (stop == nullptr) fail(Code::kData, "a quote is not closed: ", quote({p, static_cast<size_t>(end - p)}));
   const char* next = skip_blanks(stop, end, dialect_.separator);

@@ -40,7 +40,7 @@ class CsvFields {
  private:
   void cut_plain(const char* p, const char* end);
   void cut_quoted(const char* p, const char* end);
-  const char* take_quoted(const char* p, const char* end);
+  const char* scan_quoted(const char* p, const char* end);
   void add(const char* begin, const char* end);
 
   const CsvDialect dialect_;

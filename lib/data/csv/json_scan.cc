@@ -109,7 +109,7 @@ bool JsonScan::run(const char* p, const char* end) {
   skip_blanks();
   if (*p_ == '}') {
     ++p_;
-  } else if (!take_fields()) {
+  } else if (!scan_fields()) {
     return false;
   }
   skip_blanks();
@@ -117,16 +117,16 @@ bool JsonScan::run(const char* p, const char* end) {
 }
 
 // From the first name on, up to behind the closing brace.
-bool JsonScan::take_fields() {
+bool JsonScan::scan_fields() {
   for (;;) {
     std::string_view name;
-    if (!take_string(name)) return false;
+    if (!scan_string(name)) return false;
     skip_blanks();
     if (*p_++ != ':') return false;
     skip_blanks();
     const size_t column = static_cast<size_t>(p_ - begin_) + 1;
     fields_.push_back({name, JsonField::Kind::kNull, column, words_.size(), 0});
-    if (!take_value()) return false;
+    if (!scan_value()) return false;
     skip_blanks();
     const char next = *p_++;
     if (next == '}') return true;
@@ -135,22 +135,22 @@ bool JsonScan::take_fields() {
   }
 }
 
-bool JsonScan::take_value() {
+bool JsonScan::scan_value() {
   JsonField& field = fields_.back();
-  if (*p_ == '[') return take_list();
-  if (*p_ == 'n') return take_null();
-  if (*p_ != '{') return take_word(field);
+  if (*p_ == '[') return scan_list();
+  if (*p_ == 'n') return scan_null();
+  if (*p_ != '{') return scan_word(field);
   field.kind = JsonField::Kind::kNested;
   return pass_over(0);
 }
 
-bool JsonScan::take_word(JsonField& field) {
+bool JsonScan::scan_word(JsonField& field) {
   std::string_view word;
   const char c = *p_;
-  const bool good = c == '"'   ? take_string(word)
-                    : c == 't' ? take_literal("true", word)
-                    : c == 'f' ? take_literal("false", word)
-                               : take_number(word);
+  const bool good = c == '"'   ? scan_string(word)
+                    : c == 't' ? scan_literal("true", word)
+                    : c == 'f' ? scan_literal("false", word)
+                               : scan_number(word);
   if (!good) return false;
   if (field.kind == JsonField::Kind::kNested) return true;
   if (field.kind == JsonField::Kind::kNull) field.kind = JsonField::Kind::kWord;
@@ -159,21 +159,21 @@ bool JsonScan::take_word(JsonField& field) {
   return true;
 }
 
-bool JsonScan::take_list() {
+bool JsonScan::scan_list() {
   fields_.back().kind = JsonField::Kind::kList;
   ++p_;
   skip_blanks();
-  if (*p_ != ']') return take_list_items();
+  if (*p_ != ']') return scan_list_items();
   ++p_;
   return true;
 }
 
-bool JsonScan::take_list_items() {
+bool JsonScan::scan_list_items() {
   JsonField& field = fields_.back();
   for (;;) {
     const bool nested = *p_ == '[' || *p_ == '{';
     if (nested) field.kind = JsonField::Kind::kNested;
-    if (!(nested ? pass_over(0) : *p_ == 'n' ? take_null() : take_word(field))) return false;
+    if (!(nested ? pass_over(0) : *p_ == 'n' ? scan_null() : scan_word(field))) return false;
     skip_blanks();
     const char next = *p_++;
     if (next == ']') return true;
@@ -183,23 +183,23 @@ bool JsonScan::take_list_items() {
 }
 
 // A string from its opening quote on.
-bool JsonScan::take_string(std::string_view& out) {
+bool JsonScan::scan_string(std::string_view& out) {
   if (*p_ != '"') return false;
   const char* begin = ++p_;
   p_ = skip_text(p_);
   if (p_ == nullptr) return false;
-  if (*p_ == '\\') return take_escaped(begin, out);
+  if (*p_ == '\\') return scan_escaped(begin, out);
   out = {begin, static_cast<size_t>(p_ - begin)};
   return *p_++ == '"';
 }
 
 // The same from its first escape on, into a text of its own.
-bool JsonScan::take_escaped(const char* begin, std::string_view& out) {
+bool JsonScan::scan_escaped(const char* begin, std::string_view& out) {
   const size_t start = text_.size();
   for (;;) {
     text_.append(begin, p_);
     if (*p_ == '"') break;
-    if (*p_ != '\\' || !take_escape()) return false;
+    if (*p_ != '\\' || !scan_escape()) return false;
     begin = p_;
     p_ = skip_text(p_);
     if (p_ == nullptr) return false;
@@ -210,19 +210,19 @@ bool JsonScan::take_escaped(const char* begin, std::string_view& out) {
   return true;
 }
 
-bool JsonScan::take_escape() {
+bool JsonScan::scan_escape() {
   constexpr std::string_view kNames = "\"\\/bfnrt", kBytes = "\"\\/\b\f\n\r\t";
   const char name = p_[1];
   p_ += 2;
-  if (name == 'u') return take_code_point();
-  const size_t place = kNames.find(name);
-  if (place == std::string_view::npos) return false;
-  text_ += kBytes[place];
+  if (name == 'u') return scan_code_point();
+  const size_t index = kNames.find(name);
+  if (index == std::string_view::npos) return false;
+  text_ += kBytes[index];
   return true;
 }
 
 // The digits of an escape, with those of another where both are halves of a pair.
-bool JsonScan::take_code_point() {
+bool JsonScan::scan_code_point() {
   int32_t code = four_digits(p_);
   if (code < 0 || (code >= 0xdc00 && code <= 0xdfff)) return false;
   p_ += 4;
@@ -238,7 +238,7 @@ bool JsonScan::take_code_point() {
 }
 
 // Numbers so long, or with exponents so large, that they could overflow are left out; so is -0, which is 0.
-bool JsonScan::take_number(std::string_view& out) {
+bool JsonScan::scan_number(std::string_view& out) {
   constexpr std::ptrdiff_t kMostBytes = 200, kMostExponent = 2;
   const char* begin = p_;
   const char* p = begin + (*begin == '-');
@@ -263,7 +263,7 @@ bool JsonScan::take_number(std::string_view& out) {
   return p - begin <= kMostBytes && !(whole && out == "-0");
 }
 
-bool JsonScan::take_literal(std::string_view word, std::string_view& out) {
+bool JsonScan::scan_literal(std::string_view word, std::string_view& out) {
   if (static_cast<size_t>(end_ - p_) < word.size() || std::memcmp(p_, word.data(), word.size()) != 0)
     return false;
   out = {p_, word.size()};
@@ -271,9 +271,9 @@ bool JsonScan::take_literal(std::string_view word, std::string_view& out) {
   return true;
 }
 
-bool JsonScan::take_null() {
+bool JsonScan::scan_null() {
   std::string_view ignored;
-  return take_literal("null", ignored);
+  return scan_literal("null", ignored);
 }
 
 // A value whose words count for nothing.
@@ -281,19 +281,19 @@ bool JsonScan::pass_over(int level) {
   std::string_view ignored;
   switch (*p_) {
     case '"':
-      return take_string(ignored);
+      return scan_string(ignored);
     case 't':
-      return take_literal("true", ignored);
+      return scan_literal("true", ignored);
     case 'f':
-      return take_literal("false", ignored);
+      return scan_literal("false", ignored);
     case 'n':
-      return take_null();
+      return scan_null();
     case '[':
       return level < kMostLevels && pass_over_items(level, /*named=*/false);
     case '{':
       return level < kMostLevels && pass_over_items(level, /*named=*/true);
     default:
-      return take_number(ignored);
+      return scan_number(ignored);
   }
 }
 
@@ -308,7 +308,7 @@ bool JsonScan::pass_over_items(int level, bool named) {
   }
   for (;;) {
     std::string_view name;
-    if (named && !take_string(name)) return false;
+    if (named && !scan_string(name)) return false;
     if (named) skip_blanks();
     if (named && *p_++ != ':') return false;
     if (named) skip_blanks();

@@ -25,18 +25,18 @@ class JsonScan {
  private:
   static constexpr int kMostLevels = 32;  // of values in values
 
-  bool take_fields();
-  bool take_value();
-  bool take_list();
-  bool take_list_items();
-  bool take_word(JsonField& field);
-  bool take_string(std::string_view& out);
-  bool take_escaped(const char* begin, std::string_view& out);
-  bool take_escape();
-  bool take_code_point();
-  bool take_number(std::string_view& out);
-  bool take_literal(std::string_view word, std::string_view& out);
-  bool take_null();
+  bool scan_fields();
+  bool scan_value();
+  bool scan_list();
+  bool scan_list_items();
+  bool scan_word(JsonField& field);
+  bool scan_string(std::string_view& out);
+  bool scan_escaped(const char* begin, std::string_view& out);
+  bool scan_escape();
+  bool scan_code_point();
+  bool scan_number(std::string_view& out);
+  bool scan_literal(std::string_view word, std::string_view& out);
+  bool scan_null();
   bool pass_over(int level);
   bool pass_over_items(int level, bool named);
   void skip_blanks();

@@ -40,7 +40,7 @@ class Learner {
            csv_.missing_values.end();
   }
 
-  void take(std::string_view field, ColumnStatistics& seen) const {
+  void learn(std::string_view field, ColumnStatistics& seen) const {
     is_missing(field) ? seen.add_missing() : seen.add(field);
   }
 
@@ -71,7 +71,7 @@ class CsvLearner final : public Learner {
  private:
   void begin(const std::vector<std::string>& names, const std::string& file) {
     try {
-      columns_.take_header(names);
+      columns_.set_header(names);
     } catch (const Error& error) {
       throw error.code() == Code::kUsage ? error : error.within(file);
     }
@@ -83,7 +83,7 @@ class CsvLearner final : public Learner {
     bool open = false;
     for (const char *p = text.data(), *stop = p + text.size(); p < stop && left_ > 0;) {
       const char* end = find_record_end(p, stop, dialect_, open);
-      if (cut(p, end) && fields_.size() == columns.size()) take(columns);
+      if (cut(p, end) && fields_.size() == columns.size()) learn(columns);
       p = end + 1;
     }
   }
@@ -99,10 +99,10 @@ class CsvLearner final : public Learner {
     }
   }
 
-  void take(const std::vector<ColumnStatistics*>& columns) {
+  void learn(const std::vector<ColumnStatistics*>& columns) {
     --left_;
     for (size_t i = 0; i < columns.size(); ++i) {
-      if (columns[i] != nullptr) Learner::take(fields_[i], *columns[i]);
+      if (columns[i] != nullptr) Learner::learn(fields_[i], *columns[i]);
     }
   }
 
@@ -130,7 +130,7 @@ class JsonLearner final : public Learner {
       if (object.ends_with('\r')) object.remove_suffix(1);
       if (!parse(object)) continue;
       try {
-        take();
+        learn();
       } catch (const Error& error) {
         throw error.within(cat(*block.file, ":", line));
       }
@@ -147,20 +147,20 @@ class JsonLearner final : public Learner {
     }
   }
 
-  void take() {
+  void learn() {
     --left_;
     for (const JsonField& field : fields_.fields()) {
       if (field.kind == JsonField::Kind::kNested && !columns_.ignores(field.name)) fail_nested(field);
-      if (ColumnStatistics* seen = columns_.find_or_add(field.name)) take(field, *seen);
+      if (ColumnStatistics* seen = columns_.find_or_add(field.name)) learn(field, *seen);
     }
   }
 
-  void take(const JsonField& field, ColumnStatistics& seen) const {
+  void learn(const JsonField& field, ColumnStatistics& seen) const {
     const bool is_list = field.kind == JsonField::Kind::kList;
     if (is_list && field.num_words > 0) {
       seen.add_list(fields_.words(field));
     } else if (field.kind == JsonField::Kind::kWord) {
-      Learner::take(fields_.word(field), seen);
+      Learner::learn(fields_.word(field), seen);
     } else {
       seen.add_missing();
     }
@@ -170,7 +170,7 @@ class JsonLearner final : public Learner {
 };
 
 // Takes the first record off `text`, without its end.
-std::string_view take_record(std::string_view& text, const CsvDialect& dialect) {
+std::string_view read_record(std::string_view& text, const CsvDialect& dialect) {
   bool open = false;
   const char* end = find_record_end(text.data(), text.data() + text.size(), dialect, open);
   std::string_view record = text.substr(0, static_cast<size_t>(end - text.data()));
@@ -198,7 +198,7 @@ std::optional<TableGuess> guess_table(std::string_view head) {
   for (const char separator : {',', '\t', ';', '|'}) {
     const CsvDialect dialect{separator, '"', 0};
     std::string_view rest = head;
-    const std::string_view first = take_record(rest, dialect), second = take_record(rest, dialect);
+    const std::string_view first = read_record(rest, dialect), second = read_record(rest, dialect);
     try {
       const std::vector<std::string> names = header_names(first, dialect);
       if (!is_header(names) || header_names(second, dialect).size() != names.size()) continue;

@@ -15,9 +15,9 @@ void CsvSplitter::fail_open() const {
 
 bool CsvSplitter::next(Block& block) {
   while (lines_.next(block)) {
-    if (!pending_.empty()) take_pending(block);
+    if (!pending_.empty()) move_pending(block);
     if (dialect_.quote != 0) hold_open_record(block);
-    if (has_header_ && !header_taken_) take_header(block);
+    if (has_header_ && !header_moved_) move_header(block);
     if (block.text().empty()) continue;
     block.carry = header_;
     return true;
@@ -26,7 +26,7 @@ bool CsvSplitter::next(Block& block) {
   return false;
 }
 
-void CsvSplitter::take_pending(Block& block) {
+void CsvSplitter::move_pending(Block& block) {
   block.bytes.insert(block.skip, pending_);
   block.size += pending_.size();
   block.position = pending_line_;
@@ -54,15 +54,15 @@ void CsvSplitter::hold_open_record(Block& block) {
 }
 
 // The first record that is not empty.
-void CsvSplitter::take_header(Block& block) {
-  while (!header_taken_ && !block.text().empty()) {
+void CsvSplitter::move_header(Block& block) {
+  while (!header_moved_ && !block.text().empty()) {
     const std::string_view text = block.text();
     bool open = false;
     const char* end = find_record_end(text.data(), text.data() + text.size(), dialect_, open);
     const auto size = static_cast<size_t>(end - text.data());
     header_ = text.substr(0, size);
     if (header_.ends_with('\r')) header_.pop_back();
-    header_taken_ = !header_.empty();
+    header_moved_ = !header_.empty();
     block.position += count_lines(text.substr(0, size)) + 1;
     block.skip += std::min(size + 1, text.size());
   }

@@ -21,16 +21,16 @@ class CsvSplitter : public Splitter {
   bool next(Block& block) override;
 
  private:
-  void take_pending(Block& block);
+  void move_pending(Block& block);
   void hold_open_record(Block& block);
-  void take_header(Block& block);
+  void move_header(Block& block);
   [[noreturn]] void fail_open() const;
 
   const std::shared_ptr<const std::string> name_;
   LineSplitter lines_;
   const CsvDialect dialect_;
   const bool has_header_;
-  bool header_taken_ = false;
+  bool header_moved_ = false;
   std::string header_;
   std::string pending_;        // the beginning of a record that goes on in the next block
   uint64_t pending_line_ = 0;  // its first line

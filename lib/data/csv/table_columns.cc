@@ -78,7 +78,7 @@ void fill_in(CsvColumn& column, const ColumnStatistics& seen) {
 
 }  // namespace
 
-void TableColumns::take_header(const std::vector<std::string>& names) {
+void TableColumns::set_header(const std::vector<std::string>& names) {
   check_names(names);
   names_ = names;
   find_label();

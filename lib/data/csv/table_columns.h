@@ -26,7 +26,7 @@ class TableColumns {
 
   // For tables whose header says all columns: the label is the last one where no name is a usual one.  Throws kData for
   // names without sense, and kUsage when the options name columns that are not there.
-  void take_header(const std::vector<std::string>& names);
+  void set_header(const std::vector<std::string>& names);
 
   // The statistics of a column, or null when there are none: of weights, groups, the one that lies apart and names that are not in the header.
   ColumnStatistics* find(std::string_view name);

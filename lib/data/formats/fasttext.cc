@@ -51,7 +51,7 @@ class FastTextParser : public LineParser {
         fail(Code::kData, "a second label, ", quote(word),
              ": one is expected (data.multi_label is for any number of them)");
       }
-      take_label(word, label, batch);
+      add_label(word, label, batch);
       labelled = true;
     }
     if (!labelled && text.empty()) return;
@@ -71,7 +71,7 @@ class FastTextParser : public LineParser {
     slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
   }
 
-  void take_label(std::string_view word, float& label, Batch& batch) const {
+  void add_label(std::string_view word, float& label, Batch& batch) const {
     const std::optional<float> found = parse_label(word.substr(options_.label_prefix.size()));
     if (!has_label_sets()) return void(label = found.value_or(0.0f));
     if (!found) return;

@@ -33,7 +33,7 @@ class JsonLinesParser : public LineParser {
         uses_(field_uses(setup.options, used_names(setup.options))) {
     const std::vector<std::string> names = used_names(setup.options);
     for (size_t i = 0; i < names.size(); ++i) positions_.emplace(names[i], i);
-    if (part().by_column()) part_place_ = place_of(setup.options.validation_by);
+    if (part().by_column()) part_use_ = use_of(setup.options.validation_by);
   }
 
   bool has_parts_by(const std::string&) const override { return true; }
@@ -57,12 +57,12 @@ class JsonLinesParser : public LineParser {
   }
 
   // Lines of a file have the same fields in the same order, mostly: a name is first compared with that of the field which
-  // stood at its place last.
+  // stood at its index last.
   struct Scratch final : LineScratch {
     struct Known {
       std::string name;
       uint64_t head;  // its first 8 bytes, or 0 for those behind its end
-      size_t position;
+      size_t use;
 
       bool is(std::string_view other) const {
         return name.size() == other.size() && head == head_of(other) &&
@@ -80,10 +80,10 @@ class JsonLinesParser : public LineParser {
 
     JsonFields fields;
     std::vector<Known> order;
-    std::vector<const JsonField*> found;  // by place in uses_; null: it is not there
+    std::vector<const JsonField*> found;  // by index in uses_; null: it is not there
   };
 
-  static constexpr size_t kNoPlace = SIZE_MAX;
+  static constexpr size_t kNoUse = SIZE_MAX;
 
   std::unique_ptr<LineScratch> make_scratch() const override { return std::make_unique<Scratch>(); }
 
@@ -99,37 +99,37 @@ class JsonLinesParser : public LineParser {
     put_all(memory.fields, memory.found, batch);
   }
 
-  size_t place_of(std::string_view name) const {
+  size_t use_of(std::string_view name) const {
     const auto position = positions_.find(name);
-    return position == positions_.end() ? kNoPlace : static_cast<size_t>(position->second);
+    return position == positions_.end() ? kNoUse : static_cast<size_t>(position->second);
   }
 
-  // The place of the field that is the index-th of its line.
-  size_t place_of(std::string_view name, size_t index, Scratch& memory) const {
+  // The index in uses_ of the field that is the index-th of its line.
+  size_t use_of(std::string_view name, size_t index, Scratch& memory) const {
     constexpr size_t kMostKnown = 10000;  // as many as columns
     std::vector<Scratch::Known>& order = memory.order;
-    if (index < order.size() && order[index].is(name)) return order[index].position;
-    const size_t position = place_of(name);
-    if (index >= kMostKnown) return position;
+    if (index < order.size() && order[index].is(name)) return order[index].use;
+    const size_t use = use_of(name);
+    if (index >= kMostKnown) return use;
     if (index == order.size()) order.emplace_back();
-    order[index] = {std::string(name), Scratch::head_of(name), position};
-    return position;
+    order[index] = {std::string(name), Scratch::head_of(name), use};
+    return use;
   }
 
   void find_fields(Scratch& memory) const {
     memory.found.assign(uses_.size(), nullptr);
     size_t index = 0;
     for (const JsonField& field : memory.fields.fields()) {
-      const size_t position = place_of(field.name, index++, memory);
-      if (position == kNoPlace) continue;
-      if (memory.found[position] != nullptr)
+      const size_t use = use_of(field.name, index++, memory);
+      if (use == kNoUse) continue;
+      if (memory.found[use] != nullptr)
         fail(Code::kData, "column ", field.column, ": a second field ", quote(field.name));
-      memory.found[position] = &field;
+      memory.found[use] = &field;
     }
   }
 
   void put_all(const JsonFields& fields, const std::vector<const JsonField*>& found, Batch& batch) const {
-    if (part().by_column() && !keeps(fields, found[part_place_])) return;
+    if (part().by_column() && !keeps(fields, found[part_use_])) return;
     float label = 0;
     for (size_t i = 0; i < uses_.size(); ++i) {
       if (uses_[i].kind == FieldKind::kIgnored) continue;
@@ -189,7 +189,7 @@ class JsonLinesParser : public LineParser {
 
   const RecordEncoder encoder_;
   const std::vector<FieldUse> uses_;  // in the order in which they are put into a batch
-  size_t part_place_ = 0;             // in uses_, of the field that decides about parts
+  size_t part_use_ = 0;               // in uses_, of the field that decides about parts
   WordNumbers positions_;             // in uses_, by name
 };
 

@@ -44,8 +44,8 @@ class MultislotParser : public LineParser {
     float label = 0;
     for (size_t i = 0; i < fields_.size(); ++i) {
       const Field& field = fields_[i];
-      bool plain = field.kind == kSparse ? take_slot(p, field, batch.slots[field.slot])
-                                         : field.kind == kLabel && take_label(p, end, label);
+      bool plain = field.kind == kSparse ? scan_slot(p, field, batch.slots[field.slot])
+                                         : field.kind == kLabel && scan_label(p, end, label);
       if (!plain) parse_field(p, end, field.option, batch, label);
     }
     skip_blanks(p);
@@ -65,7 +65,7 @@ class MultislotParser : public LineParser {
   // The fast path for the form that most sparse slots have: up to 9 ids of up to 8 digits, with one blank
   // before and after each number.  Returns false, with p unchanged, for any other form, which parse_field
   // then reads or refuses.
-  static bool take_slot(const char*& p, const Field& field, SlotData& slot) {
+  static bool scan_slot(const char*& p, const Field& field, SlotData& slot) {
     const char* at = p + (*p == ' ');
     if (!is_digit(at[0]) || at[1] != ' ') return false;
     size_t before = slot.keys.size();
@@ -73,7 +73,7 @@ class MultislotParser : public LineParser {
     for (int left = at[0] - '0'; left > 0; --left) {
       at = next + 1;
       uint64_t marks = scan_internal::mark_ends<false, '0' - 1>(at), digits = 0;
-      if (marks != 0) digits = scan_internal::take_word(at, marks, next);
+      if (marks != 0) digits = scan_internal::scan_word(at, marks, next);
       Key key = scan_internal::join_digits(digits);
       if (marks == 0 || scan_internal::other_bytes(digits) != 0 || *next != ' ' || key > field.largest) {
         slot.keys.resize(before);
@@ -87,7 +87,7 @@ class MultislotParser : public LineParser {
   }
 
   // The fast path for a label of one digit.
-  static bool take_label(const char*& p, const char* end, float& label) {
+  static bool scan_label(const char*& p, const char* end, float& label) {
     const char* at = p + (*p == ' ');
     if (at[0] != '1' || at[1] != ' ' || !is_digit(at[2]) || !at_end(at + 3, end)) return false;
     label = static_cast<float>(at[2] - '0');

@@ -34,14 +34,15 @@ class RecordsParser : public Parser {
   void parse(const Block& block, Parsed& out) const override {
     out.bad.clear();
     try {
-      RecordsPart part = decode_records_part(block.text());
-      if (part.kind == RecordsPart::kChunk) {
-        decode_records_chunk(schema_, part, body(block.text()), out.batch);
+      RecordsHead decoded = decode_records_head(block.text());
+      if (decoded.kind == RecordsHead::kChunk) {
+        decode_records_chunk(schema_, decoded, body(block.text()), out.batch);
         if (part_.on() || negatives_.on()) choose(block.position, out.batch);
         return;
       }
       out.batch.clear(schema_);
-      if (part.kind == RecordsPart::kHeader) check_schema(decode_records_schema(part, body(block.text())));
+      if (decoded.kind == RecordsHead::kHeader)
+        check_schema(decode_records_schema(decoded, body(block.text())));
     } catch (const Error& error) {
       throw error.within(cat(*block.file, ": offset ", block.position));
     }
@@ -88,9 +89,9 @@ class RecordsParser : public Parser {
 // file's replaces it.
 DataSchema schema_records(const DataOptions& data, std::string_view head) {
   if (!is_records(head)) return data.slots.empty() ? data.single_slot() : data.listed_slots();
-  RecordsPart part = decode_records_part(head);
-  if (body(head).size() < part.size) fail(Code::kCorrupt, "the first file of records is cut short");
-  DataSchema schema = decode_records_schema(part, body(head).substr(0, part.size));
+  RecordsHead decoded = decode_records_head(head);
+  if (body(head).size() < decoded.size) fail(Code::kCorrupt, "the first file of records is cut short");
+  DataSchema schema = decode_records_schema(decoded, body(head).substr(0, decoded.size));
   if (schema.slots.size() != 1 || data.dim == 0) return schema;
   SlotSchema& slot = schema.slots[0];
   if (slot.dense && slot.dim != data.dim) {

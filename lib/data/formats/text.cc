@@ -35,15 +35,15 @@ class TextParser : public Parser {
     out.bad.clear();
     out.batch.clear(schema_);
     std::vector<Word> words(before_, no_word());
-    auto put = [&](std::string_view word, uint64_t place) { words.push_back(looked_up(word, place)); };
-    each_placed_word(block.carry, put);
+    auto put = [&](std::string_view word, uint64_t offset) { words.push_back(looked_up(word, offset)); };
+    each_word_at(block.carry, put);
     const size_t first = words.size();
     const std::string_view text = block.text();
     size_t at = 0;
     for (std::string_view word = next_word(text, at); !word.empty(); word = next_word(text, at))
       put(word, block.position + at);
     const size_t last = words.size();
-    each_placed_word(block.follow, put);
+    each_word_at(block.follow, put);
     words.insert(words.end(), after_, no_word());
     for (size_t i = first; i < last; ++i) {
       if (words[i].reach > 0) append(words, i, out.batch);
@@ -59,9 +59,9 @@ class TextParser : public Parser {
   // It stands before the first word of a file, and behind the last.
   Word no_word() const { return {0, sampler_.longest()}; }
 
-  Word looked_up(std::string_view word, uint64_t place) const {
+  Word looked_up(std::string_view word, uint64_t offset) const {
     const uint32_t id = vocabulary_->id(word);
-    return {id, sampler_.reach(id, place)};
+    return {id, sampler_.reach(id, offset)};
   }
 
   // Appends word i with its context.

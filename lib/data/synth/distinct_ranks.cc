@@ -39,7 +39,7 @@ DistinctRanks::Set DistinctRanks::begin_row(uint64_t count) {
     round_ = 1;
   }
   if (ranks_.size() < count) ranks_.resize(count), coins_.resize(count);
-  taken_ = 0;
+  num_drawn_ = 0;
   return {slots_.data(), round_ << kRankBits, 64 - std::countr_zero(slots)};
 }
 
@@ -66,12 +66,12 @@ template <Coins kCoins>
 uint64_t DistinctRanks::draw_some(const ZipfLaw& law, uint64_t count, uint64_t draws, Set seen,
                                   ExampleRandom& random) {
   // Each draw consumes at least one number, so no more numbers than draws are needed.
-  size_t ahead = std::min({ahead_for(count - taken_, kCoins), uint64_t{kMostAhead}, draws});
+  size_t ahead = std::min({ahead_for(count - num_drawn_, kCoins), uint64_t{kMostAhead}, draws});
   for (size_t i = 0; i < ahead + 2; ++i) {
     numbers_[i] = random.peek64(i);
     columns_[i] = law.column(numbers_[i]);
   }
-  size_t at = 0, taken = taken_;
+  size_t at = 0, taken = num_drawn_;
   uint64_t *ranks = ranks_.data(), *row_coins = coins_.data();
   while (at < ahead && taken < count) {
     ZipfLaw::Draw drawn = law.finish(columns_[at], numbers_[at + 1]);
@@ -88,7 +88,7 @@ uint64_t DistinctRanks::draw_some(const ZipfLaw& law, uint64_t count, uint64_t d
     --draws;
   }
   random.skip(at);
-  taken_ = taken;
+  num_drawn_ = taken;
   return draws;
 }
 
@@ -96,13 +96,13 @@ uint64_t DistinctRanks::draw_some(const ZipfLaw& law, uint64_t count, uint64_t d
 // a hash set.
 void DistinctRanks::draw_few(const ZipfLaw& law, uint64_t count, Coins coins, ExampleRandom& random) {
   uint64_t draws = most_draws(count);
-  for (uint64_t next = 0; taken_ < count;) {
+  for (uint64_t next = 0; num_drawn_ < count;) {
     uint64_t rank = draws > 0 ? law.draw(random) : next++;
     if (draws > 0) --draws;
     if (std::ranges::find(ranks(), rank) != ranks().end()) continue;
-    ranks_[taken_] = rank;
-    if (coins == Coins::kOneEach) coins_[taken_] = random.next64();
-    ++taken_;
+    ranks_[num_drawn_] = rank;
+    if (coins == Coins::kOneEach) coins_[num_drawn_] = random.next64();
+    ++num_drawn_;
   }
 }
 
@@ -112,13 +112,13 @@ void DistinctRanks::draw(const ZipfLaw& law, uint64_t count, Coins coins, Exampl
   auto some = [&](auto&&... rest) {
     return coins == Coins::kNone ? draw_some<Coins::kNone>(rest...) : draw_some<Coins::kOneEach>(rest...);
   };
-  for (uint64_t draws = most_draws(count); taken_ < count && draws > 0;)
+  for (uint64_t draws = most_draws(count); num_drawn_ < count && draws > 0;)
     draws = some(law, count, draws, seen, random);
-  for (uint64_t rank = 0; taken_ < count; ++rank) {
+  for (uint64_t rank = 0; num_drawn_ < count; ++rank) {
     if (!seen.insert(rank)) continue;
-    ranks_[taken_] = rank;
-    if (coins == Coins::kOneEach) coins_[taken_] = random.next64();
-    ++taken_;
+    ranks_[num_drawn_] = rank;
+    if (coins == Coins::kOneEach) coins_[num_drawn_] = random.next64();
+    ++num_drawn_;
   }
 }
 

@@ -23,8 +23,10 @@ class DistinctRanks {
   // random number that follows the numbers of a rank becomes its coin.
   void draw(const ZipfLaw& law, uint64_t count, Coins coins, ExampleRandom& random);
 
-  std::span<const uint64_t> ranks() const { return std::span(ranks_).first(taken_); }
-  std::span<const uint64_t> coins() const { return std::span(coins_).first(taken_); }  // 64 random bits each
+  std::span<const uint64_t> ranks() const { return std::span(ranks_).first(num_drawn_); }
+  std::span<const uint64_t> coins() const {
+    return std::span(coins_).first(num_drawn_);
+  }  // 64 random bits each
 
  private:
   // The ranks of this row.  Open addressing: a slot holds rank + 2^48 round, and is taken when its round is
@@ -47,8 +49,8 @@ class DistinctRanks {
 
   std::vector<uint64_t> slots_;
   uint64_t round_ = 0;                   // in [1, 2^16) from the first row on
-  std::vector<uint64_t> ranks_, coins_;  // the first taken_ count
-  size_t taken_ = 0;
+  std::vector<uint64_t> ranks_, coins_;  // the first num_drawn_ count
+  size_t num_drawn_ = 0;
   std::array<uint64_t, kMostAhead + 2> numbers_;  // drawn ahead
   std::array<uint32_t, kMostAhead + 2> columns_;  // results of the law's first step for each of numbers_
 };

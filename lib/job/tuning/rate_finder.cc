@@ -131,7 +131,7 @@ std::optional<RateFinding> find_rate(const RateRange& range,
   const ReportFile reports;
   RunOptions own = options;
   own.metrics = reports.path();
-  own.take_result = [](const Json&) {};
+  own.on_result = [](const Json&) {};
   log.info("Training on ", batches, " batches with rates from ", range.low, " to ", range.high);
   Log quiet("ps-train", LogLevel::kWarning);
   try {

@@ -50,7 +50,7 @@ class SweepTraining {
   SweepTraining(const SweepPlan& plan, const std::function<Job(std::span<const Override>)>& make,
                 const RunOptions& options, Log& log)
       : plan_(plan), make_(make), options_(options), log_(log) {
-    options_.take_result = [this](const Json& taken) { result_ = taken; };
+    options_.on_result = [this](const Json& taken) { result_ = taken; };
   }
 
   Json run() {

@@ -40,13 +40,13 @@ struct AttentionRows {
 
   // The row that weight w belongs to.
   constexpr AttentionRow row_of_weight(int64_t w) const {
-    const int64_t b = part_of(squares, examples, w % weights), n = offsets[b + 1] - offsets[b];
+    const int64_t b = segment_of(squares, examples, w % weights), n = offsets[b + 1] - offsets[b];
     return row_of(w / weights, offsets[b] + (w % weights - squares[b]) / n);
   }
 
  private:
   constexpr AttentionRow row_of(int64_t head, int64_t k) const {
-    const int64_t b = part_of(offsets, examples, k);
+    const int64_t b = segment_of(offsets, examples, k);
     return {k - offsets[b], int64_t{offsets[b + 1]} - offsets[b], head * num_rows + offsets[b],
             head * weights + squares[b]};
   }
@@ -170,7 +170,7 @@ struct PositionItems {
   T* out;
 
   constexpr void operator()(int64_t i) const {
-    const int64_t k = i / in.cols, position = k - offsets[part_of(offsets, examples, k)];
+    const int64_t k = i / in.cols, position = k - offsets[segment_of(offsets, examples, k)];
     out[i] = in.data[i] + encodings[position * in.cols + i % in.cols];
   }
 };

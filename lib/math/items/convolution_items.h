@@ -36,13 +36,13 @@ struct ConvolutionPart {
   }
 
   // The index in the images in, [B, C, H, W], of row y and column x of a channel of the group.
-  constexpr int64_t place_in(int64_t image, int64_t channel, int64_t y, int64_t x) const {
+  constexpr int64_t index_in(int64_t image, int64_t channel, int64_t y, int64_t x) const {
     const int64_t plane = image * shape.channels + group * channels() + channel;
     return (plane * shape.height + y) * shape.width + x;
   }
 
   // The index in the images out, [B, F, OH, OW], of value i of `filters`.
-  constexpr int64_t place_out(int64_t i) const {
+  constexpr int64_t index_out(int64_t i) const {
     const int64_t pixel = begin + i % pixels(), filter = group * filters() + i / pixels();
     return (pixel / out_plane() * shape.filters + filter) * out_plane() + pixel % out_plane();
   }
@@ -62,7 +62,7 @@ struct UnfoldItems {
     const int64_t y = out.y * shape.stride - shape.padding + in_window / shape.kernel;
     const int64_t x = out.x * shape.stride - shape.padding + in_window % shape.kernel;
     const bool inside = y >= 0 && y < shape.height && x >= 0 && x < shape.width;
-    columns[i] = inside ? images[part.place_in(out.image, weight / part.window(), y, x)] : T(0);
+    columns[i] = inside ? images[part.index_in(out.image, weight / part.window(), y, x)] : T(0);
   }
 };
 
@@ -94,7 +94,7 @@ struct FoldItems {
     const int64_t image = first_image + plane / part.channels();
     const WindowsOver rows = windows_over(y, shape.out_height, shape);
     const WindowsOver cols = windows_over(x, shape.out_width, shape);
-    T& to = images[part.place_in(image, channel, y, x)];
+    T& to = images[part.index_in(image, channel, y, x)];
     T sum = 0;
     for (int64_t v = rows.begin; v < rows.end; ++v) {
       const int64_t ky = y + shape.padding - v * shape.stride;
@@ -117,7 +117,7 @@ struct CopyFilterItems {
   const T* images;
   T* filters;
 
-  constexpr void operator()(int64_t i) const { filters[i] = images[part.place_out(i)]; }
+  constexpr void operator()(int64_t i) const { filters[i] = images[part.index_out(i)]; }
 };
 
 template <class T>
@@ -126,7 +126,7 @@ struct AddFilterItems {
   const T* filters;
   T* images;
 
-  constexpr void operator()(int64_t i) const { images[part.place_out(i)] += filters[i]; }
+  constexpr void operator()(int64_t i) const { images[part.index_out(i)] += filters[i]; }
 };
 
 }  // namespace ps

@@ -50,7 +50,7 @@ struct SampleScoreItems {
   Matrix<const T> input;
   T* scores;
 
-  constexpr void operator()(int64_t k) const { score(part_of(offsets, examples, k), k); }
+  constexpr void operator()(int64_t k) const { score(segment_of(offsets, examples, k), k); }
 
   // The same, where the example of the id is known.
   constexpr void score(int64_t b, int64_t k) const {

@@ -15,7 +15,7 @@ namespace ps {
 // Returns the part that has position k, by halving: part b of `parts` has the positions [starts[b], starts[b + 1]), as an example
 // has its rows.
 template <class Index>
-constexpr int64_t part_of(const Index* starts, int64_t parts, int64_t k) {
+constexpr int64_t segment_of(const Index* starts, int64_t parts, int64_t k) {
   int64_t begin = 0, end = parts;  // it is among these
   while (end - begin > 1) {
     const int64_t middle = begin + (end - begin) / 2;
@@ -141,7 +141,7 @@ struct RowWeightGradientItems {
   T* weight_gradients;
 
   constexpr void operator()(int64_t k) const {
-    const T* gradient = out_gradient + part_of(offsets, examples, k) * in.cols;
+    const T* gradient = out_gradient + segment_of(offsets, examples, k) * in.cols;
     T sum = 0;
     for (int64_t d = 0; d < in.cols; ++d) sum += gradient[d] * in.data[k * in.cols + d];
     weight_gradients[k] = sum;
@@ -157,7 +157,7 @@ struct WeightedRowGradientItems {
   Matrix<T> in_gradient;
 
   constexpr void operator()(int64_t i) const {
-    const int64_t k = i / in_gradient.cols, b = part_of(offsets, examples, k);
+    const int64_t k = i / in_gradient.cols, b = segment_of(offsets, examples, k);
     in_gradient.data[i] += weights[k] * out_gradient[b * in_gradient.cols + i % in_gradient.cols];
   }
 };

@@ -39,7 +39,7 @@ class LogitCost : public Cost<T> {
     logistic_predictions(device, output, predictions.data());
   }
 
-  bool takes_logits() const override { return true; }
+  bool uses_logits() const override { return true; }
 
   bool log_losses(Matrix<const T> scores, const Batch& batch, Device& device,
                   std::span<T> losses) const override {

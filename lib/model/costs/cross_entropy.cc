@@ -74,7 +74,7 @@ class CrossEntropy final : public Cost<T> {
     return true;
   }
 
-  bool takes_logits() const override { return softmax_; }
+  bool uses_logits() const override { return softmax_; }
 
   // The processor looks for what is no probability, and weighs classes.
   bool runs_on_devices() const override { return softmax_ && class_weights_.empty(); }

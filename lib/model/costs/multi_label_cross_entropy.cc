@@ -88,7 +88,7 @@ class MultiLabelCrossEntropy final : public Cost<T> {
 
   bool runs_on_devices() const override { return true; }
 
-  bool takes_logits() const override { return true; }
+  bool uses_logits() const override { return true; }
 
  private:
   const int64_t classes_;

@@ -22,7 +22,7 @@ class LabelSetEvaluator : public Evaluator {
     if (cols < 2) fail(Code::kUsage, name_, " takes predictions of two or more classes, found ", cols);
   }
 
-  bool take_label_sets(size_t slot) override { return slot_ = slot, true; }
+  bool use_label_sets(size_t slot) override { return slot_ = slot, true; }
 
   void add(Matrix<const float> predictions, const Batch& batch) override {
     for (int64_t b = 0; b < predictions.rows; ++b) {

@@ -59,7 +59,7 @@ class LogLoss final : public WeightedMean {
   }
 
   // Losses are then sums over the classes.
-  bool take_label_sets(size_t) override { return true; }
+  bool use_label_sets(size_t) override { return true; }
 
  private:
   double term(std::span<const float> prediction, float label) const override {
@@ -129,7 +129,7 @@ class SumOfPredictions final : public WeightedMean {
  public:
   SumOfPredictions(const NoEvaluatorOptions&, int64_t) : WeightedMean("sum") {}
 
-  bool take_label_sets(size_t) override { return true; }
+  bool use_label_sets(size_t) override { return true; }
 
  private:
   double term(std::span<const float> prediction, float) const override {

@@ -216,7 +216,7 @@ class Recurrent : public Layer<T> {
       direction.forward(run);
       const Columns<T> out = columns(run.output(), static_cast<int64_t>(i) * width_, width_);
       if (last_) {
-        take_last_rows<T>(run.device(), direction.packed(), direction.states(), out);
+        copy_last_rows<T>(run.device(), direction.packed(), direction.states(), out);
       } else {
         unpack_rows<T>(run.device(), direction.packed(), direction.states(), out);
       }

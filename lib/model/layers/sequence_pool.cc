@@ -70,7 +70,7 @@ class SequencePool final : public Layer<T> {
     const std::span<const uint32_t> offsets = run.sequence(0);
     if (pooling_ == "max") {
       argmax_.resize(run.device(), run.output().size());
-      return take_largest<T>(run.device(), offsets, run.input(0), run.output(), argmax_.data());
+      return copy_largest<T>(run.device(), offsets, run.input(0), run.output(), argmax_.data());
     }
     weights_.resize(run.device(), run.input(0).rows);
     if (query_ < 0) {

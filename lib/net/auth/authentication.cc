@@ -78,7 +78,7 @@ Handshake::Step ServerAuthentication::go_on(Stream& stream) {
     const bool whole = read_all(stream, hello_, done_);
     check_hello();
     if (!whole) return Step::kWaitReadable;
-    take_hello();
+    read_hello();
   }
   if (state_ == State::kChallenge) {
     if (!write_all(stream, out_, done_)) return Step::kWaitWritable;
@@ -87,7 +87,7 @@ Handshake::Step ServerAuthentication::go_on(Stream& stream) {
   }
   if (state_ == State::kProof) {
     if (!read_all(stream, proof_, done_)) return Step::kWaitReadable;
-    take_proof();
+    read_proof();
   }
   return write_all(stream, out_, done_) ? Step::kDone : Step::kWaitWritable;
 }
@@ -105,7 +105,7 @@ void ServerAuthentication::check_hello() {
   fail(Code::kAuthentication, "it speaks another protocol");
 }
 
-void ServerAuthentication::take_hello() {
+void ServerAuthentication::read_hello() {
   put(out_, kAuthMagic);
   out_ += make_nonce();
   transcript_ = cat(text_of(hello_), out_);
@@ -114,7 +114,7 @@ void ServerAuthentication::take_hello() {
 }
 
 // All tokens are compared, so that the time does not tell which there are.
-void ServerAuthentication::take_proof() {
+void ServerAuthentication::read_proof() {
   const auto shown = static_cast<uint8_t>(hello_[sizeof kAuthMagic]);
   const Token* found = nullptr;
   for (const Token& token : *tokens_) {
@@ -153,7 +153,7 @@ Handshake::Step ClientAuthentication::go_on(Stream& stream) {
   }
   if (state_ == State::kChallenge) {
     if (!read_all(stream, challenge_, done_)) return Step::kWaitReadable;
-    take_challenge();
+    read_challenge();
   }
   if (state_ == State::kProof) {
     if (!write_all(stream, out_, done_)) return Step::kWaitWritable;
@@ -161,11 +161,11 @@ Handshake::Step ClientAuthentication::go_on(Stream& stream) {
     done_ = 0;
   }
   if (!read_all(stream, answer_, done_)) return Step::kWaitReadable;
-  take_answer();
+  read_answer();
   return Step::kDone;
 }
 
-void ClientAuthentication::take_challenge() {
+void ClientAuthentication::read_challenge() {
   if (std::memcmp(challenge_.data(), &kAuthMagic, sizeof kAuthMagic) != 0) {
     fail(Code::kAuthentication, "the server asks for no token, and so does not prove that it has one");
   }
@@ -176,7 +176,7 @@ void ClientAuthentication::take_challenge() {
   done_ = 0;
 }
 
-void ClientAuthentication::take_answer() const {
+void ClientAuthentication::read_answer() const {
   if (answer_[0] != 1) {
     fail(Code::kAuthentication, "the server refuses the token for '", access_name(token_.access), "'");
   }

@@ -48,8 +48,8 @@ class ServerAuthentication final : public Handshake {
 
  private:
   void check_hello();
-  void take_hello();
-  void take_proof();
+  void read_hello();
+  void read_proof();
 
   enum class State { kHello, kChallenge, kProof, kAnswer };
 
@@ -73,8 +73,8 @@ class ClientAuthentication final : public Handshake {
   std::unique_ptr<Stream> finish(std::unique_ptr<Stream> stream) override { return stream; }
 
  private:
-  void take_challenge();
-  void take_answer() const;
+  void read_challenge();
+  void read_answer() const;
 
   enum class State { kHello, kChallenge, kProof, kAnswer };
 

@@ -12,7 +12,7 @@ namespace ps {
 namespace {
 
 // Names of schemes are the same in capitals.
-bool takes_scheme(std::string_view& rest, std::string_view scheme) {
+bool skip_scheme(std::string_view& rest, std::string_view scheme) {
   if (rest.size() <= scheme.size() || rest[scheme.size()] != ' ') return false;
   if (strncasecmp(rest.data(), scheme.data(), scheme.size()) != 0) return false;
   rest.remove_prefix(scheme.size());
@@ -22,8 +22,8 @@ bool takes_scheme(std::string_view& rest, std::string_view scheme) {
 
 // Returns the secret's bytes, or nothing when the header holds none.
 std::optional<std::string> shown_secret(std::string_view authorization) {
-  if (takes_scheme(authorization, "Bearer")) return from_hex(authorization);
-  if (!takes_scheme(authorization, "Basic")) return std::nullopt;
+  if (skip_scheme(authorization, "Bearer")) return from_hex(authorization);
+  if (!skip_scheme(authorization, "Basic")) return std::nullopt;
   const std::optional<std::string> user = from_base64(authorization);
   const size_t colon = user ? user->find(':') : std::string::npos;
   if (colon == std::string::npos) return std::nullopt;

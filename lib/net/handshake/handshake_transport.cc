@@ -72,7 +72,7 @@ class RefusedPeer final : private Stream::Events {
       : stream_(std::move(stream)),
         last_words_(std::move(last_words)),
         on_end_(std::move(on_end)),
-        timer_(loop, [this] { told_ ? end() : tell(); }) {
+        timer_(loop, [this] { has_spoken_ ? end() : tell(); }) {
     stream_->set_events(this);
     timer_.start_after(delay);
   }
@@ -82,7 +82,7 @@ class RefusedPeer final : private Stream::Events {
   static constexpr size_t kMaxDiscardedBytes = 64 << 10;
 
   void tell() {
-    told_ = true;
+    has_spoken_ = true;
     const ConstBytes words(last_words_);
     if (!words.empty()) stream_->write({&words, 1});
     stream_->shutdown_write();
@@ -91,7 +91,7 @@ class RefusedPeer final : private Stream::Events {
   }
 
   void on_readable() override {
-    if (!told_) return;
+    if (!has_spoken_) return;
     std::array<char, 4096> nothing;
     const MutableBytes into(nothing);
     const IoResult result = stream_->read({&into, 1});
@@ -111,7 +111,7 @@ class RefusedPeer final : private Stream::Events {
   const std::string last_words_;
   const std::function<void()> on_end_;
   Timer timer_;
-  bool told_ = false;
+  bool has_spoken_ = false;
   size_t discarded_ = 0;
 };
 

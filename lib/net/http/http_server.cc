@@ -85,7 +85,7 @@ class HttpPeer final : private Stream::Events {
   void go_on() {
     while (write_answer()) {
       if (!parser_.keep_alive()) return end_writing();
-      if (!take_request()) return stream_->wait_readable();
+      if (!read_request()) return stream_->wait_readable();
     }
   }
 
@@ -107,7 +107,7 @@ class HttpPeer final : private Stream::Events {
   }
 
   // out_ <- the answer; false when the request has not come whole.
-  bool take_request() {
+  bool read_request() {
     if (in_.empty()) return false;
     const HttpRequestParser::State state = parser_.parse(in_);
     if (state == HttpRequestParser::State::kMore) return false;

@@ -57,7 +57,7 @@ void SimNetwork::run_event(SimEvent event) {
 
 bool SimNetwork::run_until(const std::function<bool()>& done, Time deadline) {
   while (!done()) {
-    std::optional<SimEvent> event = timeline_.take_until(deadline);
+    std::optional<SimEvent> event = timeline_.pop_until(deadline);
     if (!event) return false;
     run_event(std::move(*event));
   }

@@ -39,7 +39,7 @@ class SimTimeline {
 
   // The next event, if there is one up to `deadline`, whose time it then is.  Else nothing, and it is the
   // deadline, unless that is kNever.
-  std::optional<SimEvent> take_until(Time deadline) {
+  std::optional<SimEvent> pop_until(Time deadline) {
     if (events_.empty() || events_.next().time > deadline) {
       if (deadline != kNever) now_ = std::max(now_, deadline);
       return std::nullopt;

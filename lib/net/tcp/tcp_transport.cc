@@ -136,9 +136,9 @@ class Accepting {
 };
 
 // One address, and the Unix socket beside it.
-class ListeningPlace {
+class ListeningAddress {
  public:
-  ListeningPlace(TcpLoop& loop, const OnTrouble& on_trouble, const Transport::OnAccept& on_accept)
+  ListeningAddress(TcpLoop& loop, const OnTrouble& on_trouble, const Transport::OnAccept& on_accept)
       : ports_(loop, on_trouble,
                [&on_accept, &loop](tcp::socket socket) {
                  std::string peer = peer_of(socket);
@@ -195,28 +195,28 @@ class TcpListener final : public Listener {
   // All of them at the same port, if there are several.  Returns false when that is taken at one, and another may do.
   bool listen_on(std::span<const tcp::endpoint> endpoints, const Address& address, bool local,
                  bool may_fail) {
-    places_.clear();
+    addresses_.clear();
     address_ = address;
     error_code error;
     for (tcp::endpoint endpoint : endpoints) {
       endpoint.port(address_.port);
-      auto place = std::make_unique<ListeningPlace>(loop_, on_trouble_, on_accept_);
-      const uint16_t port = place->listen(endpoint, address.host.empty(), error);
+      auto listening = std::make_unique<ListeningAddress>(loop_, on_trouble_, on_accept_);
+      const uint16_t port = listening->listen(endpoint, address.host.empty(), error);
       if (error && endpoints.size() > 1 && is_missing(error)) continue;
-      if (error == asio::error::address_in_use && !places_.empty() && may_fail) return false;
+      if (error == asio::error::address_in_use && !addresses_.empty() && may_fail) return false;
       if (error)
         throw make_error("cannot listen on", endpoints.size() > 1 ? to_address(endpoint) : address, error);
       address_.port = port;
-      if (local) listen_beside(*place, address.host.empty() ? "" : endpoint.address().to_string());
-      places_.push_back(std::move(place));
+      if (local) listen_beside(*listening, address.host.empty() ? "" : endpoint.address().to_string());
+      addresses_.push_back(std::move(listening));
     }
-    if (places_.empty()) throw make_error("cannot listen on", address, error);
+    if (addresses_.empty()) throw make_error("cannot listen on", address, error);
     return true;
   }
 
-  void listen_beside(ListeningPlace& place, const std::string& host) {
+  void listen_beside(ListeningAddress& listening, const std::string& host) {
     error_code error;
-    place.listen_beside(host, address_.port, error);
+    listening.listen_beside(host, address_.port, error);
     if (error) throw make_error("cannot listen on the Unix socket beside", address_, error);
   }
 
@@ -224,7 +224,7 @@ class TcpListener final : public Listener {
   const OnTrouble on_trouble_;
   const Transport::OnAccept on_accept_;
   Address address_;
-  std::vector<std::unique_ptr<ListeningPlace>> places_;
+  std::vector<std::unique_ptr<ListeningAddress>> addresses_;
 };
 
 // Resolving and connecting are steps of one state, which the handlers hold until they have run.

@@ -85,7 +85,8 @@ void CheckpointCopier::ask_shard(const CopyingPtr& copying, size_t shard) {
       copy_file(copying, shard, 0);
     });
   };
-  links_.request(shard, Message::kPart, Payload(encode_shard_request(copying->step)), std::move(on_answer));
+  links_.request(shard, Message::kCheckpointShard, Payload(encode_shard_request(copying->step)),
+                 std::move(on_answer));
 }
 
 void CheckpointCopier::copy_file(const CopyingPtr& copying, size_t shard, size_t file) {
@@ -114,7 +115,7 @@ void CheckpointCopier::copy_slice(const CopyingPtr& copying, size_t shard, size_
       copy_slice(copying, shard, file, offset + size);
     });
   };
-  links_.request(shard, Message::kPartPiece, Payload(encode_shard_slice(slice)), std::move(on_answer));
+  links_.request(shard, Message::kCheckpointSlice, Payload(encode_shard_slice(slice)), std::move(on_answer));
 }
 
 // All shards' files are there: the base of an increment comes next.

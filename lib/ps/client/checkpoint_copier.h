@@ -1,8 +1,9 @@
 // CheckpointCopier: copies the servers' files of a checkpoint to a folder of the trainer's.  Used by
 // RemoteCheckpoints.
 //
-// All shards are copied at the same time, each a file after the other, a slice at a time, so that pulls and
-// pushes wait for one slice at most.  The checkpoint on which it builds, if there is one, comes after it.
+// The files of all shards are copied at the same time; of each shard, one file after the other, and one slice at a time, so
+// that pulls and pushes wait for one slice at most.  A checkpoint that is an increment is followed by the one that it builds
+// on.
 #ifndef PS_PS_CLIENT_CHECKPOINT_COPIER_H_
 #define PS_PS_CLIENT_CHECKPOINT_COPIER_H_
 
@@ -24,7 +25,7 @@ class CheckpointCopier {
   // `links` outlives this.
   explicit CheckpointCopier(ShardLinks& links) : links_(links) {}
 
-  // As ServerCheckpoints::copy.
+  // Copies a checkpoint, as ServerCheckpoints::copy says.
   void copy(const AskedCheckpoint& checkpoint, const std::string& directory,
             std::function<void(const std::optional<Error>&)> done);
 

@@ -40,7 +40,7 @@ std::string CodecChunks::encode(size_t chunk) const {
 }
 
 // A codec in pieces has a state of one size, which a new one tells.
-void CodecStates::take(std::string_view chunk, PushCodecs& codecs) {
+void CodecStates::restore(std::string_view chunk, PushCodecs& codecs) {
   ByteReader in(chunk);
   const auto kind = in.get<StateChunkKind>();
   const uint32_t parameter = in.get<uint32_t>();

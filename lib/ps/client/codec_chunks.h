@@ -39,8 +39,9 @@ class CodecChunks final : public StateChunkSource {
 // Puts states together from their chunks, which come in any order, and loads each that is whole.  One owner thread.
 class CodecStates {
  public:
-  // Codecs are new ones, of the same job.  Throws kCorrupt.
-  void take(std::string_view chunk, PushCodecs& codecs);
+  // Adds a chunk, and loads the state of a codec when its last chunk has come.  `codecs` are new ones, of the same job.
+  // Throws kCorrupt.
+  void restore(std::string_view chunk, PushCodecs& codecs);
 
  private:
   struct State {

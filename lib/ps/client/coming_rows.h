@@ -1,5 +1,5 @@
-// ComingRows: the rows of one sparse parameter that coming batches of a trainer use and its device does not have, which are
-// here, or on their way from the shards, before they are needed.  Used by RemoteLender.
+// ComingRows: a list of rows of one sparse parameter, those that coming batches of a trainer use and that its device does not
+// have.  Each of them is here already, or on its way from the shards.  Used by RemoteLender.
 #ifndef PS_PS_CLIENT_COMING_ROWS_H_
 #define PS_PS_CLIENT_COMING_ROWS_H_
 
@@ -32,21 +32,22 @@ class ComingRows {
     return wanted;
   }
 
-  // The row cannot be asked for yet: the next call of add returns it again.
+  // To be called for a row that cannot be asked for yet: the next call of add returns it again.
   void put_off(uint64_t key) { put_off_.push_back(key); }
 
-  // The rows were asked for with the request of this number.  0: they are here.
+  // To be called when the rows were asked for, with the number of the request.  0: they are here.
   void expect(std::span<const uint64_t> keys, uint64_t request) {
     for (uint64_t key : keys) request_of_[key] = request;
   }
 
-  // Returns the number of the request with which the row comes; nothing if it does not come.  take then forgets it.
+  // Return the number of the request with which the row comes; nothing if it does not come.  remove takes the row off the
+  // list.
   std::optional<uint64_t> find(uint64_t key) const {
     const auto found = request_of_.find(key);
     if (found == request_of_.end()) return std::nullopt;
     return found->second;
   }
-  std::optional<uint64_t> take(uint64_t key) {
+  std::optional<uint64_t> remove(uint64_t key) {
     const std::optional<uint64_t> request = find(key);
     if (request) request_of_.erase(key);
     return request;
@@ -60,7 +61,7 @@ class ComingRows {
   std::vector<uint64_t> end_batch() {
     std::vector<uint64_t> leaving;
     if (window_.num_batches() > 0) window_.remove_first(leaving);
-    std::erase_if(leaving, [this](uint64_t key) { return !take(key); });
+    std::erase_if(leaving, [this](uint64_t key) { return !remove(key); });
     return leaving;
   }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kSectionBytes = 8;
 constexpr size_t kCopiedAtOnce = 256;  // copied from a table
 
-std::string begin_piece(StateChunkKind kind) {
+std::string begin_chunk(StateChunkKind kind) {
   std::string out;
   put(out, kind);
   return out;
@@ -69,20 +69,20 @@ size_t LocalSgdChunks::size() const {
 
 std::string LocalSgdChunks::encode(size_t chunk) const {
   if (chunk == 0) {
-    std::string out = begin_piece(StateChunkKind::kSchedule);
+    std::string out = begin_chunk(StateChunkKind::kSchedule);
     copies_.local_.schedule().save(out);
     return out;
   }
   if (chunk <= num_known()) return encode_steps(chunk - 1);
   const size_t n = chunk - 1 - num_known();
   const size_t end = n + 1 < begins_.size() ? begins_[n + 1] : runs_.size();
-  std::string out = begin_piece(StateChunkKind::kRows);
+  std::string out = begin_chunk(StateChunkKind::kRows);
   for (size_t run = begins_[n]; run < end; ++run) encode_rows(runs_[run], out);
   return out;
 }
 
 std::string LocalSgdChunks::encode_steps(size_t part) const {
-  std::string out = begin_piece(StateChunkKind::kSteps);
+  std::string out = begin_chunk(StateChunkKind::kSteps);
   const uint64_t offset = part * most_bytes_;
   put(out, offset);
   put(out, static_cast<uint64_t>(known_.size()));

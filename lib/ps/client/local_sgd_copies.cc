@@ -18,7 +18,7 @@ template <class... Parts>
 
 }  // namespace
 
-struct LocalSgdCopies::Taking {
+struct LocalSgdCopies::Restoring {
   bool has_schedule = false;
   std::map<uint64_t, std::string> known;  // by offset
   uint64_t known_bytes = 0;               // of all, as they say
@@ -33,7 +33,7 @@ float* LocalSgdCopy::find_or_start(const ParameterSpec& spec, uint64_t key) {
 }
 
 LocalSgdCopies::LocalSgdCopies(std::vector<ParameterSpec> specs, int64_t period, LocalStore& local)
-    : specs_(std::move(specs)), period_(period), local_(local), taking_(std::make_unique<Taking>()) {
+    : specs_(std::move(specs)), period_(period), local_(local), restoring_(std::make_unique<Restoring>()) {
   for (const ParameterSpec& spec : specs_) copies_.emplace_back(spec, local_.cpu());
 }
 
@@ -83,18 +83,18 @@ const float* LocalSgdCopies::base_of(size_t p, uint64_t key, bool& sent) const {
   return base;
 }
 
-// ---- taking up
+// ---- restoring up
 
-void LocalSgdCopies::take(std::string_view chunk) {
-  PS_CHECK(taking_ != nullptr);
+void LocalSgdCopies::restore(std::string_view chunk) {
+  PS_CHECK(restoring_ != nullptr);
   ByteReader in(chunk);
   switch (in.get<StateChunkKind>()) {
     case StateChunkKind::kSchedule:
-      return take_schedule(in);
+      return restore_schedule(in);
     case StateChunkKind::kSteps:
-      return take_steps(in);
+      return restore_steps(in);
     case StateChunkKind::kRows:
-      return take_rows(in);
+      return restore_rows(in);
     case StateChunkKind::kErrors:
     case StateChunkKind::kFigures:
     case StateChunkKind::kCodecs:
@@ -103,24 +103,24 @@ void LocalSgdCopies::take(std::string_view chunk) {
   damaged("a chunk of kind ", chunk.empty() ? 0 : static_cast<int>(chunk[0]));
 }
 
-void LocalSgdCopies::take_schedule(ByteReader& in) {
+void LocalSgdCopies::restore_schedule(ByteReader& in) {
   local_.advance_schedule(in);
   if (in.remaining() > 0) damaged("a schedule of another length");
-  taking_->has_schedule = true;
+  restoring_->has_schedule = true;
 }
 
-void LocalSgdCopies::take_steps(ByteReader& in) {
+void LocalSgdCopies::restore_steps(ByteReader& in) {
   const uint64_t offset = in.get<uint64_t>(), total = in.get<uint64_t>();
   const std::string_view bytes = in.get_bytes(in.remaining());
-  const bool other = !taking_->known.empty() && taking_->known_bytes != total;
+  const bool other = !restoring_->known.empty() && restoring_->known_bytes != total;
   if (!in.ok() || bytes.empty() || other || offset > total || bytes.size() > total - offset) {
     damaged(bytes.size(), " bytes at ", offset, " of ", total);
   }
-  taking_->known_bytes = total;
-  if (!taking_->known.try_emplace(offset, bytes).second) damaged("bytes at ", offset, " come twice");
+  restoring_->known_bytes = total;
+  if (!restoring_->known.try_emplace(offset, bytes).second) damaged("bytes at ", offset, " come twice");
 }
 
-void LocalSgdCopies::take_rows(ByteReader& in) {
+void LocalSgdCopies::restore_rows(ByteReader& in) {
   constexpr size_t kPutAtOnce = 256;  // put into a table
   while (in.remaining() > 0) {
     const uint32_t p = in.get<uint32_t>(), count = in.get<uint32_t>();
@@ -130,17 +130,17 @@ void LocalSgdCopies::take_rows(ByteReader& in) {
     const TableLayout layout = local_.layout(static_cast<int>(p));
     RowBlock block;
     for (uint32_t n = 0; n < count; ++n) {
-      take_row(p, layout, in, block);
+      restore_row(p, layout, in, block);
       if (block.size() < kPutAtOnce && n + 1 < count) continue;
       local_.put_rows(static_cast<int>(p), block);
       block.clear();
     }
-    taking_->rows += count;
+    restoring_->rows += count;
   }
 }
 
 // Appends the row to the block.
-void LocalSgdCopies::take_row(size_t p, const TableLayout& layout, ByteReader& in, RowBlock& block) {
+void LocalSgdCopies::restore_row(size_t p, const TableLayout& layout, ByteReader& in, RowBlock& block) {
   const ParameterSpec& spec = specs_[p];
   const size_t values = static_cast<size_t>(layout.values());
   const uint64_t key = in.get<uint64_t>();
@@ -154,14 +154,14 @@ void LocalSgdCopies::take_row(size_t p, const TableLayout& layout, ByteReader& i
   }
   const bool bounded = spec.rows > 0 || !spec.sparse;
   if (bounded && key >= static_cast<uint64_t>(spec.rows)) damaged(quote(spec.name), " has no row ", key);
-  if ((flags & kLocalSgdBase) != 0) take_base(p, key, flags, in);
+  if ((flags & kLocalSgdBase) != 0) restore_base(p, key, flags, in);
   block.keys.push_back(key);
   if (layout.stamped) block.stamps.push_back(in.get<uint32_t>());
   block.values.resize(block.keys.size() * values);
   in.get_array(std::span(block.values).last(values));
 }
 
-void LocalSgdCopies::take_base(size_t p, uint64_t key, uint8_t flags, ByteReader& in) {
+void LocalSgdCopies::restore_base(size_t p, uint64_t key, uint8_t flags, ByteReader& in) {
   const ParameterSpec& spec = specs_[p];
   LocalSgdCopy& copy = copies_[p];
   const bool sent = (flags & kLocalSgdSent) != 0;
@@ -177,17 +177,17 @@ void LocalSgdCopies::take_base(size_t p, uint64_t key, uint8_t flags, ByteReader
 }
 
 // Trainers of another number have told no more than their schedules; who begins, nothing.
-void LocalSgdCopies::end_taking(uint64_t batches) {
-  const std::unique_ptr<Taking> taking = std::move(taking_);
-  if (taking->known.empty() && taking->rows == 0) return;
+void LocalSgdCopies::end_restoring(uint64_t batches) {
+  const std::unique_ptr<Restoring> restoring = std::move(restoring_);
+  if (restoring->known.empty() && restoring->rows == 0) return;
   std::string known;
-  for (const auto& [offset, bytes] : taking->known) {
-    if (offset != known.size()) damaged("there is nothing at ", known.size(), " of ", taking->known_bytes);
+  for (const auto& [offset, bytes] : restoring->known) {
+    if (offset != known.size()) damaged("there is nothing at ", known.size(), " of ", restoring->known_bytes);
     known += bytes;
   }
-  if (known.size() != taking->known_bytes || !taking->has_schedule) damaged("some of it is missing");
+  if (known.size() != restoring->known_bytes || !restoring->has_schedule) damaged("some of it is missing");
   ByteReader in(known);
-  end_known(in, taking->rows, batches);
+  end_known(in, restoring->rows, batches);
   resumed_ = true;
 }
 

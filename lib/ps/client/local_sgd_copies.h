@@ -1,8 +1,8 @@
-// LocalSgdCopies: what a trainer that trains copies of its own has of them: its tables and optimizers, and
-// what the servers had when they were last read.  Used by LocalSgdStore, and by RemoteStore, which has
-// servers write it into their checkpoints.
+// LocalSgdCopies: the state of a trainer in local SGD: its own tables and optimizers, and for each row its base, the weights
+// that the servers had when the row was last read.  Used by LocalSgdStore, and by RemoteStore, which has the servers write
+// this state into their checkpoints.
 //
-// A process that takes the copies up goes on as the one before would have gone on, to the bit.
+// A process that restores this state goes on with the same bits as the process before would have.
 #ifndef PS_PS_CLIENT_LOCAL_SGD_COPIES_H_
 #define PS_PS_CLIENT_LOCAL_SGD_COPIES_H_
 
@@ -68,17 +68,17 @@ class LocalSgdCopies final : public TrainerState {
   std::vector<LocalSgdCopy>::iterator end() { return copies_.end(); }
 
   LocalSgdProgress progress;
-  bool whole_is_sent = false;  // differences of parameters that batches use whole are on their way
+  bool whole_is_sent = false;  // the differences of parameters that batches use whole are on their way
 
-  // All of it was taken up.
+  // Returns true when all state was restored from chunks.
   bool resumed() const { return resumed_; }
 
-  // The keys of all rows whose differences were on their way when it was told.
+  // Returns the keys of all rows whose differences were on their way when the state was sent.
   std::vector<KeyPlan> sent_keys() const;
 
   std::unique_ptr<StateChunkSource> chunks(uint64_t most_bytes) const override;
-  void take(std::string_view chunk) override;
-  void end_taking(uint64_t batches) override;
+  void restore(std::string_view chunk) override;
+  void end_restoring(uint64_t batches) override;
   bool matters() const override { return local_.remembers_steps(); }
 
  private:
@@ -92,19 +92,19 @@ class LocalSgdCopies final : public TrainerState {
   // way.
   const float* base_of(size_t p, uint64_t key, bool& sent) const;
 
-  struct Taking;  // the chunks so far
-  void take_schedule(ByteReader& in);
-  void take_steps(ByteReader& in);
-  void take_rows(ByteReader& in);
-  void take_row(size_t p, const TableLayout& layout, ByteReader& in, RowBlock& block);
-  void take_base(size_t p, uint64_t key, uint8_t flags, ByteReader& in);
+  struct Restoring;  // the chunks so far
+  void restore_schedule(ByteReader& in);
+  void restore_steps(ByteReader& in);
+  void restore_rows(ByteReader& in);
+  void restore_row(size_t p, const TableLayout& layout, ByteReader& in, RowBlock& block);
+  void restore_base(size_t p, uint64_t key, uint8_t flags, ByteReader& in);
   void end_known(ByteReader& in, uint64_t rows, uint64_t batches);
 
   const std::vector<ParameterSpec> specs_;
   const int64_t period_;
   LocalStore& local_;
   std::vector<LocalSgdCopy> copies_;
-  std::unique_ptr<Taking> taking_;  // null: it is over
+  std::unique_ptr<Restoring> restoring_;  // null: no more chunks are restored
   bool resumed_ = false;
 };
 

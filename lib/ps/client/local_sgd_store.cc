@@ -98,14 +98,14 @@ void LocalSgdStore::refresh(std::span<const KeyPlan> plans, const Views& mine) {
     for (size_t n = 0; next < bases[p].size(); ++n) {
       float* base = bases[p][next];
       if (copies_[p].current[n] != base) continue;
-      take(theirs[p].rows[next++], specs_[p].cols, /*sent=*/false, base, mine[p].rows[n]);
+      merge(theirs[p].rows[next++], specs_[p].cols, /*sent=*/false, base, mine[p].rows[n]);
       copies_[p].set_mark(base, round_);
     }
   }
-  if (!has_whole_) take_whole(theirs, /*sent=*/false, mine);
+  if (!has_whole_) merge_whole(theirs, /*sent=*/false, mine);
 }
 
-void LocalSgdStore::take_whole(const Views& theirs, bool sent, const Views& mine) {
+void LocalSgdStore::merge_whole(const Views& theirs, bool sent, const Views& mine) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     const int64_t count = specs_[p].rows * specs_[p].cols;
     std::vector<float>& whole = copies_[p].whole;
@@ -113,7 +113,7 @@ void LocalSgdStore::take_whole(const Views& theirs, bool sent, const Views& mine
       std::copy_n(theirs[p].value, count, mine[p].value);
     } else if (specs_[p].kind == ParameterKind::kMatrix) {
       if (whole.empty()) whole.assign(mine[p].value, mine[p].value + count);
-      take(theirs[p].value, count, sent, whole.data(), mine[p].value);
+      merge(theirs[p].value, count, sent, whole.data(), mine[p].value);
     }
   }
   has_whole_ = true;
@@ -121,7 +121,7 @@ void LocalSgdStore::take_whole(const Views& theirs, bool sent, const Views& mine
 
 // base and mine <- what the servers have now.  Where that is what this trainer expects, since nobody else has
 // changed it, its own weight stays: it has not been rounded as often.  Returns whether one has changed.
-bool LocalSgdStore::take(const float* theirs, int64_t count, bool sent, float* base, float* mine) const {
+bool LocalSgdStore::merge(const float* theirs, int64_t count, bool sent, float* base, float* mine) const {
   const bool expects = !sent || factor_ == 1;
   bool changed = false;
   for (int64_t j = 0; j < count; ++j) {
@@ -193,8 +193,8 @@ void LocalSgdStore::end_exchange(std::span<const KeyPlan> plans, std::span<std::
   Views whole, theirs;
   local_.pull(std::vector<KeyPlan>(specs_.size()), PullMode::kTrain, whole);
   remote_.pull(plans, PullMode::kTrain, with_whole ? PullScope::kAll : PullScope::kRows, theirs);
-  take_rows(plans, theirs, mine);
-  if (with_whole) take_whole(theirs, /*sent=*/true, whole);
+  merge_rows(plans, theirs, mine);
+  if (with_whole) merge_whole(theirs, /*sent=*/true, whole);
 }
 
 // Ends the exchange in which the process before told its state.
@@ -259,8 +259,8 @@ void LocalSgdStore::fill_differences(std::span<const KeyPlan> plans, PullScope s
 }
 
 // `mine` are copies: the rows that come back changed are set.
-void LocalSgdStore::take_rows(std::span<const KeyPlan> plans, const Views& theirs,
-                              std::span<std::vector<float>> mine) {
+void LocalSgdStore::merge_rows(std::span<const KeyPlan> plans, const Views& theirs,
+                               std::span<std::vector<float>> mine) {
   std::vector<KeyPlan> changed(specs_.size());
   std::vector<std::vector<const float*>> weights(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
@@ -268,7 +268,7 @@ void LocalSgdStore::take_rows(std::span<const KeyPlan> plans, const Views& their
     for (size_t n = 0; n < plans[p].keys.size(); ++n, copy += specs_[p].cols) {
       float* base = copies_[p].rows->find(plans[p].keys[n]);
       copies_[p].set_mark(base, round_);
-      if (!take(theirs[p].rows[n], specs_[p].cols, /*sent=*/true, base, copy)) continue;
+      if (!merge(theirs[p].rows[n], specs_[p].cols, /*sent=*/true, base, copy)) continue;
       changed[p].keys.push_back(plans[p].keys[n]);
       weights[p].push_back(copy);
     }

@@ -1,5 +1,6 @@
-// LocalSgdStore: a trainer's own copy of the parameters it uses, trained in its own process, which every so
-// many batches sends what it changed to the servers and takes over what all together made of it.
+// LocalSgdStore: the strategy local_sgd on a trainer.  The trainer trains its own copy of the parameters that it uses; every
+// few batches it sends the changes of its copy to the servers, and reads the weights that the servers have made of the
+// changes of all trainers.
 //
 // This is local SGD (Stich, ICLR 2019) with servers between the trainers, as in PaddlePaddle's Geo-SGD.
 // Nobody waits: differences are pushes of asynchronous servers, which add them, each once.  A row is asked
@@ -47,10 +48,10 @@ class LocalSgdStore final : public ParameterStore {
   KeyOrder key_order() const override { return KeyOrder::kAscending; }
   double learning_rate() const override { return local_.learning_rate(); }
 
-  // Sends all that is left, then waits for the others.
+  // Sends all changes that are not sent yet, then waits for the other trainers.
   void end_pass(int64_t pass) override;
 
-  // Models are those of the servers, after all that is left was sent.
+  // Models have the weights of the servers, which first get all changes that are not sent yet.
   std::vector<uint64_t> keys(int parameter) override;
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
   void read_all(int parameter, float* weights) override;
@@ -58,7 +59,7 @@ class LocalSgdStore final : public ParameterStore {
   void load_all(int parameter, const float* weights) override;
   RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
 
-  // The store of the servers, with the group of trainers and the run.
+  // Returns the store of the servers, which has the group of trainers and the run.
   RemoteStore& remote() { return remote_; }
 
  private:
@@ -77,9 +78,9 @@ class LocalSgdStore final : public ParameterStore {
   std::vector<std::vector<float>> read_copies(std::span<const KeyPlan> plans);
   void fill_differences(std::span<const KeyPlan> plans, PullScope scope,
                         std::span<const std::vector<float>> mine, const Views& whole, Views& out) const;
-  void take_rows(std::span<const KeyPlan> plans, const Views& theirs, std::span<std::vector<float>> mine);
-  void take_whole(const Views& theirs, bool sent, const Views& mine);
-  bool take(const float* theirs, int64_t count, bool sent, float* base, float* mine) const;
+  void merge_rows(std::span<const KeyPlan> plans, const Views& theirs, std::span<std::vector<float>> mine);
+  void merge_whole(const Views& theirs, bool sent, const Views& mine);
+  bool merge(const float* theirs, int64_t count, bool sent, float* base, float* mine) const;
   bool find_changed();
   void find_changed_rows(size_t p);
   void find_changed_rows(size_t p, std::span<const uint64_t> keys);

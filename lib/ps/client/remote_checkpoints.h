@@ -26,7 +26,7 @@ class RemoteCheckpoints final : public ServerCheckpoints {
     states_.on_checkpoint(std::move(save));
   }
   bool ask(int64_t pass, std::function<void(const AskedCheckpoint&)> done) override;
-  int64_t begun_pass() const override { return gives_files() ? pushes_.cut_pass() : -1; }
+  int64_t begun_pass() const override { return gives_files() ? pushes_.checkpoint_pass() : -1; }
   void copy(const AskedCheckpoint& checkpoint, const std::string& directory,
             std::function<void(const std::optional<Error>&)> done) override {
     copier_.copy(checkpoint, directory, std::move(done));

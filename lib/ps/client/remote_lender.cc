@@ -88,11 +88,12 @@ void RemoteLender::show_gradients(std::span<const KeyPlan> plans, std::vector<Pa
 // The servers work on their part while the device works on its own.
 void RemoteLender::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                         const StepInfo& info) {
-  step_ = {.plans = plans, .views = views, .info = info, .cut = remote_.next_is_cut()};
+  step_ = {
+      .plans = plans, .views = views, .info = info, .begins_checkpoint = remote_.next_begins_checkpoint()};
   if (!std::exchange(announced_, true)) returns_.announce();
-  if (!step_.cut && !clipping_.any()) push_there();
+  if (!step_.begins_checkpoint && !clipping_.any()) push_there();
   push_here(plans, views, info);
-  if (!step_.cut && clipping_.any()) remote_.pushes().apply(std::move(step_.squares));
+  if (!step_.begins_checkpoint && clipping_.any()) remote_.pushes().apply(std::move(step_.squares));
 }
 
 // The optimizers of sparse parameters begin the step; borrowers apply it.
@@ -130,7 +131,7 @@ std::vector<float> RemoteLender::clip(std::span<const double> sparse_squares, fl
 
 void RemoteLender::end_step() {
   end_batch();
-  if (!step_.cut) return;
+  if (!step_.begins_checkpoint) return;
   put_back_all();
   step_.pushed ? remote_.pushes().apply(std::move(step_.squares)) : push_there();
   announced_ = false;
@@ -166,13 +167,13 @@ void RemoteLender::lend_rows(int parameter, RowBorrower& borrower) {
 
 void RemoteLender::fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) {
   if (keys.empty()) return;
-  take_rows(parameter, keys);
+  wait_for_rows(parameter, keys);
   local_.fetch_rows(sparse(parameter), keys, rows);
   local_.erase_rows(sparse(parameter), keys);
 }
 
 void RemoteLender::fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
-  take_rows(parameter, keys);
+  wait_for_rows(parameter, keys);
   local_.fetch_stored(sparse(parameter), keys, rows);
   local_.erase_rows(sparse(parameter), keys);
 }
@@ -186,17 +187,17 @@ void RemoteLender::take_stored(int parameter, std::span<const uint64_t> keys, Ro
     if (request && rows_.arrived(*request)) here.push_back(key);
   }
   local_.fetch_stored(sparse(parameter), here, rows);
-  for (uint64_t key : rows.keys) coming.take(key);
+  for (uint64_t key : rows.keys) coming.remove(key);
   rows_ahead_ += rows.size();
   local_.erase_rows(sparse(parameter), rows.keys);
 }
 
 // local_ <- the rows of these keys that the servers have, and that did not come before.
-void RemoteLender::take_rows(int parameter, std::span<const uint64_t> keys) {
+void RemoteLender::wait_for_rows(int parameter, std::span<const uint64_t> keys) {
   uint64_t last = 0;  // request
   std::vector<uint64_t> missing;
   for (uint64_t key : keys) {
-    const std::optional<uint64_t> request = coming_[static_cast<size_t>(parameter)].take(key);
+    const std::optional<uint64_t> request = coming_[static_cast<size_t>(parameter)].remove(key);
     if (!request) missing.push_back(key);
     last = std::max(last, request.value_or(0));
     rows_ahead_ += request && *request != present_request_;

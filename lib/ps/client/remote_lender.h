@@ -83,7 +83,7 @@ class RemoteLender final : public StoreInFront, public RowLender {
   int sparse(int parameter) const { return sparse_of_[static_cast<size_t>(parameter)]; }
   void take_from_servers();
   void show_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
-  void take_rows(int parameter, std::span<const uint64_t> keys);
+  void wait_for_rows(int parameter, std::span<const uint64_t> keys);
   uint64_t ask(int parameter, std::vector<uint64_t> keys);
   void keep_used(size_t parameter, const RowBlock& rows);
   void end_batch();
@@ -99,8 +99,8 @@ class RemoteLender final : public StoreInFront, public RowLender {
     std::span<const KeyPlan> plans = {};
     std::span<const ParameterView<float>> views = {};
     StepInfo info = {};
-    bool cut = false, pushed = false;  // a checkpoint begins with it; the servers have theirs
-    std::vector<double> squares = {};  // of the whole gradient, once it is measured
+    bool begins_checkpoint = false, pushed = false;  // a checkpoint begins with it; the servers have theirs
+    std::vector<double> squares = {};                // of the whole gradient, once it is measured
   };
 
   const std::vector<ParameterSpec>& specs_;

@@ -10,11 +10,11 @@
 namespace ps {
 
 RemotePushes::RemotePushes(const Context& context, const Consistency& consistency, RowType type,
-                           std::function<bool(int64_t pass)> cuts_at_end)
+                           std::function<bool(int64_t pass)> checkpoint_at_end)
     : context_(context),
       consistency_(consistency),
       type_(type),
-      cuts_at_end_(std::move(cuts_at_end)),
+      checkpoint_at_end_(std::move(checkpoint_at_end)),
       sent_elsewhere_(context.links.size()) {}
 
 void RemotePushes::leave_to_compute() {
@@ -33,9 +33,9 @@ void RemotePushes::count_elsewhere(std::span<const KeyPlan> plans) {
   }
 }
 
-void RemotePushes::begin_at(uint64_t step, uint64_t cut_at) {
+void RemotePushes::begin_at(uint64_t step, uint64_t checkpoint_at) {
   step_ = step;
-  cut_at_ = cut_at;
+  checkpoint_at_ = checkpoint_at;
 }
 
 void RemotePushes::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
@@ -62,7 +62,7 @@ bool RemotePushes::ask_for_rest(int64_t pass) {
 }
 
 void RemotePushes::begin_pass_end(int64_t pass) {
-  cut_pass_ = cuts_at_end_(pass) ? pass : -1;
+  checkpoint_pass_ = checkpoint_at_end_(pass) ? pass : -1;
 }
 
 bool RemotePushes::finish_pass_step() {
@@ -70,9 +70,9 @@ bool RemotePushes::finish_pass_step() {
   return pass_ended_;
 }
 
-bool RemotePushes::next_is_cut() {
+bool RemotePushes::next_begins_checkpoint() {
   finish();
-  return step_ + 1 == cut_at_;
+  return step_ + 1 == checkpoint_at_;
 }
 
 // A push has the slices of what was pulled; a shard of which nothing was pulled gets an empty message.  State is
@@ -85,11 +85,15 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
   const uint64_t step = step_++;
   const size_t num_shards = context_.links.size();
   unanswered_[step].shards = num_shards;
-  PushHeader header{.step = step, .info = info, .ended = ended, .asks = asks, .cut = step + 1 == cut_at_};
-  header.cut |= ended && !asks && cut_pass_ == info.pass;
+  PushHeader header{.step = step,
+                    .info = info,
+                    .ended = ended,
+                    .asks = asks,
+                    .begins_checkpoint = step + 1 == checkpoint_at_};
+  header.begins_checkpoint |= ended && !asks && checkpoint_pass_ == info.pass;
   header.type = type_;
   header.coded = context_.residuals.codecs().used();
-  const ToldState told = context_.states.next(header.cut, ended);
+  const PushedState state = context_.states.next(header.begins_checkpoint, ended);
   std::vector<PushHeader> headers(num_shards, header);
   for (size_t s = 0; s < num_shards; ++s) {
     std::deque<Bundle>& bundles = context_.pulls.router().bundles(s);
@@ -97,12 +101,12 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
     PushHeader& own = headers[s];
     const uint32_t first = ended ? 0 : sent_elsewhere_[s];
     own.slice = first;
-    own.num_slices = static_cast<uint32_t>(first + sent + told.num_messages(s));
+    own.num_slices = static_cast<uint32_t>(first + sent + state.num_messages(s));
     if (messages == 0) send(s, own, Payload(encode_push(own, 0, "")));
     for (size_t n = 0; n < messages; ++n, ++own.slice) send_rows(s, own, bundles[n], views);
     own.slice = static_cast<uint32_t>(first + sent);
   }
-  context_.states.tell(told, headers,
+  context_.states.push(state, headers,
                        [this](size_t s, const PushHeader& own, std::function<void()> on_answer) {
                          send(s, own, Payload(encode_push(own, 0, "")), std::move(on_answer));
                        });
@@ -151,7 +155,7 @@ void RemotePushes::finish_held(uint64_t first) {
 
 // A shard has answered a push: it is done, or held, or, where gradients are clipped by norm, measured.
 void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
-  const Done done = take_done(step, frame);
+  const Done done = read_done(step, frame);
   const auto found = unanswered_.find(step);
   if (found == unanswered_.end()) return;  // given up by settle
   Unanswered& waiting = found->second;
@@ -182,7 +186,7 @@ void RemotePushes::apply_measured(uint64_t step, std::vector<double> squares) {
   const ApplyRequest request{step, std::move(squares)};
   for (size_t shard : waiting.measured) {
     auto applied = [this, step](const Frame& frame) {
-      take_done(step, frame);
+      read_done(step, frame);
       const auto found = unanswered_.find(step);
       if (found != unanswered_.end() && --found->second.shards == 0) finish_step(step);
     };
@@ -222,10 +226,10 @@ void RemotePushes::apply(std::vector<double> squares) {
 }
 
 // An answer that comes again, over a new connection, may come behind those to later steps.
-Done RemotePushes::take_done(uint64_t step, const Frame& frame) {
+Done RemotePushes::read_done(uint64_t step, const Frame& frame) {
   Done done = decode_done(frame.body.bytes());
   dropped_ += done.dropped;
-  cut_at_ = std::max(cut_at_, done.cut_at);
+  checkpoint_at_ = std::max(checkpoint_at_, done.checkpoint_at);
   if (step >= done_step_ && !done.held) {
     done_step_ = step;
     last_done_ = done;

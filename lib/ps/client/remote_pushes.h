@@ -26,7 +26,7 @@ namespace ps {
 // One owner thread.
 class RemotePushes {
  public:
-  // The parts of the store that it works with, which outlive it.
+  // The objects of the store that it uses; they outlive this.
   struct Context {
     ShardLinks& links;
     const std::vector<ParameterSpec>& specs;
@@ -35,23 +35,23 @@ class RemotePushes {
     TrainerStateLink& states;
   };
   RemotePushes(const Context& context, const Consistency& consistency, RowType type,
-               std::function<bool(int64_t pass)> cuts_at_end);
+               std::function<bool(int64_t pass)> checkpoint_at_end);
 
   // From now on another process of this rank pushes the parameters of compute trainers, before this one pushes a step.
   void leave_to_compute();
 
   // The next step, and the newest checkpoint that shards have told of, which begins after so many.
-  void begin_at(uint64_t step, uint64_t cut_at);
+  void begin_at(uint64_t step, uint64_t checkpoint_at);
   uint64_t next_step() const { return step_; }
 
-  // The first step that some shard may not have applied.
+  // Returns the first step that some shard may not have applied.
   uint64_t applied_steps() const { return unanswered_.empty() ? step_ : unanswered_.begin()->first; }
 
   // For a process that takes up the rank of one that was ahead: has the shards apply the steps from `first` on, up to
   // the next, all of which they hold.
   void finish_held(uint64_t first);
 
-  // Sends the gradients of the batch that was pulled.
+  // Sends the gradients of the batch that was pulled last.
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info);
 
@@ -68,8 +68,8 @@ class RemotePushes {
   void push_without_data(int64_t pass) { send_step({}, {0, pass}, StepData::kNone); }
   bool finish_pass_step();
 
-  // True when a checkpoint begins after the next step.  Waits for the step before.
-  bool next_is_cut();
+  // Returns true when a checkpoint begins after the next step.  Waits until the step before is answered.
+  bool next_begins_checkpoint();
 
   // A step that servers have measured is then applied when apply() is called, instead of at once.
   // wait_for_squares returns the squares of the whole gradient of the last step, by parameter.
@@ -87,26 +87,26 @@ class RemotePushes {
   void wait_for_steps_before(uint64_t step);
   void finish() { wait_for_steps_before(step_); }
 
-  // As finish, for some time at most: then the steps that are not applied are forgotten.
+  // Waits as finish does, for some time at most; after this time it forgets the steps that are not applied.
   void settle(double seconds);
 
-  // The latest step that shards have answered has ended a pass.
+  // Returns true when the latest step that shards have answered has ended a pass.
   bool pass_ended() const { return last_done_.pass_ended; }
 
-  // The rate of the latest step that shards have answered.
+  // Returns the learning rate of the latest step that shards have answered.
   double learning_rate() const { return last_done_.learning_rate; }
 
-  // The last pass at the end of which this trainer has had a checkpoint begun; -1: none.
-  int64_t cut_pass() const { return cut_pass_; }
+  // Returns the last pass at the end of which this trainer has asked for a checkpoint; -1: none.
+  int64_t checkpoint_pass() const { return checkpoint_pass_; }
 
-  // Gradients that came too late, each counted once a shard.
+  // Returns how many gradients were dropped because they came too late, each counted once a shard.
   int64_t dropped() const { return dropped_; }
 
  private:
   // A step has a batch of this trainer's data, or none; kAsks: none, and it asks for some of the rest of the pass.
   enum class StepData { kBatch, kNone, kAsks };
 
-  // A step that not all shards have applied.
+  // A step that some shard has not applied yet.
   struct Unanswered {
     size_t shards = 0, pushed = 0;      // that have not applied it; that have answered its push
     size_t ended = 0, dealt = 0;        // that have ended the pass with it, or dealt its rest
@@ -123,13 +123,13 @@ class RemotePushes {
   void pushed(size_t shard, uint64_t step, const Frame& frame);
   void apply_measured(uint64_t step);
   void apply_measured(uint64_t step, std::vector<double> squares);
-  Done take_done(uint64_t step, const Frame& frame);
+  Done read_done(uint64_t step, const Frame& frame);
   void finish_step(uint64_t step);
 
   const Context context_;
   const Consistency consistency_;
   const RowType type_;  // of gradients
-  const std::function<bool(int64_t pass)> cuts_at_end_;
+  const std::function<bool(int64_t pass)> checkpoint_at_end_;
 
   std::vector<uint32_t> sent_elsewhere_;       // messages of a step that another process sends, by shard
   bool elsewhere_by_keys_ = false;             // batches differ in how many these are
@@ -142,8 +142,8 @@ class RemotePushes {
   uint64_t whole_step_ = 0;                  // the latest that all shards have answered:
   bool pass_ended_ = false, dealt_ = false;  // all of them have ended the pass with it, or dealt its rest
   int64_t ended_pass_ = -1;                  // which has ended while this trainer asked for its rest
-  uint64_t cut_at_ = 0;  // steps after which the newest checkpoint begins that shards have told of
-  int64_t cut_pass_ = -1;
+  uint64_t checkpoint_at_ = 0;  // steps after which the newest checkpoint begins that shards have told of
+  int64_t checkpoint_pass_ = -1;
   bool leaves_applying_ = false;
   int64_t dropped_ = 0;
 };

@@ -35,15 +35,15 @@ void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states)
     begun |= each.pass == start.pass && each.pass_begun;
   }
   const uint64_t step = first_step(start, consistency);
-  pushes_.begin_at(step, run_status().cut_at);
+  pushes_.begin_at(step, run_status().checkpoint_at);
   if (consistency.ahead > 0 && !consistency.async) finish_held(step);
   position_ = position_in(start, begun);
   position_.resumed = run_status().gathered > 0;
   if (position_.resumed) group_.set_num_gathered(static_cast<uint64_t>(position_.pass) + 1);
   states.resume(start.batches, given_up, consistency);
-  figures_ = states.take_figures();
+  figures_ = states.release_figures();
   if (given_up && !consistency.async) fill_steps();
-  if (run_status().deals && position_.resumed) take_work(start);
+  if (run_status().deals && position_.resumed) take_over_work(start);
 }
 
 // Rows are lost with the process that trained them.
@@ -133,7 +133,7 @@ RankWork RemoteRun::ask_work() const {
 
 // The first shard deals.  When it has dealt more than the shard from whose steps this process goes on, the one before had
 // come to the end of what it had: the steps in which the others hear of that come first.
-void RemoteRun::take_work(const RunStatus& start) {
+void RemoteRun::take_over_work(const RunStatus& start) {
   const RankWork work = ask_work();
   if (work.pass == start.pass && work.dealings == 0 && start.dealings == 0) return;
   position_.dealt = true;

@@ -1,5 +1,4 @@
-// RemoteRun: a trainer's part in the run of its job's servers: where it begins, who saves, how it ends.  Used
-// by RemoteStore.
+// RemoteRun: the RunControl of a trainer with servers.  Used by RemoteStore.
 #ifndef PS_PS_CLIENT_REMOTE_RUN_H_
 #define PS_PS_CLIENT_REMOTE_RUN_H_
 
@@ -54,7 +53,7 @@ class RemoteRun final : public RunControl {
   void finish_held(uint64_t start) const;
   void fill_steps() const;
   RankWork ask_work() const;
-  void take_work(const RunStatus& start);
+  void take_over_work(const RunStatus& start);
 
   ShardLinks& links_;
   RemoteGroup& group_;

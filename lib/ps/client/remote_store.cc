@@ -45,7 +45,8 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
       residuals_(specs_, types, options.hello.rank, options.cpu),
       states_(links_, residuals_, own, types, options.hello.rank),
       pulls_(links_, specs_, types),
-      pushes_({links_, specs_, pulls_, residuals_, states_}, consistency, types.push, options.cuts_at_end),
+      pushes_({links_, specs_, pulls_, residuals_, states_}, consistency, types.push,
+              options.checkpoint_at_end),
       model_(links_, specs_, pushes_),
       group_(links_, options.hello.rank, options.hello.trainers),
       checkpoints_(links_, pushes_, states_),
@@ -119,9 +120,9 @@ bool RemoteStore::finish_pass_step() {
   return pushes_.finish_pass_step();
 }
 
-bool RemoteStore::next_is_cut() {
+bool RemoteStore::next_begins_checkpoint() {
   StepTimer timer(*this);
-  return pushes_.next_is_cut();
+  return pushes_.next_begins_checkpoint();
 }
 
 std::vector<double> RemoteStore::wait_for_squares() {

@@ -55,7 +55,7 @@ class RemoteStore final : public ParameterStore {
             const StepInfo& info) override;
   void end_pass(int64_t pass) override;
 
-  // A wait that also throws what the servers have to say.
+  // Waits until done() is true.  Throws the errors of the connections to the servers.
   void wait_for(const std::function<bool()>& done);
 
   // Waits until all pushes are applied.
@@ -64,7 +64,7 @@ class RemoteStore final : public ParameterStore {
   // For a store that has the dense parameters itself (HybridStore), as in RemotePushes.
   void push_without_data(int64_t pass);
   bool finish_pass_step();
-  bool next_is_cut();
+  bool next_begins_checkpoint();
   std::vector<double> wait_for_squares();
 
   // The parts, for stores in front of this one that keep copies of rows (AheadStore), or hold parameters themselves
@@ -74,7 +74,7 @@ class RemoteStore final : public ParameterStore {
   const RemotePushes& pushes() const { return pushes_; }
   RemoteModel& model() { return model_; }
 
-  // Handles what has come, without a wait.
+  // Handles the messages that have come, without waiting for more.
   void poll();
 
   // Throws StateLost when this process takes no part in the servers' run any more.

@@ -54,8 +54,8 @@ std::unique_ptr<StateChunkSource> Residuals::codec_chunks() const {
   return std::make_unique<CodecChunks>(codecs_, specs_.size(), types_.state_chunk_bytes);
 }
 
-void Residuals::take(std::string_view chunk) {
-  if (is_of_kind(chunk, StateChunkKind::kCodecs)) return taken_.take(chunk, codecs_);
+void Residuals::restore(std::string_view chunk) {
+  if (is_of_kind(chunk, StateChunkKind::kCodecs)) return restored_.restore(chunk, codecs_);
   read_error_chunk(chunk, specs_, [this](uint32_t p, ErrorRows rows, uint64_t key, std::string_view values) {
     Residual& one = made(p);
     float* to = rows == ErrorRows::kWhole ? of_row(p, static_cast<int64_t>(key))

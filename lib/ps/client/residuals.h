@@ -27,7 +27,7 @@ class Residuals {
   Residuals(const std::vector<ParameterSpec>& specs, const RowTypes& types, int rank = 0,
             CpuLevel cpu = best_cpu_level());
 
-  // False when gradients are pushed as they are: then there are neither residuals nor codecs.
+  // Returns false when gradients are pushed as they are: then there are neither residuals nor codecs.
   bool used() const { return types_.push != RowType::kF32 || codecs_.used(); }
 
   // The codecs of the gradients, when they do not travel in rows.
@@ -44,12 +44,13 @@ class Residuals {
   // Rows whose residuals were dropped, for want of memory.
   uint64_t dropped() const;
 
-  // All of them, for checkpoints; and the state of the codecs.  They may not change until the last chunk was made.
+  // Return all residuals, and the state of the codecs, as chunks for checkpoints.  Neither may change until the last chunk
+  // was encoded.
   std::unique_ptr<StateChunkSource> chunks() const;
   std::unique_ptr<StateChunkSource> codec_chunks() const;
 
-  // Takes up a chunk of either kind.  Throws kCorrupt.
-  void take(std::string_view chunk);
+  // Restores state from a chunk of either kind.  Throws kCorrupt.
+  void restore(std::string_view chunk);
 
  private:
   // The residuals of one parameter: by keys, or whole.
@@ -66,7 +67,7 @@ class Residuals {
   const RowTypes types_;
   PushCodecs codecs_;
   std::vector<Residual> all_;  // by parameter
-  CodecStates taken_;          // of chunks
+  CodecStates restored_;       // of chunks
 };
 
 }  // namespace ps

@@ -42,7 +42,7 @@ struct RemoteOptions {
   std::function<bool()> stop;
   // Passes at the end of which the servers are to begin a checkpoint, also where they write none by
   // themselves.
-  std::function<bool(int64_t pass)> cuts_at_end = [](int64_t) { return false; };
+  std::function<bool(int64_t pass)> checkpoint_at_end = [](int64_t) { return false; };
 };
 
 // A server has lost what this trainer had there: the run it took part in is over, and another one may begin.

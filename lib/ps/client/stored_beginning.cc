@@ -16,7 +16,7 @@ void put_state(std::string& out, std::string_view bytes) {
 }
 
 // The state of one optimizer with its size, as it stands in the bytes of servers and of stores.
-std::string take_state(ByteReader& in) {
+std::string read_state(ByteReader& in) {
   const std::string_view state = in.get_bytes(in.get<uint64_t>());
   if (!in.ok()) fail(Code::kData, "optimizers: the body is cut short");
   std::string sized;
@@ -26,14 +26,14 @@ std::string take_state(ByteReader& in) {
 
 // Sets the schedule, and returns the optimizers in the order of the parameters: shards give those of dense and of sparse
 // ones apart.
-std::string take_optimizers(const StoredBeginning& beginning, const std::vector<ParameterSpec>& specs,
+std::string read_optimizers(const StoredBeginning& beginning, const std::vector<ParameterSpec>& specs,
                             LocalStore& local) {
   ByteReader in_dense(beginning.dense_optimizers), in_sparse(beginning.sparse_optimizers);
   local.advance_schedule(in_dense);
   if (!beginning.sparse_optimizers.empty()) local.advance_schedule(in_sparse);
   std::string all;
   for (const ParameterSpec& spec : specs) {
-    if (spec.kind != ParameterKind::kStatistic) all += take_state(spec.sparse ? in_sparse : in_dense);
+    if (spec.kind != ParameterKind::kStatistic) all += read_state(spec.sparse ? in_sparse : in_dense);
   }
   if (in_dense.remaining() + in_sparse.remaining() > 0) {
     fail(Code::kData, "the servers' optimizers are of other parameters");
@@ -73,7 +73,7 @@ void begin_from(const StoredBeginning& beginning, const std::vector<ParameterSpe
     local.set_stored(parameter, beginning.dense[p]);
   }
   constexpr int64_t kMostSteps = int64_t{1} << 32;
-  const std::string optimizers = take_optimizers(beginning, specs, local);
+  const std::string optimizers = read_optimizers(beginning, specs, local);
   // An optimizer may take a moment for each step to load its state, and it is a peer that tells how many these are.
   if (local.schedule().steps() > kMostSteps) {
     fail(Code::kData, "beginning: ", local.schedule().steps(), " steps, expected ", kMostSteps, " at most");

@@ -37,7 +37,7 @@ void check_stored_rows(const std::vector<TableLayout>& layouts) {
 
 StoredRowPulls::StoredRowPulls(ShardLinks& links, const std::vector<ParameterSpec>& specs,
                                std::vector<TableLayout> layouts, Take take)
-    : links_(links), specs_(specs), layouts_(std::move(layouts)), take_(std::move(take)) {
+    : links_(links), specs_(specs), layouts_(std::move(layouts)), on_rows_(std::move(take)) {
   check_stored_rows(layouts_);
 }
 
@@ -50,7 +50,7 @@ uint64_t StoredRowPulls::ask(std::vector<std::vector<uint64_t>> keys) {
     links_.request(shard, Message::kStoredRows,
                    Payload(encode_row_slices(bundle.num_row_slices(), bundle.row_slices)),
                    [this, number, asked, &bundle](const Frame& frame) {
-                     take(*asked, bundle, frame);
+                     receive(*asked, bundle, frame);
                      const auto waiting = waiting_.find(number);
                      if (--waiting->second > 0) return;
                      waiting_.erase(waiting);
@@ -64,7 +64,7 @@ uint64_t StoredRowPulls::ask(std::vector<std::vector<uint64_t>> keys) {
   return number;
 }
 
-void StoredRowPulls::take(const Asked& asked, const Bundle& bundle, const Frame& frame) {
+void StoredRowPulls::receive(const Asked& asked, const Bundle& bundle, const Frame& frame) {
   ByteReader in(std::string_view(frame.body.data(), frame.body.size()));
   for (const RoutedRows& routed : bundle.routed) {
     const size_t p = routed.parameter;
@@ -72,7 +72,7 @@ void StoredRowPulls::take(const Asked& asked, const Bundle& bundle, const Frame&
     if (!std::ranges::includes(keys_of(routed, asked.keys[p]), rows_.keys)) {
       fail(Code::kData, "a server gave rows of ", quote(specs_[p].name), " that were not asked for");
     }
-    take_(asked.number, p, rows_);
+    on_rows_(asked.number, p, rows_);
   }
   if (in.remaining() > 0) fail(Code::kData, "a server gave ", in.remaining(), " bytes of rows too many");
 }

@@ -48,12 +48,12 @@ class StoredRowPulls {
     double at;  // of monotonic_seconds
   };
 
-  void take(const Asked& asked, const Bundle& bundle, const Frame& frame);
+  void receive(const Asked& asked, const Bundle& bundle, const Frame& frame);
 
   ShardLinks& links_;
   const std::vector<ParameterSpec>& specs_;
   const std::vector<TableLayout> layouts_;
-  const Take take_;
+  const Take on_rows_;
   uint64_t num_asked_ = 0;
   double seconds_ = 0;
   std::map<uint64_t, size_t> waiting_;  // messages without an answer, by the number of the request

@@ -33,20 +33,20 @@ class FiguresSource final : public StateChunkSource {
 
 }  // namespace
 
-size_t ToldState::num_chunks() const {
+size_t PushedState::num_chunks() const {
   size_t count = 0;
   for (const auto& source : sources) count += source->size();
   return count;
 }
 
-std::string ToldState::encode(size_t chunk) const {
+std::string PushedState::encode(size_t chunk) const {
   auto source = sources.begin();
   for (; chunk >= (*source)->size(); ++source) chunk -= (*source)->size();
   return (*source)->encode(chunk);
 }
 
 // Chunk n goes to shard (rank + n) % num_shards: every num_shards-th is the shard's, from `first` on.
-size_t ToldState::num_messages(size_t shard) const {
+size_t PushedState::num_messages(size_t shard) const {
   const size_t first = (shard + num_shards_ - rank_ % num_shards_) % num_shards_;
   return sources.empty() ? 0 : (num_chunks() + num_shards_ - 1 - first) / num_shards_ + 1;
 }
@@ -59,32 +59,32 @@ TrainerStateLink::TrainerStateLink(ShardLinks& links, Residuals& residuals, Trai
       chunk_bytes_(types.state_chunk_bytes),
       rank_(static_cast<size_t>(rank)) {}
 
-ToldState TrainerStateLink::next(bool cut, bool ended) {
-  ToldState told(rank_, links_.size());
-  if (!run_status().checkpointed) return told;
-  const bool was_told = ended && told_;
-  told_ = cut || ended;
-  if (!told_ || was_told) return told;
-  if (save_figures_) told.sources.push_back(std::make_unique<FiguresSource>(rank_, save_figures_));
+PushedState TrainerStateLink::next(bool begins_checkpoint, bool ended) {
+  PushedState pushed(rank_, links_.size());
+  if (!run_status().checkpointed) return pushed;
+  const bool was_pushed = ended && pushed_;
+  pushed_ = begins_checkpoint || ended;
+  if (!pushed_ || was_pushed) return pushed;
+  if (save_figures_) pushed.sources.push_back(std::make_unique<FiguresSource>(rank_, save_figures_));
   if (residuals_.used()) {
-    told.sources.push_back(residuals_.chunks());
-    told.sources.push_back(residuals_.codec_chunks());
+    pushed.sources.push_back(residuals_.chunks());
+    pushed.sources.push_back(residuals_.codec_chunks());
   }
-  if (own_ != nullptr) told.sources.push_back(own_->chunks(chunk_bytes_));
-  return told;
+  if (own_ != nullptr) pushed.sources.push_back(own_->chunks(chunk_bytes_));
+  return pushed;
 }
 
-// Chunks are made when there is room for them on the way.  The last message to a shard, an empty chunk, says that it has
-// been told all; it is small, and answered with the step.
-void TrainerStateLink::tell(const ToldState& told, std::span<PushHeader> headers, const Send& send) {
+// A chunk is encoded only when it can be sent at once.  The last message to each shard is an empty chunk, by which the
+// shard knows that it has them all; that message is small, and is answered with the step.
+void TrainerStateLink::push(const PushedState& state, std::span<PushHeader> headers, const Send& send) {
   for (PushHeader& header : headers) header.type = RowType::kF32, header.coded = false;
-  for (size_t n = 0; n < told.num_chunks(); ++n) {
+  for (size_t n = 0; n < state.num_chunks(); ++n) {
     links_.wait([this] { return on_their_way_ < kMostOnTheirWay; });
     ++on_their_way_;
-    const size_t shard = told.shard_of(n);
-    send_chunk(shard, headers[shard], told.encode(n), send, [this] { --on_their_way_; });
+    const size_t shard = state.shard_of(n);
+    send_chunk(shard, headers[shard], state.encode(n), send, [this] { --on_their_way_; });
   }
-  for (size_t s = 0; s < headers.size() && !told.sources.empty(); ++s) {
+  for (size_t s = 0; s < headers.size() && !state.sources.empty(); ++s) {
     send_chunk(s, headers[s], "", send, [] {});
   }
 }
@@ -97,18 +97,18 @@ void TrainerStateLink::send_chunk(size_t shard, PushHeader& header, std::string 
   ++header.slice;
 }
 
-// Chunks are lost when the process before has pushed more since it told them.
+// Shards drop the chunks of a process that has pushed another batch after it sent them.
 void TrainerStateLink::resume(uint64_t batches, bool given_up, const Consistency& consistency) {
   if (!run_status().checkpointed) return;
   Frame frame;
   bool known = true;
   for (size_t s = 0; s < links_.size() && known; ++s) known = is_of(ask(s, kNoChunk, frame), batches);
   if (!known) return check_not_missed(given_up, consistency);
-  for (size_t s = 0; s < links_.size(); ++s) take_of(s, batches);
-  if (own_ != nullptr) own_->end_taking(batches);
+  for (size_t s = 0; s < links_.size(); ++s) restore_from(s, batches);
+  if (own_ != nullptr) own_->end_restoring(batches);
 }
 
-std::vector<std::string> TrainerStateLink::take_figures() {
+std::vector<std::string> TrainerStateLink::release_figures() {
   std::ranges::sort(figures_, {}, &FiguresChunk::rank);
   std::vector<std::string> all;
   for (FiguresChunk& figures : std::exchange(figures_, {})) all.push_back(std::move(figures.text));
@@ -133,25 +133,25 @@ StateChunkAnswer TrainerStateLink::ask(size_t shard, uint32_t number, Frame& fra
   return decode_chunk_answer(frame.body.bytes());
 }
 
-void TrainerStateLink::take_of(size_t shard, uint64_t batches) {
+void TrainerStateLink::restore_from(size_t shard, uint64_t batches) {
   Frame frame;
   const uint32_t num_chunks = ask(shard, kNoChunk, frame).num_chunks;
   for (uint32_t number = 0; number < num_chunks; ++number) {
     const StateChunkAnswer answer = ask(shard, number, frame);
     if (!is_of(answer, batches) || answer.chunk.empty())
       fail(Code::kData, "a server has lost a trainer state chunk that it had told of");
-    take(answer.chunk);
+    restore(answer.chunk);
   }
 }
 
-// Chunks that a job of another kind had told are of no use.
-void TrainerStateLink::take(std::string_view chunk) {
+// Ignores chunks of kinds that this job has no use for: the checkpoint may be of a job of another kind.
+void TrainerStateLink::restore(std::string_view chunk) {
   if (is_of_kind(chunk, StateChunkKind::kFigures)) {
     figures_.push_back(decode_figures(chunk));
   } else if (is_of_kind(chunk, StateChunkKind::kErrors) || is_of_kind(chunk, StateChunkKind::kCodecs)) {
-    if (residuals_.used()) residuals_.take(chunk);
+    if (residuals_.used()) residuals_.restore(chunk);
   } else if (own_ != nullptr) {
-    own_->take(chunk);
+    own_->restore(chunk);
   }
 }
 

@@ -1,9 +1,9 @@
-// TrainerStateLink: the state that a trainer alone has, on its way to the servers' checkpoints and back: how far
-// its pass has come, its residuals, and the copies of a trainer that has some.  Used by RemotePushes, which
-// sends it with a step, and by RemoteRun, which takes it up.
+// TrainerStateLink: sends the state that only this trainer has to the servers, for their checkpoints, and gets it back when
+// the trainer resumes.  This state is the position in the pass, the residuals, and the copies of weights of a trainer that
+// has some.  Used by RemotePushes, which sends the state with a step, and by RemoteRun, which restores it.
 //
-// State is told in chunks behind the rows of a push: then it is in the checkpoint that begins after the step, or in
-// none.  Chunks are dealt over all shards, which need not have the rows that they are of.
+// The state travels as trainer state chunks behind the rows of a push, so that the checkpoint that begins after the step
+// contains all of them.  The chunks are dealt over all shards; a shard may store chunks of rows that other shards own.
 #ifndef PS_PS_CLIENT_TRAINER_STATE_LINK_H_
 #define PS_PS_CLIENT_TRAINER_STATE_LINK_H_
 
@@ -25,12 +25,12 @@
 
 namespace ps {
 
-// The state that one push tells.
-class ToldState {
+// The trainer state that is sent with one push.
+class PushedState {
  public:
-  ToldState(size_t rank, size_t num_shards) : rank_(rank), num_shards_(num_shards) {}
+  PushedState(size_t rank, size_t num_shards) : rank_(rank), num_shards_(num_shards) {}
 
-  std::vector<std::unique_ptr<StateChunkSource>> sources;  // none: no chunks are told of
+  std::vector<std::unique_ptr<StateChunkSource>> sources;  // empty: no state is sent with this push
 
   size_t num_chunks() const;
   std::string encode(size_t chunk) const;
@@ -46,21 +46,22 @@ class ToldState {
 // One owner thread.
 class TrainerStateLink {
  public:
-  // `own`, where there is one, is told and taken up beside residuals.  All outlive this.
+  // `own`, which may be null, is state that is sent and restored beside the residuals.  All arguments outlive this.
   TrainerStateLink(ShardLinks& links, Residuals& residuals, TrainerState* own, const RowTypes& types,
                    int rank);
 
-  // `save` writes the trainer's figures, when they are told.
+  // `save` is called when state is sent, and writes the trainer's figures.
   void on_checkpoint(std::function<void(std::string& out)> save) { save_figures_ = std::move(save); }
 
-  // Returns what the next push is to tell: all with the last push before a checkpoint (`cut`), and once when
-  // the trainer has no data left, as then it may push nothing more before one.
-  ToldState next(bool cut, bool ended);
+  // Returns the state to be sent with the next push.  All state is sent with the last push before a checkpoint
+  // (`begins_checkpoint`), and with the first push that says that the trainer has no data left (`ended`), since the trainer
+  // may push nothing more before the next checkpoint.  With every other push the result is empty.
+  PushedState next(bool begins_checkpoint, bool ended);
 
-  // Sends it.  headers[s] is the header of the next message of the push to shard s; `send` sends one, which
-  // has no rows.  Waits while too many chunks are on their way.
+  // Sends the state.  headers[s] is the header of the next message of the push to shard s; `send` sends one message,
+  // which has a chunk and no rows.  Waits while too many chunks are on their way.
   using Send = std::function<void(size_t shard, const PushHeader& header, std::function<void()> on_answer)>;
-  void tell(const ToldState& told, std::span<PushHeader> headers, const Send& send);
+  void push(const PushedState& state, std::span<PushHeader> headers, const Send& send);
 
   // Resumes from the chunks of the process before this one, or of the checkpoint in which the run began, as of
   // `batches` batches of this trainer.  Where shards do not have them any more, throws StateLost if the run
@@ -68,7 +69,7 @@ class TrainerStateLink {
   void resume(uint64_t batches, bool given_up, const Consistency& consistency);
 
   // The figures with which this process resumed, its own or those of several trainers, by rank; empty the next time.
-  std::vector<std::string> take_figures();
+  std::vector<std::string> release_figures();
 
  private:
   const RunStatus& run_status() const { return links_.welcome(0).run_status; }
@@ -76,8 +77,8 @@ class TrainerStateLink {
                   std::function<void()> on_answer);
   void check_not_missed(bool given_up, const Consistency& consistency) const;
   StateChunkAnswer ask(size_t shard, uint32_t number, Frame& frame);
-  void take_of(size_t shard, uint64_t batches);
-  void take(std::string_view chunk);
+  void restore_from(size_t shard, uint64_t batches);
+  void restore(std::string_view chunk);
 
   ShardLinks& links_;
   Residuals& residuals_;
@@ -86,7 +87,7 @@ class TrainerStateLink {
   const size_t rank_;
   std::function<void(std::string&)> save_figures_;  // null: there are none
   std::vector<FiguresChunk> figures_;               // that were resumed from
-  bool told_ = false;                               // with the last push, or one before it that ended too
+  bool pushed_ = false;                             // state was sent since the last push that had data
   size_t on_their_way_ = 0;                         // chunks
 };
 

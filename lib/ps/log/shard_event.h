@@ -1,5 +1,5 @@
-// ShardEvent: what changes a shard, so that the same can be made again, in the same order, by the very code
-// that made it first.  Told by Shard, kept by PushLog.
+// ShardEvent: one change of a shard.  Shard reports each change, and PushLog writes it to the log; a replay gives the same
+// changes, in the same order, to the same code, and so makes the same shard again.
 #ifndef PS_PS_LOG_SHARD_EVENT_H_
 #define PS_PS_LOG_SHARD_EVENT_H_
 
@@ -9,19 +9,20 @@
 
 namespace ps {
 
-// On disk: never renumber.  Bodies are those of the requests of ps-wire(5), unless it says otherwise.
+// On disk: never renumber.  The body of an event is that of the request in ps-wire(5), unless the event's comment says
+// otherwise.
 enum class ShardEvent : uint8_t {
   kRun = 1,      // a run begins: run:u64 trainers:u32
   kTrainer = 2,  // a process takes the trainer's rank: generation:u64
-  kGoOn = 3,     // the others go on without these trainers: ranks:u32[]
+  kGoOn = 3,     // these trainers are given up, and the others go on without them: ranks:u32[]
   kPull = 4,
   kPush = 5,
   kApply = 6,
   kGather = 7,  // all that the trainer gave: number:u64 bytes[...]
   kEndRun = 8,
   kLoad = 9,
-  kEndCounts = 10,  // the end of the run does: no body
-  kCut = 11,        // with the event before, a checkpoint was decided on: step:u64
+  kEndCounts = 10,   // the end of the run counts, since all is saved: no body
+  kCheckpoint = 11,  // during the event before this one, a checkpoint was decided on: step:u64
   kReturnRows = 12,
 };
 

@@ -22,9 +22,9 @@ void AsynchronousClock::apply_all(TrainerSteps& trainer) {
 // False when there is none, or it waits for others.
 bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   PendingPush* push = trainer.next_push();
-  if (push == nullptr || trainer.marked) return false;
+  if (push == nullptr || trainer.has_marker) return false;
   if (push->ended) {
-    take_chunks(*push);
+    store_chunks(*push);
     begin_aligned_checkpoint();
     end_pass_of_all();
     return false;
@@ -33,11 +33,11 @@ bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   if (!drop && wait_for_squares(*push)) return false;
   std::vector<ExactSquares> squares = push->measured;
   drop ? void(++context_.counters.pushes_dropped) : context_.applier.apply({&push, 1});
-  trainer.marked = trainer.marks_checkpoint(lead());
+  trainer.has_marker = trainer.marks_checkpoint(lead());
   const uint64_t marker_at = plan_marker(trainer);
   finish(trainer, {.learning_rate = context_.applier.rule().learning_rate(),
                    .dropped = drop,
-                   .cut_at = marker_at,
+                   .checkpoint_at = marker_at,
                    .squares = std::move(squares)});
   begin_aligned_checkpoint();
   return true;
@@ -57,7 +57,7 @@ bool AsynchronousClock::wait_for_squares(PendingPush& push) {
 // Answers all trainers once the last of them has no data left.
 void AsynchronousClock::end_pass_of_all() {
   const std::vector<TrainerSteps*> all = pushers([](const TrainerSteps&) { return true; });
-  if (std::ranges::any_of(all, &TrainerSteps::marked)) return;
+  if (std::ranges::any_of(all, &TrainerSteps::has_marker)) return;
   if (all.empty() || !std::ranges::all_of(all, [](TrainerSteps* each) { return each->next_push()->ended; })) {
     return;
   }
@@ -82,7 +82,7 @@ void AsynchronousClock::end_pass_of_all() {
 uint64_t AsynchronousClock::plan_marker(TrainerSteps& trainer) {
   bool& wanted = context_.checkpoints.plan().wants_markers;
   if (!wanted) wanted = context_.checkpoints.decide(checkpoint_number() + 1);
-  if (!wanted || trainer.marked) return 0;
+  if (!wanted || trainer.has_marker) return 0;
   if (trainer.marker_at <= trainer.next_step) trainer.marker_at = trainer.next_step + lead_ + 2;
   return trainer.marker_at;
 }
@@ -91,12 +91,12 @@ uint64_t AsynchronousClock::plan_marker(TrainerSteps& trainer) {
 // is wanted.
 void AsynchronousClock::begin_aligned_checkpoint() {
   auto awaited = [this](TrainerSteps& each) {
-    return !context_.roster.is_given_up(each.rank) && !each.marked && has_data_left(each);
+    return !context_.roster.is_given_up(each.rank) && !each.has_marker && has_data_left(each);
   };
   if (std::ranges::any_of(trainers_, awaited)) return;
   context_.checkpoints.plan().wants_markers = false;
-  if (std::ranges::none_of(trainers_, &TrainerSteps::marked)) return;
-  for (TrainerSteps& trainer : trainers_) trainer.marked = false;
+  if (std::ranges::none_of(trainers_, &TrainerSteps::has_marker)) return;
+  for (TrainerSteps& trainer : trainers_) trainer.has_marker = false;
   context_.checkpoints.begin(checkpoint_number(), /*at_end=*/false);
   for (TrainerSteps& trainer : trainers_) apply_all(trainer);
 }

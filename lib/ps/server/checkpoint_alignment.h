@@ -1,6 +1,5 @@
-// CheckpointAlignment: when the next checkpoint of a shard begins, so that it begins on all shards after the
-// same pushes.  Used by Shard and its StepClock;
-// ShardHost says what is done then.
+// CheckpointAlignment: decides when the next checkpoint of a shard begins, so that it begins on all shards after the same
+// pushes.  Used by Shard and its StepClock; ShardHost gives the function that begins it.
 #ifndef PS_PS_SERVER_CHECKPOINT_ALIGNMENT_H_
 #define PS_PS_SERVER_CHECKPOINT_ALIGNMENT_H_
 
@@ -38,14 +37,14 @@ class CheckpointAlignment {
     at_ends_ = at_ends;
   }
 
-  // Lets another decide, as a log that is replayed does.  Returns what decided before.
+  // Replaces the function that decides, for example while a log is replayed.  Returns the former function.
   Wanted exchange_wanted(Wanted wanted) { return std::exchange(wanted_, std::move(wanted)); }
 
-  // At the first shard: decides on the checkpoint with this number.  The log is told of it, since it may be
-  // the time that decides.
+  // At the job's first shard: decides to begin the checkpoint with this number.  The decision is written to the log, since
+  // a replay cannot make it again where it depended on the time.
   bool decide(uint64_t number) const {
     if (!wanted_ || !wanted_(number)) return false;
-    changes_.note(ShardEvent::kCut, 0, [number] { return event_of_numbers(number); });
+    changes_.note(ShardEvent::kCheckpoint, 0, [number] { return event_of_numbers(number); });
     return true;
   }
 

@@ -102,7 +102,7 @@ void Gathering::forget_unwanted() {
   for (auto& [rank, pieces] : pieces_) std::erase_if(pieces.replies, is_unwanted);
 }
 
-void Gathering::take_replies(std::vector<ReplyPtr>& out) {
+void Gathering::release_replies(std::vector<ReplyPtr>& out) {
   for (ReplyPtr& reply : std::exchange(replies_, {})) out.push_back(std::move(reply));
   for (auto& [rank, pieces] : pieces_) {
     for (ReplyPtr& reply : std::exchange(pieces.replies, {})) out.push_back(std::move(reply));
@@ -124,14 +124,14 @@ void Gathering::save(std::string& out) const {
 void Gathering::load(ByteReader& in, HeldMemory& held) {
   restart(in.get<uint64_t>());
   for (size_t i = 0; i < answers_.size(); ++i) {
-    const std::string_view text = take_text(in);
+    const std::string_view text = read_text(in);
     if (text.empty()) continue;
     answers_held_[i].push_back(held.take(kWholeRun, HeldKind::kGatherings, memory_of_given(text.size())));
     answers_[i] = std::make_shared<const Gathered>(decode_gathered(bytes_of(text)));
   }
   for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
     const uint32_t rank = in.get<uint32_t>();
-    const std::string_view text = take_text(in);
+    const std::string_view text = read_text(in);
     give(static_cast<int>(rank), std::string(text),
          held.take(rank, HeldKind::kGatherings, memory_of_given(text.size())));
   }

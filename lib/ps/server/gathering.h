@@ -28,8 +28,8 @@ class Gathering {
   // Forgets everything, for another run.
   void restart(uint64_t number);
 
-  // Answers for one of the last two gatherings, and takes the reply.  Returns false for the present one, and
-  // throws kData for every other.
+  // Answers a request for one of the last two gatherings by `reply`, and returns true.  Returns false for the present
+  // gathering, and throws kData for every other.
   bool answer_former(const GatherRequest& request, ReplyPtr& reply) const;
 
   // Returns some of what all gave to one of the last two gatherings.  Throws kData for every other.
@@ -63,7 +63,7 @@ class Gathering {
 
   size_t num_waiting() const;
   void forget_unwanted();
-  void take_replies(std::vector<ReplyPtr>& out);
+  void release_replies(std::vector<ReplyPtr>& out);
 
   // For shard snapshots, which may be damaged: `is_of` is false when a rank has given that is not below
   // `num_trainers`, and then finish must not be called.

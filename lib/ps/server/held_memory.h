@@ -1,6 +1,6 @@
 // HeldMemory: the ledger of all that peers can make a shard hold beside its tables: pushes and pulls that wait for
 // other trainers, states, pulls that are remembered, gatherings, and the trainers themselves.  All of it is taken
-// from the account of a peer and a kind before it is allocated.  Used by Shard and its parts.
+// from the account of a peer and a kind before it is allocated.  Used by Shard and the objects that it owns.
 #ifndef PS_PS_SERVER_HELD_MEMORY_H_
 #define PS_PS_SERVER_HELD_MEMORY_H_
 
@@ -32,7 +32,7 @@ enum class HeldKind : uint8_t {
   kPulls,        // that wait for a step, or for room for their answers
   kPushes,       // slices of pushes, less their rows
   kPullHistory,  // pulls that pushes may name, with the pointers to their rows
-  kGatherings,   // parts that trainers give, and the answers that are kept
+  kGatherings,   // texts that trainers give, and the answers that are kept
   kTrainers,     // of the run
 };
 inline constexpr size_t kNumHeldKinds = 5;

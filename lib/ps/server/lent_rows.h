@@ -1,5 +1,5 @@
-// Rows that a trainer trains itself, or keeps copies of: it gets them from a shard as they are stored, and returns them so
-// (ps/wire/stored_rows.h).  Used by Shard.
+// Rows that a shard lends to a trainer, which trains them itself or keeps copies: the trainer gets the rows as the shard
+// stores them, weights with optimizer state, and returns them in the same form (ps/wire/stored_rows.h).  Used by Shard.
 #ifndef PS_PS_SERVER_LENT_ROWS_H_
 #define PS_PS_SERVER_LENT_ROWS_H_
 
@@ -25,12 +25,12 @@ inline RowSlice rows_of_keys(uint32_t parameter, std::vector<uint64_t> keys) {
   return slice;
 }
 
-// The rows of sparse parameters as they are stored, of those keys that have one.  Nothing is created or brought up to date.
-// Throws kData as check_slices does, also where rows have a policy, and for more than one answer holds.
+// Returns the rows of sparse parameters as they are stored, for those keys that have a row.  Creates no rows, and applies no
+// idle steps.  Throws kData as check_slices does, for tables with a row policy, and for more rows than one answer holds.
 std::string stored_rows(const ParameterTables& tables, std::span<const RowSlice> slices);
 
-// Rows that a trainer returns, which has them as stored_rows gave them.  Throws kData unless they are all this shard's, of
-// sparse parameters without a policy, with values that are finite and stamps of steps up to the next.
+// Stores rows that a trainer returns in the form in which stored_rows gave them.  Throws kData unless all of them are rows of
+// this shard, of sparse parameters without a row policy, with finite values and with stamps of steps up to the next.
 ReturnedRows decode_returned(const ParameterTables& tables, std::string_view body);
 
 void put_rows(const ParameterTables& tables, const ReturnedRows::Slice& slice, Device& device);

@@ -24,17 +24,18 @@ struct PendingPush {
   bool ended = false;                      // the trainer has no data left in this pass
   bool asks = false, absent = false;       // as PushHeader says
   bool checkpoint = false;                 // one begins after this step: the push is a barrier marker
-  uint32_t num_slices = 0;                 // 0: only slices have come that do not tell it
+  uint32_t num_slices = 0;                 // 0: not known; the slices that have come do not say it
   std::map<uint32_t, PushRequest> slices;  // of the message, by number
   std::map<uint32_t, std::shared_ptr<const PulledRows>> pulled;  // where a pull has found the rows of a slice
   std::vector<HeldBytes> held;                                   // of the slices, less their rows
-  std::vector<ReplyPtr> replies;       // to the last slice, more than one when it was sent again
-  std::vector<ExactSquares> measured;  // of the step, once the trainer was told them: apply is next
-  bool all_hold = false;               // all shards hold their parts of the step (AheadClock)
+  std::vector<ReplyPtr> replies;  // to the last slice, more than one when it was sent again
+  std::vector<ExactSquares>
+      measured;           // squares of the step, once they were sent to the trainer: its apply comes next
+  bool all_hold = false;  // the trainer has said that all shards hold its push of this step (AheadClock)
 
   bool complete() const { return num_slices > 0 && slices.size() == num_slices; }
 
-  // The size of the trainer state chunks in it.
+  // Returns the total size of the trainer state chunks in this push.
   uint64_t chunk_bytes() const {
     uint64_t bytes = 0;
     for (const auto& [number, slice] : slices) bytes += slice.chunk ? slice.chunk->size() : 0;

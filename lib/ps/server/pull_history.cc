@@ -80,12 +80,12 @@ void PullHistory::save(std::string& out) const {
 void PullHistory::load(ByteReader& in, BufferPool& pool, HeldMemory& held, int rank) {
   for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
     const bool former = in.get<uint8_t>() != 0;
-    PullRequest request = decode_pull(bytes_of(take_text(in)));
+    PullRequest request = decode_pull(bytes_of(read_text(in)));
     HeldBytes room = held.take(static_cast<HeldPeer>(rank), HeldKind::kPullHistory, memory_of_pull(request));
     const auto remembered =
         std::make_shared<RememberedPull>(RememberedPull{std::move(request), std::move(room)});
     AnsweredPull pull{{remembered, &remembered->request},
-                      std::make_shared<const Payload>(to_buffer(pool, take_text(in)))};
+                      std::make_shared<const Payload>(to_buffer(pool, read_text(in)))};
     if (former) {
       former_pulls_.push_back(std::move(pull));
     } else {

@@ -16,7 +16,7 @@
 
 namespace ps {
 
-// A pull and the memory that it has, which goes with the last that shares it.
+// A pull and the memory that it was given, which is freed with the last owner of this.
 struct RememberedPull {
   PullRequest request;
   HeldBytes held;
@@ -24,20 +24,20 @@ struct RememberedPull {
 
 struct AnsweredPull {
   std::shared_ptr<const PullRequest>
-      request;                          // of a RememberedPull; the push that names it shares its row slices
-  std::shared_ptr<const Payload> rows;  // the answer, should it have to be given again; or null
+      request;  // of a RememberedPull; a push that names the pull shares its row slices
+  std::shared_ptr<const Payload> rows;  // the answer, if it may have to be sent again; else null
   std::shared_ptr<const PulledRows> pulled = nullptr;  // where the tables have its rows; null: not known
 };
 
-// A push may give the number of a pull in place of its keys: so pulls for steps that the trainer has not
-// pushed are kept.  A synchronous shard beside others keeps those for the last step that it has applied too,
-// with their answers, until the step is known to be applied everywhere.  One owner thread.
+// A push may give the number of a pull in place of its keys; therefore the pulls of a step are kept until the trainer has
+// pushed that step.  In a synchronous job with several shards, a shard also keeps the pulls of the last step that it has
+// applied, with their answers, until it knows that all shards have applied the step.  One owner thread.
 class PullHistory {
  public:
   // Pulls of number 0 are not kept.
   void add(AnsweredPull&& pull);
 
-  // Null when there is none.
+  // Returns null when no such pull is kept.
   const AnsweredPull* find(uint64_t number) const;
 
   // The answer to an equal pull of this process or one before it; null when none is kept.
@@ -45,12 +45,12 @@ class PullHistory {
 
   void forget_before(uint64_t step);
 
-  // Another process takes the rank over: it gives numbers of its own.  Only pulls with answers are kept, and the memory
-  // of the others goes back.
+  // To be called when another process takes the rank over, which numbers its pulls anew.  Keeps the pulls that have
+  // answers, and frees all other pulls.
   void take_over();
 
-  // The pulls whose answers may have to be given again.  load puts the answers into `pool`, and takes memory for
-  // the pulls of trainer `rank`.
+  // Save and load the pulls whose answers may have to be sent again.  load allocates the answers in `pool`, and takes the
+  // memory of the pulls from the account of trainer `rank`.
   void save(std::string& out) const;
   void load(ByteReader& in, BufferPool& pool, HeldMemory& held, int rank);
 

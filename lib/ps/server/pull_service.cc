@@ -47,7 +47,7 @@ bool PullService::try_answer(WaitingPull& pull, uint64_t clock) {
   const PullRequest& request = pull.request;
   if (pull.rank >= 0 && keeps_answers_ && answer_again(pull)) return true;
   if (request.mode == PullMode::kTrain) memory_.make_room(tables_, request.row_slices);
-  std::optional<Buffer> room = take_answer(tables_.bytes_of(request.row_slices, request.type));
+  std::optional<Buffer> room = find_room(tables_.bytes_of(request.row_slices, request.type));
   if (!room) return false;
   std::shared_ptr<const PulledRows> pulled;
   if (request.number == 0) {
@@ -106,7 +106,7 @@ void PullService::check(const PullRequest& request) const {
 }
 
 // Gives room for an answer; one alone is never too long.
-std::optional<Buffer> PullService::take_answer(uint64_t bytes) {
+std::optional<Buffer> PullService::find_room(uint64_t bytes) {
   if (answers_.bytes_in_use() == 0) return answers_.take(bytes);
   return answers_.try_take(bytes);
 }
@@ -155,7 +155,7 @@ void PullService::forget_unwanted() {
   starved_.forget_unwanted();
 }
 
-void PullService::take_replies(std::vector<ReplyPtr>& out) {
+void PullService::release_replies(std::vector<ReplyPtr>& out) {
   for (WaitingPull& pull : std::exchange(waiting_, {})) out.push_back(std::move(pull.reply));
   for (WaitingPull& pull : starved_.take_all()) out.push_back(std::move(pull.reply));
 }
@@ -181,7 +181,7 @@ void PullService::load_waiting(ByteReader& in,
                                const std::function<void(int rank, std::string_view pull)>& tell) {
   for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
     const int rank = static_cast<int>(in.get<uint32_t>());
-    tell(rank, take_text(in));
+    tell(rank, read_text(in));
   }
 }
 

@@ -79,7 +79,7 @@ class PullService {
   size_t num_waiting() const { return waiting_.size(); }  // for a step
   size_t num_starved() const { return starved_.size(); }  // for room
   void forget_unwanted();
-  void take_replies(std::vector<ReplyPtr>& out);
+  void release_replies(std::vector<ReplyPtr>& out);
 
   // For shard snapshots, where answers are kept: the pulls that wait.  load_waiting tells each of them.
   void save_waiting(std::string& out) const;
@@ -91,7 +91,7 @@ class PullService {
   bool answer_again(WaitingPull& pull);
   void remember(WaitingPull& pull, std::shared_ptr<const Payload> rows,
                 std::shared_ptr<const PulledRows> pulled);
-  std::optional<Buffer> take_answer(uint64_t bytes);
+  std::optional<Buffer> find_room(uint64_t bytes);
   void count(const PullRequest& request);
 
   ShardTables& tables_;

@@ -46,7 +46,7 @@ PushIntake::Admitted PushIntake::admit(int rank, PushRequest& request) {
   check_gradients(tables_.parameters(), request.row_slices);
   Admitted admitted{make_room(rank, request), Buffer()};
   if (request.type != RowType::kF32 || request.coded)
-    admitted.encoded = take_floats(request, tables_.widths(), context_.held.pool(), codecs_);
+    admitted.encoded = decode_floats(request, tables_.widths(), context_.held.pool(), codecs_);
   check_finite(request, "push: the gradient");
   return admitted;
 }

@@ -111,7 +111,7 @@ void Shard::begin_run(uint64_t run, const Member& member, Time now) {
   count_chunks();
   trainers_held_ = HeldBytes();  // nothing is held for the run before
   trainers_held_ = held_.take_trainers(num_trainers);
-  const std::optional<RunState> from = recovery_.take_restored(num_trainers);
+  const std::optional<RunState> from = recovery_.release_restored(num_trainers);
   if (!from) return;
   clock_->resume_from(*from);
   states_.resume();
@@ -150,7 +150,7 @@ RunStatus Shard::run_status(const RosterEntry& trainer) const {
           .was_given_up = trainer.was_given_up,
           .has_rows = states_.of(trainer.rank).has_rows,
           .going = going_,
-          .cut_at = clock_->next_checkpoint(trainer.rank)};
+          .checkpoint_at = clock_->next_checkpoint(trainer.rank)};
 }
 
 void Shard::leave(const Member& member, Time now) {
@@ -214,7 +214,7 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
 void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   const bool has_chunk = request.chunk.has_value();
   try {
-    take_push(rank, std::move(request), reply);
+    receive_push(rank, std::move(request), reply);
   } catch (...) {
     if (has_chunk) count_chunks();
     throw;
@@ -222,7 +222,7 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   if (has_chunk) count_chunks();
 }
 
-void Shard::take_push(int rank, PushRequest request, ReplyPtr& reply) {
+void Shard::receive_push(int rank, PushRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   going_ = true;
   if (broken_) throw *broken_;
@@ -332,7 +332,7 @@ void Shard::end_replay(Time now) {
 // ---- status
 
 void Shard::refuse_waiting(const Error& error) {
-  std::vector<ReplyPtr> replies = waiting_.take_replies();
+  std::vector<ReplyPtr> replies = waiting_.release_replies();
   count_chunks();
   for (ReplyPtr& reply : replies) reply->fail(error);
 }

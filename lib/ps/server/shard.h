@@ -122,7 +122,7 @@ class Shard {
   template <class Body>
   void step(Body&& body);
 
-  void take_push(int rank, PushRequest request, ReplyPtr& reply);
+  void receive_push(int rank, PushRequest request, ReplyPtr& reply);
 
   RunStatus run_status(const RosterEntry& trainer) const;
   void count_chunks() {

@@ -108,7 +108,7 @@ void ShardCheckpoint::begin(const CheckpointStep& checkpoint, std::map<std::stri
   timer_.start_after(Duration());
 }
 
-void ShardCheckpoint::take_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) {
+void ShardCheckpoint::add_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) {
   auto taken = std::make_shared<SnapshotRows>(std::move(rows));
   writer_.add(taken->size() * layout.row_bytes(), [writing = writing_, layout, partition, taken] {
     writing->run([&] {
@@ -118,8 +118,8 @@ void ShardCheckpoint::take_rows(const TableLayout& layout, uint32_t partition, S
   });
 }
 
-void ShardCheckpoint::take_dense(const TableLayout& layout, const BlockCyclicRows& deal,
-                                 std::vector<float> floats) {
+void ShardCheckpoint::add_dense(const TableLayout& layout, const BlockCyclicRows& deal,
+                                std::vector<float> floats) {
   const uint64_t bytes = floats.size() * sizeof(float);
   writer_.add(bytes, [writing = writing_, layout, deal, floats = std::move(floats)] {
     writing->run([&] { writing->writer->dense(layout, deal, floats); });

@@ -95,8 +95,8 @@ class ShardCheckpoint final : private SnapshotTarget {
 
   struct Writing;
 
-  void take_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) override;
-  void take_dense(const TableLayout& layout, const BlockCyclicRows& deal, std::vector<float> floats) override;
+  void add_rows(const TableLayout& layout, uint32_t partition, SnapshotRows&& rows) override;
+  void add_dense(const TableLayout& layout, const BlockCyclicRows& deal, std::vector<float> floats) override;
 
   const std::string& directory() const;
   std::optional<int64_t> choose_base(const CheckpointStep& checkpoint, bool full);

@@ -223,7 +223,7 @@ Frame whole_frame(ShardPeer&, Frame frame) {
   return frame;
 }
 
-void take_returned_rows(ShardPeer& peer, const Frame& frame, Responder& responder) {
+void receive_returned_rows(ShardPeer& peer, const Frame& frame, Responder& responder) {
   peer.host.shard().return_rows(peer.member->rank, text_of(frame));
   synced_reply_to(peer, responder)->answer(Payload());
 }
@@ -274,9 +274,9 @@ constexpr std::array kMessages = {
                  handle<bytes_body<decode_save_request>, elect_saver>},
     ShardMessage{Message::kCheckpoint, 8, Role::kTrainer,
                  handle<bytes_body<decode_checkpoint_request>, ask_checkpoint>},
-    ShardMessage{Message::kPart, 8, Role::kTrainer,
+    ShardMessage{Message::kCheckpointShard, 8, Role::kTrainer,
                  handle<bytes_body<decode_shard_request>, ask_shard_files>},
-    ShardMessage{Message::kPartPiece, kNamed, Role::kTrainer,
+    ShardMessage{Message::kCheckpointSlice, kNamed, Role::kTrainer,
                  handle<bytes_body<decode_shard_slice>, read_shard_file>},
     ShardMessage{Message::kTrainerChunk, 4, Role::kTrainer,
                  handle<bytes_body<decode_chunk_request>, state_chunk>},
@@ -287,7 +287,7 @@ constexpr std::array kMessages = {
     ShardMessage{Message::kStoredRows, kMaxAskedBytes, Role::kTrainer,
                  handle<bytes_body<decode_stored_rows_request>, tell_stored_rows>},
     ShardMessage{Message::kReturnRows, kMaxMessageBytes, Role::kTrainer,
-                 handle<whole_frame, take_returned_rows>},
+                 handle<whole_frame, receive_returned_rows>},
     ShardMessage{Message::kWork, 0, Role::kTrainer, handle<no_body, tell_work>},
     ShardMessage{Message::kApplied, 0, Role::kTrainer, handle<no_body, tell_applied>},
 };

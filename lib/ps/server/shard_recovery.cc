@@ -33,7 +33,7 @@ void ShardRecovery::restore(const CheckpointReader& reader) {
   context_.states.restore(reader, restored_->trainers.size(), context_.tables.place());
 }
 
-std::optional<RunState> ShardRecovery::take_restored(size_t num_trainers) {
+std::optional<RunState> ShardRecovery::release_restored(size_t num_trainers) {
   const std::optional<RunState> restored = std::exchange(restored_, std::nullopt);
   return restored ? std::optional(restored->dealt_to(num_trainers)) : std::nullopt;
 }

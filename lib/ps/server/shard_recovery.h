@@ -15,7 +15,7 @@
 
 namespace ps {
 
-// The owner thread of the shard; the parts of the shard outlive it.
+// One owner thread, that of the shard, whose objects in `context` outlive this.
 class ShardRecovery {
  public:
   explicit ShardRecovery(const SnapshotContext& context) : context_(context) {}
@@ -28,11 +28,11 @@ class ShardRecovery {
   // there.  Throws as ParameterTables::restore; kUsage for a checkpoint of a process without servers.
   void restore(const CheckpointReader& reader);
 
-  // How far the run had come that was restored, dealt to so many trainers; nothing when none was, or it was
-  // taken already.
-  std::optional<RunState> take_restored(size_t num_trainers);
+  // Returns the position of the run that restore has put back, divided among so many trainers, and gives it up: nothing is
+  // returned the next time, or when no run was restored.
+  std::optional<RunState> release_restored(size_t num_trainers);
 
-  // See shard_snapshot.h.  The run that load_snapshot puts back takes the place of the one that was restored.
+  // As in shard_snapshot.h.  The run that load_snapshot puts back replaces the one that restore has put back.
   std::string save_snapshot() const { return save_shard_snapshot(context_); }
   void load_snapshot(std::string_view snapshot,
                      const std::function<void(int rank, std::string_view body)>& pull);

@@ -27,11 +27,11 @@ class NoReply final : public Reply {
 
 void ShardReplay::load_snapshot(std::string_view snapshot) {
   shard_.recovery().load_snapshot(snapshot, [this](int rank, std::string_view body) { pull(rank, body); });
-  held_ = HeldEvent{ShardEvent::kCut, 0, "", {}};
+  held_ = HeldEvent{ShardEvent::kCheckpoint, 0, "", {}};
 }
 
 void ShardReplay::add(ShardEvent event, int rank, std::string_view body, Time now) {
-  if (event != ShardEvent::kCut) {
+  if (event != ShardEvent::kCheckpoint) {
     make_held(now);
     held_ = HeldEvent{event, rank, std::string(body), {}};
     return;
@@ -85,7 +85,7 @@ void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time n
       return shard_.load(decode_load(to_buffer(pool_, body), widths));
     case ShardEvent::kEndCounts:
       return shard_.gatherings().confirm_end();
-    case ShardEvent::kCut:
+    case ShardEvent::kCheckpoint:
       return shard_.resume();
     case ShardEvent::kReturnRows:
       return shard_.return_rows(rank, body);

@@ -33,7 +33,7 @@ class ShardReplay {
 
  private:
   struct HeldEvent {
-    ShardEvent event;  // kCut: the steps that followed the snapshot at once
+    ShardEvent event;  // kCheckpoint: the steps that followed the snapshot at once
     int rank;
     std::string body;
     std::vector<uint64_t> checkpoints;  // that were decided on with it

@@ -12,7 +12,7 @@
 
 namespace ps {
 
-// Everything runs on the loop's thread.
+// All calls are made on the loop's thread.
 class ShardSession final : public Session {
  public:
   explicit ShardSession(ShardPeer peer) : peer_(std::move(peer)) {}

@@ -12,8 +12,8 @@ namespace ps {
 
 namespace {
 
-constexpr uint8_t kTrainerEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kMarked = 8, kKnowsChunks = 16,
-                  kHasRows = 32, kAtEnd = 64, kHasTold = 128;  // on disk: never renumber
+constexpr uint8_t kTrainerEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kHasMarker = 8, kKnowsChunks = 16,
+                  kHasRows = 32, kAtEnd = 64, kHasKnownToAll = 128;  // on disk: never renumber
 
 // trainer := generation:u64 next_step:u64 pulled_at:u64 marker_at:u64 flags:u8
 //            done:u32 text[done] slices:u32 push:text[slices] pulls:u32 answered[pulls]
@@ -38,7 +38,7 @@ class TrainerSnapshot {
     save_pushes(out);
     context_.pulls.history(trainer_.rank).save(out);
     if (state_.knows_chunks) save_chunks(out);
-    if (has_told()) save_told(out);
+    if (has_known_to_all()) save_known_to_all(out);
   }
 
   void load(ByteReader& in) {
@@ -48,32 +48,33 @@ class TrainerSnapshot {
     const uint8_t flags = in.get<uint8_t>();
     set_flags(flags);
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
-      steps_.done.push_back(decode_done(bytes_of(take_text(in))));
+      steps_.done.push_back(decode_done(bytes_of(read_text(in))));
     }
     load_pushes(in);
     context_.pulls.history(trainer_.rank).load(in, context_.pulls.pool(), context_.held, trainer_.rank);
     if (state_.knows_chunks) load_chunks(in);
-    if ((flags & kHasTold) != 0) load_told(in);
+    if ((flags & kHasKnownToAll) != 0) load_known_to_all(in);
   }
 
  private:
-  bool has_told() const {
+  bool has_known_to_all() const {
     return std::ranges::any_of(steps_.pushes, [](const auto& push) { return push.second.all_hold; });
   }
 
   uint8_t flags() const {
     return static_cast<uint8_t>((trainer_.ended ? kTrainerEnded : 0) | (trainer_.given_up ? kGivenUp : 0) |
-                                (trainer_.was_given_up ? kWasGivenUp : 0) | (steps_.marked ? kMarked : 0) |
+                                (trainer_.was_given_up ? kWasGivenUp : 0) |
+                                (steps_.has_marker ? kHasMarker : 0) |
                                 (state_.knows_chunks ? kKnowsChunks : 0) | (state_.has_rows ? kHasRows : 0) |
                                 (context_.clock.rest().at_end(trainer_.rank) ? kAtEnd : 0) |
-                                (has_told() ? kHasTold : 0));
+                                (has_known_to_all() ? kHasKnownToAll : 0));
   }
 
   void set_flags(uint8_t flags) {
     trainer_.ended = (flags & kTrainerEnded) != 0;
     trainer_.given_up = (flags & kGivenUp) != 0;
     trainer_.was_given_up = (flags & kWasGivenUp) != 0;
-    steps_.marked = (flags & kMarked) != 0;
+    steps_.has_marker = (flags & kHasMarker) != 0;
     state_.knows_chunks = (flags & kKnowsChunks) != 0;
     state_.has_rows = (flags & kHasRows) != 0;
     context_.clock.rest().set_at_end(trainer_.rank, (flags & kAtEnd) != 0);
@@ -93,7 +94,7 @@ class TrainerSnapshot {
   void load_pushes(ByteReader& in) {
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
       PushRequest request =
-          decode_push(to_buffer(context_.held.pool(), take_text(in)), context_.tables.widths());
+          decode_push(to_buffer(context_.held.pool(), read_text(in)), context_.tables.widths());
       if (request.type != RowType::kF32 || request.coded)
         fail(Code::kCorrupt, "the snapshot of a shard has encoded rows");
       check_gradients(context_.tables.parameters(), request.row_slices);
@@ -111,20 +112,20 @@ class TrainerSnapshot {
 
   void load_chunks(ByteReader& in) {
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
-      state_.chunks.push_back(std::make_shared<const std::string>(take_text(in)));
+      state_.chunks.push_back(std::make_shared<const std::string>(read_text(in)));
     }
   }
 
-  void save_told(std::string& out) const {
-    std::vector<uint64_t> told;
+  void save_known_to_all(std::string& out) const {
+    std::vector<uint64_t> steps;
     for (const auto& [step, push] : steps_.pushes) {
-      if (push.all_hold) told.push_back(step);
+      if (push.all_hold) steps.push_back(step);
     }
-    put(out, static_cast<uint32_t>(told.size()));
-    for (uint64_t step : told) put(out, step);
+    put(out, static_cast<uint32_t>(steps.size()));
+    for (uint64_t step : steps) put(out, step);
   }
 
-  void load_told(ByteReader& in) {
+  void load_known_to_all(ByteReader& in) {
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
       PendingPush* const push = steps_.complete_push(in.get<uint64_t>());
       if (push == nullptr) fail(Code::kCorrupt, "the snapshot of a shard knows of a push that it has not");

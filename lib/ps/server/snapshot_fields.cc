@@ -50,7 +50,7 @@ void put_text(std::string& out, std::string_view text) {
   out += text;
 }
 
-std::string_view take_text(ByteReader& in) {
+std::string_view read_text(ByteReader& in) {
   const uint64_t size = in.get<uint64_t>();
   if (!in.has(size)) fail(Code::kCorrupt, "the snapshot of a shard is cut short");
   return in.get_bytes(size);

@@ -16,9 +16,9 @@ namespace ps {
 std::string encode_again(const PullRequest& request);
 std::string encode_again(const PushRequest& request, Widths widths);
 
-// text := size:u64 bytes[size].  take_text throws kCorrupt when it is cut short.
+// text := size:u64 bytes[size].  read_text throws kCorrupt when it is cut short.
 void put_text(std::string& out, std::string_view text);
-std::string_view take_text(ByteReader& in);
+std::string_view read_text(ByteReader& in);
 
 inline std::span<const char> bytes_of(std::string_view text) {
   return {text.data(), text.size()};

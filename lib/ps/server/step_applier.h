@@ -16,11 +16,11 @@
 
 namespace ps {
 
-// A job that clips by norm applies a step in two: the shard tells the squares of its part of the gradient, and
-// applies the step when the sums of all shards have come back.  One owner thread.
+// A job that clips by norm applies a step in two phases: the shard sends the trainers the squares of the gradients that it
+// has, and applies the step when the trainers have sent back the sums over all shards.  One owner thread.
 class StepApplier {
  public:
-  // `any_order` as TableUpdater has it.
+  // `any_order` is passed on to TableUpdater.
   StepApplier(std::span<const ParameterSpec> specs, const OptimizerPlan& optimizers, ShardTables& tables,
               bool any_order, ShardCounters& counters)
       : clipping_(specs, optimizers),
@@ -31,10 +31,10 @@ class StepApplier {
 
   bool clips() const { return clipping_.any(); }
 
-  // False when the step may be applied at once.
+  // Returns false when the step may be applied at once.
   bool needs_squares() const { return clipping_.any() && !whole_squares_; }
 
-  // The sums of all shards, by parameter, hold for one step; without one they are taken back.
+  // Sets the squares of the whole gradient, by parameter, for the next step only; nullopt removes them.
   void set_whole_squares(std::vector<double> squares) { whole_squares_ = std::move(squares); }
   void clear_whole_squares() { whole_squares_.reset(); }
 

@@ -69,8 +69,8 @@ void StepClock::take_over(int rank, bool) {
   std::erase_if(trainer(rank).pushes, [](const auto& push) { return !push.second.complete(); });
 }
 
-void StepClock::take_chunks(PendingPush& push) {
-  if (!context_.states.take(push)) return;
+void StepClock::store_chunks(PendingPush& push) {
+  if (!context_.states.store(push)) return;
   context_.held.set_chunk_bytes(context_.states.chunk_bytes() + pending_chunk_bytes(trainers_));
 }
 
@@ -79,7 +79,7 @@ void StepClock::finish(TrainerSteps& trainer, const Done& done) {
   std::vector<ReplyPtr> replies = std::move(found->second.replies);
   if (!found->second.ended) ++trainer.batches, ++trainer.pass_batches;
   rest_.set_at_end(trainer.rank, found->second.ended && !found->second.absent);
-  take_chunks(found->second);
+  store_chunks(found->second);
   trainer.pushes.erase(found);
   ++trainer.next_step;
   if (!context_.pulls.keeps_answers()) context_.pulls.history(trainer.rank).forget_before(trainer.next_step);

@@ -127,7 +127,7 @@ class StepClock {
   template <class TakesPart>
   std::vector<TrainerSteps*> pushers(TakesPart&& takes_part);
 
-  void take_chunks(PendingPush& push);
+  void store_chunks(PendingPush& push);
   void finish(TrainerSteps& trainer, const Done& done);  // ends its next step
   void end_pass();
 

@@ -54,7 +54,7 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   ++clock_;
   const bool end_checkpoint = done.pass_ended && checkpoint_at_end;
   checkpoint |= end_checkpoint;
-  done.cut_at = checkpoint ? 0 : plan_checkpoint();
+  done.checkpoint_at = checkpoint ? 0 : plan_checkpoint();
   for (TrainerSteps* trainer : pushers) finish(*trainer, done);
   if (done.pass_ended) end_pass();
   if (done.dealt) deal_rest();

@@ -1,5 +1,5 @@
-// TrainerRoster: who takes part in a shard's run: trainers that come, go, return, and do not come back.  Used
-// by Shard, and read by its StepClock.
+// TrainerRoster: the list of the trainers of a shard's run.  It decides who may join, and which trainers are gone and given
+// up.  Used by Shard, and read by its StepClock.
 #ifndef PS_PS_SERVER_TRAINER_ROSTER_H_
 #define PS_PS_SERVER_TRAINER_ROSTER_H_
 
@@ -17,26 +17,26 @@ struct Member {
   int rank = 0;
   int trainers = 1;
   uint64_t generation = 0;  // of its process
-  bool known = false;       // says that this shard has welcomed it before
-  uint64_t run = 0;         // that the job's first shard told it; 0: this is the first shard
-  bool going = false;       // some trainer has been welcomed by all shards of that run
+  bool known = false;       // the trainer says that this shard has welcomed it before
+  uint64_t run = 0;  // the number of the run, which the job's first shard has given it; 0: this is that shard
+  bool going = false;  // some trainer has been welcomed by all shards of that run
 };
 
-// The rule for a trainer without a connection, when the others wait for it.
+// The rule for a trainer that has no connection while the other trainers wait for it.
 struct TrainerLoss {
-  Duration timeout = std::chrono::seconds(60);  // how long they wait
-  bool go_on = false;                           // then they go on without it; else the run ends
+  Duration timeout = std::chrono::seconds(60);  // the other trainers wait for so long
+  bool go_on = false;  // after the timeout they go on without it; false: the run ends
 };
 
 // A rank of the run, and the process that has it.
 struct RosterEntry {
   int rank = 0;
-  uint64_t generation = 0;  // 0: not there yet
+  uint64_t generation = 0;  // 0: no process has this rank yet
   int connections = 0;
-  Time gone_since{};            // without a connection
+  Time gone_since{};            // it has had no connection since then
   bool ended = false;           // has done all of the run
   bool given_up = false;        // the others go on without it
-  bool was_given_up = false;    // when this process came
+  bool was_given_up = false;    // the rank was given up when this process came
   std::optional<Time> left_at;  // it has said that it ends before the run does
 };
 
@@ -55,10 +55,10 @@ class TrainerRoster {
   const RosterEntry& at(int rank) const;
   void check(const Member& member) const;
 
-  // The others go on without this rank of the run.
+  // Gives this rank of the run up: the others go on without it.
   bool is_given_up(int rank) const { return trainers_[static_cast<size_t>(rank)].given_up; }
 
-  // The process has its rank already.
+  // Returns true when this process has its rank already.
   bool has(const Member& member) const;
 
   // The member begins another run.  The job's first shard judges that: a rank returns that has ended the last
@@ -88,14 +88,14 @@ class TrainerRoster {
   // trained in this run, and trainers of another number may begin theirs.
   bool is_stalled(Time now) const;
 
-  // The process ends before its run does: the others need not wait for it.
+  // To be called when the process says that it ends before its run does: then nobody waits for it.
   void leave_run(int rank, Time now) { at(rank).left_at = now; }
 
-  // The ranks that have no connection, and are waited for.
+  // Returns the ranks that have no connection, and for which the others wait.
   std::vector<int> absent() const;
 
-  // The ranks that the others have waited for long enough; those that have left the run, for a second: it may
-  // be that all are ended, and hear of it one after the other.
+  // Returns the ranks whose timeout is over.  For a rank whose process has left the run, the timeout is one second: where all
+  // trainers are being ended, they leave one after the other.
   std::vector<int> missing(Time now) const;
   const TrainerLoss& loss() const { return loss_; }
 

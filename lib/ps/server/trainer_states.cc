@@ -19,32 +19,33 @@ std::optional<uint64_t> rank_of_chunk(std::string_view name) {
   return rank && *rank >= 0 ? std::optional(static_cast<uint64_t>(*rank)) : std::nullopt;
 }
 
-struct ToldChunks {
-  bool told = false;
+struct PushedChunks {
+  bool any = false;  // the push has chunks, of which the last is empty
   TrainerStateChunks chunks;
 };
 
-ToldChunks take_chunks(PendingPush& push) {
-  ToldChunks taken;
+PushedChunks extract_chunks(PendingPush& push) {
+  PushedChunks pushed;
   for (auto& [number, slice] : push.slices) {
     if (!slice.chunk) continue;
-    taken.told = true;
-    if (!slice.chunk->empty()) taken.chunks.push_back(std::make_shared<std::string>(std::move(*slice.chunk)));
+    pushed.any = true;
+    if (!slice.chunk->empty())
+      pushed.chunks.push_back(std::make_shared<std::string>(std::move(*slice.chunk)));
     slice.chunk.reset();
   }
-  return taken;
+  return pushed;
 }
 
 }  // namespace
 
-bool TrainerStates::take(PendingPush& push) {
+bool TrainerStates::store(PendingPush& push) {
   StoredTrainerState& trainer = of(push.rank);
   if (push.checkpoint || push.ended) trainer.has_rows = false;
-  ToldChunks taken = take_chunks(push);
-  if (!taken.told && push.ended) return false;
+  PushedChunks pushed = extract_chunks(push);
+  if (!pushed.any && push.ended) return false;
   const bool had_some = !trainer.chunks.empty();
-  trainer.chunks = std::move(taken.chunks);
-  trainer.knows_chunks = taken.told;
+  trainer.chunks = std::move(pushed.chunks);
+  trainer.knows_chunks = pushed.any;
   return had_some;
 }
 

@@ -35,9 +35,9 @@ class TrainerStates {
   StoredTrainerState& of(int rank) { return trainers_[static_cast<size_t>(rank)]; }
   const StoredTrainerState& of(int rank) const { return trainers_[static_cast<size_t>(rank)]; }
 
-  // Takes the chunks of a push.  A batch makes earlier chunks of its trainer untrue, unless the push has others.
-  // Returns true when the trainer had some.
-  bool take(PendingPush& push);
+  // Keeps the chunks of a push, in place of the trainer's chunks before, which no longer hold once it has pushed another
+  // batch.  Returns true when there were chunks before.
+  bool store(PendingPush& push);
 
   // From now on the trainer has rows, until a push before which it has returned all: one with which a checkpoint begins, or
   // its last of a pass.  `number`: of the message in which it has returned some.

@@ -50,7 +50,7 @@ PendingPush& TrainerSteps::pending_push(const PushRequest& request) {
   push.ended = request.ended;
   push.asks = request.asks;
   push.absent = request.absent;
-  push.checkpoint = request.cut;
+  push.checkpoint = request.begins_checkpoint;
   push.num_slices = request.num_slices;
   return push;
 }
@@ -98,7 +98,7 @@ void forget_unwanted(std::span<TrainerSteps> trainers) {
   }
 }
 
-void take_replies(std::span<TrainerSteps> trainers, std::vector<ReplyPtr>& out) {
+void release_replies(std::span<TrainerSteps> trainers, std::vector<ReplyPtr>& out) {
   for (TrainerSteps& trainer : trainers) {
     for (auto& [step, push] : trainer.pushes) {
       for (ReplyPtr& reply : push.replies) out.push_back(std::move(reply));

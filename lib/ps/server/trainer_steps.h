@@ -26,9 +26,9 @@ struct TrainerSteps {
   uint64_t end_checkpoint = 0;             // its steps before the last checkpoint that began at a pass's end
 
   // Asynchronous alone.
-  uint64_t pulled_at = 0;  // steps that the shard had applied when the trainer pulled last
-  bool marked = false;     // its barrier marker has come: its later pushes follow the next checkpoint
-  uint64_t marker_at = 0;  // its steps before that checkpoint, as it was told last
+  uint64_t pulled_at = 0;   // steps that the shard had applied when the trainer pulled last
+  bool has_marker = false;  // its barrier marker has come: its later pushes follow the next checkpoint
+  uint64_t marker_at = 0;   // its steps before that checkpoint, as it was told last
 
   PendingPush* next_push();                   // when it is complete; else null
   PendingPush* complete_push(uint64_t step);  // the same, of any step
@@ -59,7 +59,7 @@ uint64_t pending_chunk_bytes(std::span<const TrainerSteps> trainers);  // of tra
 size_t num_waiting(std::span<const TrainerSteps> trainers);            // requests without an answer
 bool holds_pushes(std::span<const TrainerSteps> trainers);
 void forget_unwanted(std::span<TrainerSteps> trainers);
-void take_replies(std::span<TrainerSteps> trainers, std::vector<ReplyPtr>& out);  // and forgets all pushes
+void release_replies(std::span<TrainerSteps> trainers, std::vector<ReplyPtr>& out);  // and forgets all pushes
 
 // Tells the trainer the squares of the step, with the answer to its push.
 void answer_measured(PendingPush& push, const std::vector<ExactSquares>& squares, double learning_rate);

@@ -19,11 +19,11 @@ void WaitingRequests::forget_unwanted() {
   ps::forget_unwanted(clock_.trainers());
 }
 
-std::vector<ReplyPtr> WaitingRequests::take_replies() {
+std::vector<ReplyPtr> WaitingRequests::release_replies() {
   std::vector<ReplyPtr> replies;
-  gathering_.take_replies(replies);
-  pulls_.take_replies(replies);
-  ps::take_replies(clock_.trainers(), replies);
+  gathering_.release_replies(replies);
+  pulls_.release_replies(replies);
+  ps::release_replies(clock_.trainers(), replies);
   return replies;
 }
 

@@ -21,14 +21,15 @@ class WaitingRequests {
 
   size_t size() const;
 
-  // Someone waits for trainers: for their pushes too where nobody has to be answered for them.
+  // Returns true when some request waits for trainers, or when pushes wait for other pushes, even if nobody waits for their
+  // answers.
   bool any() const;
 
-  // Requests of connections that are gone have been, or will be, sent again.
+  // Drops the requests of connections that are gone: trainers send them again over new connections.
   void forget_unwanted();
 
-  // Gives away all replies, those of pulls that wait for room too, and forgets all pushes.
-  std::vector<ReplyPtr> take_replies();
+  // Returns all replies, also those of pulls that wait for memory, and forgets all pushes.
+  std::vector<ReplyPtr> release_replies();
 
  private:
   PullService& pulls_;

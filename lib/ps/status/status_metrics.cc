@@ -50,7 +50,7 @@ class MetricsText {
     }
   }
 
-  std::string take() { return std::move(out_); }
+  std::string release() { return std::move(out_); }
 
  private:
   static std::string escaped(const std::string& text) {
@@ -223,7 +223,7 @@ std::string metrics_text(const ServerStatus& server) {
   add_memory(text, server);
   add_trainers(text, server);
   add_net(text, server);
-  return text.take();
+  return text.release();
 }
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// BatchRouter: what of a batch goes to which shard, in messages of bounded size.  Used by RemoteStore, for
-// the pull and the push of a batch alike.
+// BatchRouter: divides the rows of a batch among the shards that own them, and among messages of bounded size.  Used by
+// RemoteStore, for the pull and for the push of a batch.
 #ifndef PS_PS_WIRE_BATCH_ROUTER_H_
 #define PS_PS_WIRE_BATCH_ROUTER_H_
 
@@ -33,10 +33,10 @@ struct RoutedRows {
 // The row slices of one message.
 struct Bundle {
   std::string row_slices;  // encoded
-  std::string counted;     // the same with the counts of keys, for a push; empty: nothing is counted
+  std::string counted;     // the same slices with the counts of keys, for a push; empty: no keys are counted
   std::vector<RoutedRows> routed;
   uint64_t bytes = 0;   // about what the slices and their rows take
-  uint64_t number = 0;  // of the message that pulled it; 0: none has
+  uint64_t number = 0;  // the number of the message that pulled these rows; 0: they were not pulled
 
   uint32_t num_row_slices() const { return static_cast<uint32_t>(routed.size()); }
   const std::string& push_slices() const { return counted.empty() ? row_slices : counted; }
@@ -48,11 +48,10 @@ class BatchRouter {
   // `specs` must outlive this; `places` has one element a shard.
   BatchRouter(std::span<const ParameterSpec> specs, std::vector<ShardPlace> places);
 
-  // Called with a bundle that nothing is added to any more, as soon as that is so: it can be on its way while
-  // the rest is dealt out.
+  // Called with each bundle as soon as it is full, so that it can be sent while the other rows are routed.
   using OnReady = std::function<void(size_t shard, Bundle& bundle)>;
 
-  // Drops what was added before.  end() is to be called when all is added.
+  // Drops all rows that were added before.  end() must be called after the last rows were added.
   void begin(OnReady on_ready = nullptr);
   void end();
 

@@ -14,7 +14,7 @@
 
 namespace ps {
 
-// Pass -1: as soon as a step allows; else the one that begins at the end of this pass.
+// Pass -1 asks for a checkpoint as soon as a step allows; another number asks for the one at the end of that pass.
 std::string encode_checkpoint_request(int64_t pass);
 int64_t decode_checkpoint_request(std::span<const char> body);  // throws kData
 
@@ -28,7 +28,7 @@ struct CheckpointShardAnswer {
   std::string why;
 };
 
-// Some bytes of one of these files.
+// A request for some bytes of one of these files.
 struct CheckpointShardSlice {
   uint64_t step = 0, offset = 0;
   uint32_t size = 0;
@@ -47,7 +47,7 @@ uint64_t decode_shard_request(std::span<const char> body);
 CheckpointShardAnswer decode_shard_answer(std::span<const char> body);
 CheckpointShardSlice decode_shard_slice(std::span<const char> body);
 std::optional<std::string_view> decode_shard_bytes(
-    std::span<const char> body);  // nothing: not there any more
+    std::span<const char> body);  // returns nothing when the checkpoint is gone
 
 }  // namespace ps
 

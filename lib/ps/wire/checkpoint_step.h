@@ -1,4 +1,4 @@
-// Which checkpoint of a job with servers, and what it builds on.
+// The step of a checkpoint of servers, which tells it from others, and the full checkpoint on which an increment builds.
 #ifndef PS_PS_WIRE_CHECKPOINT_STEP_H_
 #define PS_PS_WIRE_CHECKPOINT_STEP_H_
 
@@ -8,7 +8,7 @@
 
 namespace ps {
 
-// A checkpoint, by the run in which it was begun, and the step after which all shards wrote what they had.
+// The run in which a checkpoint was begun, and the step after which all shards took it.
 struct CheckpointStep {
   uint64_t run = 0;
   int64_t step = 0;
@@ -17,11 +17,11 @@ struct CheckpointStep {
   static const ObjectSpec<CheckpointStep>& spec();  // as a log has it
 };
 
-// On which full checkpoint the next increment builds.  All shards of a run have begun the same checkpoints,
-// so that they choose the same.
+// The full checkpoint on which the next increment builds.  All shards of a run have begun the same checkpoints, so that all
+// choose the same one.
 struct Increments {
-  int64_t full_step = -1;  // of the last full one that was begun; -1: none
-  int64_t since_full = 0;  // that were begun
+  int64_t full_step = -1;  // step of the last full checkpoint that was begun; -1: none was
+  int64_t since_full = 0;  // checkpoints that were begun after it
 };
 
 }  // namespace ps

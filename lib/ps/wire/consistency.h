@@ -1,4 +1,4 @@
-// How far trainers may run apart.  Used by shards and by the remote store.
+// Consistency: the number of steps by which trainers may be apart.  Used by shards and by RemoteStore.
 #ifndef PS_PS_WIRE_CONSISTENCY_H_
 #define PS_PS_WIRE_CONSISTENCY_H_
 
@@ -8,8 +8,9 @@ namespace ps {
 
 struct Consistency {
   bool async = false;     // every push is a step of its own
-  int64_t staleness = 0;  // else: steps by which the weights that a step uses may be behind; 0: synchronous
-  int64_t max_lag = 0;    // async: gradients for weights older than so many steps are dropped; 0: none is
+  int64_t staleness = 0;  // not async: steps by which the weights of a step may be behind; 0: synchronous
+  int64_t max_lag =
+      0;  // async: gradients of weights that are older than so many steps are dropped; 0: none are
   int64_t ahead =
       0;  // synchronous, of a trainer alone that keeps copies of the rows in use (AheadStore), or of
           // readers whose compute trainer does (SharedCopies), or async, of readers with several

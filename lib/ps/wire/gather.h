@@ -1,5 +1,5 @@
-// The messages of gatherings: what a trainer gives and what all of them gave travel in pieces, so that none keeps a
-// shard from others for long.  ps-wire(5).  Used by RemoteGroup and by Gathering.
+// The messages of gatherings.  The text that a trainer gives, and the texts that all trainers gave, travel in pieces, so that
+// no message keeps a shard from others for long.  ps-wire(5).  Used by RemoteGroup and by Gathering.
 #ifndef PS_PS_WIRE_GATHER_H_
 #define PS_PS_WIRE_GATHER_H_
 
@@ -21,17 +21,17 @@ inline constexpr uint64_t kGatherPieceBytes = kMessageBytes;  // of a piece
 // gathering of a run with checkpoints, when everything is done.
 inline constexpr char kGathered = 1, kGatheredAtEnd = 2;
 
-// A piece of what a trainer gives.  Pieces follow each other; the last has no rest.
+// A piece of the text that a trainer gives.  Pieces follow each other; the last one has no rest.
 struct GatherRequest {
   uint64_t number = 0;          // of the gathering
   std::string_view bytes = {};  // points into the body
-  uint64_t first = 0;           // where in all that the trainer gives the bytes lie
-  uint64_t rest = 0;            // bytes of it behind these
+  uint64_t first = 0;           // offset of the bytes in the whole text
+  uint64_t rest = 0;            // bytes of the text behind these
 
-  uint64_t size() const { return first + bytes.size() + rest; }  // of all of it
+  uint64_t size() const { return first + bytes.size() + rest; }  // of the whole text
 };
 
-// A question for some of what all gave, after the answer to the last piece: bytes from `first` on.
+// A request for more bytes of the texts that all trainers gave, from `first` on, after the answer to the last piece.
 struct GatheredRequest {
   uint64_t number = 0;
   uint64_t first = 0;
@@ -54,7 +54,7 @@ std::string encode_gathered(std::span<const std::string> all);
 std::string encode_gathered_sizes(std::span<const std::string> all);
 std::vector<std::string> decode_gathered(std::span<const char> body);
 
-// How many have given or could have, and the bytes of the sizes and of the whole answer.
+// The number of ranks in an answer, the bytes of its list of sizes, and the bytes of the whole answer.
 struct GatheredLength {
   uint64_t num = 0, sizes = 0, all = 0;
 };

@@ -136,7 +136,7 @@ const ObjectSpec<RunStatus>& RunStatus::spec() {
     s.field("finished", &RunStatus::finished, "passes of a run of which everything is done")
         .at_most(kMostPasses);
     s.field("gives_parts", &RunStatus::gives_parts, "servers give out their parts of checkpoints");
-    s.field("cut_at", &RunStatus::cut_at, "steps after which the next checkpoint begins");
+    s.field("cut_at", &RunStatus::checkpoint_at, "steps after which the next checkpoint begins");
     s.field("has_rows", &RunStatus::has_rows, "the trainer has rows that it trains itself");
     s.field("was_given_up", &RunStatus::was_given_up, "the others went on without the trainer until now");
     s.check([](const RunStatus& status, std::string_view path) {

@@ -1,5 +1,5 @@
-// Hello: how a trainer introduces itself to a shard, and what both must have in common.  JSON, so that a
-// mismatch can be told by its path.
+// Hello: the first message of a trainer to a shard: who it is, and the job fingerprint that both must have in common.  It is
+// JSON, so that an error can name the path of the value that differs.
 #ifndef PS_PS_WIRE_HELLO_H_
 #define PS_PS_WIRE_HELLO_H_
 
@@ -27,16 +27,16 @@ struct Hello {
   uint64_t generation = 1;  // of the trainer's process
   bool known = false;       // this shard has welcomed it before
   int server = 0;           // number of the shard's server in the list that all trainers have
-  uint64_t run = 0;         // that the job's first shard told it; 0: this is the first
-  bool resume = false;      // who begins a run goes on from the newest checkpoint
-  int passes = 0;           // that it trains; 0: it does not say
-  uint64_t lost = 0;        // a run some of which is lost: another has to begin; 0: none
-  bool going = false;       // of the run, as the first shard says: see RunStatus
+  uint64_t run = 0;  // the number of the run, which the job's first shard has given it; 0: this is that shard
+  bool resume = false;  // if this hello begins a run, it begins with the newest checkpoint
+  int passes = 0;       // passes that the trainer trains; 0: not known
+  uint64_t lost = 0;    // a run whose state is lost in part, so that another has to begin; 0: none
+  bool going = false;   // of the run, as the first shard says: see RunStatus
   bool recovers = false;
   std::string checkpoint;
   std::string cpu;     // level of its kernels
-  Json job;            // what must be equal to the server's
-  Json schema, place;  // what must be equal to that of whoever came first
+  Json job;            // must be equal to the server's
+  Json schema, place;  // must be equal to those of the trainer that came first
 
   static const ObjectSpec<Hello>& spec();
 };
@@ -45,7 +45,7 @@ struct Hello {
 struct Welcome {
   int protocol = kProtocolVersion;
   std::string cpu;       // of the trainer that came first
-  RunStatus run_status;  // of who trains
+  RunStatus run_status;  // for role train alone
 
   static const ObjectSpec<Welcome>& spec();
 };
@@ -64,7 +64,8 @@ DataSchema schema_from_json(const Json& json);  // throws kUsage
 Json to_json(const ShardPlace& place);
 ShardPlace place_from_json(const Json& json);  // throws kUsage
 
-// Where two documents differ first: "optimizer.learning_rate is 0.1, not 0.2"; nothing when they are equal.
+// Returns the first difference of two documents, such as "optimizer.learning_rate is 0.1, not 0.2"; nothing when they are
+// equal.
 std::optional<std::string> first_difference(const Json& found, const Json& expected,
                                             const std::string& path = "");
 

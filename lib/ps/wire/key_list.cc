@@ -11,7 +11,7 @@ namespace {
 
 // Keys from the steps between them.  `next` is the least that the first can be, 0 behind the largest of all;
 // returns what it is behind the last.
-uint64_t take_steps(std::string_view& list, uint64_t next, bool first, std::span<uint64_t> keys) {
+uint64_t decode_steps(std::string_view& list, uint64_t next, bool first, std::span<uint64_t> keys) {
   for (uint64_t& key : keys) {
     uint64_t step = 0;
     if (!get_varint(list, step)) fail(Code::kData, "a list of keys is cut short");
@@ -25,11 +25,11 @@ uint64_t take_steps(std::string_view& list, uint64_t next, bool first, std::span
 
 // The same of a whole block whose steps are a byte each, which is checked at once: keys that are close to
 // each other, as those of most batches, take a third of the time.
-bool takes_bytes(std::string_view list, std::span<const uint64_t> keys, uint64_t next) {
+bool has_byte_steps(std::string_view list, std::span<const uint64_t> keys, uint64_t next) {
   return keys.size() == kVarintBlock && next < UINT64_MAX - 128 * kVarintBlock && short_varints(list);
 }
 
-uint64_t take_bytes(std::string_view& list, uint64_t next, std::span<uint64_t> keys) {
+uint64_t decode_byte_steps(std::string_view& list, uint64_t next, std::span<uint64_t> keys) {
   for (size_t j = 0; j < kVarintBlock; ++j) {
     keys[j] = next + static_cast<uint8_t>(list[j]);
     next = keys[j] + 1;
@@ -60,8 +60,8 @@ void decode_keys(ByteReader& in, std::vector<uint64_t>& keys, size_t most) {
   uint64_t next = 0;
   for (size_t i = 0; i < count; i += kVarintBlock) {
     const std::span<uint64_t> block(keys.data() + i, std::min<size_t>(kVarintBlock, count - i));
-    const bool first = i == 0, by_bytes = takes_bytes(list, block, next) && (first || next != 0);
-    next = by_bytes ? take_bytes(list, next, block) : take_steps(list, next, first, block);
+    const bool first = i == 0, by_bytes = has_byte_steps(list, block, next) && (first || next != 0);
+    next = by_bytes ? decode_byte_steps(list, next, block) : decode_steps(list, next, first, block);
   }
   if (!list.empty()) fail(Code::kData, "a list of keys: ", list.size(), " bytes too many");
 }

@@ -1,5 +1,5 @@
-// Lists of keys as messages have them, ascending: the steps between them, in varints, after the number of
-// keys and of bytes.  ps-wire(5).
+// Key lists in messages: the number of keys and of bytes, and then the differences between the keys, which ascend, as
+// varints.  ps-wire(5).
 #ifndef PS_PS_WIRE_KEY_LIST_H_
 #define PS_PS_WIRE_KEY_LIST_H_
 

@@ -1,4 +1,4 @@
-// Reading the bodies of messages, which may be damaged.  Used by those who decode them.
+// Helpers for decoding the bodies of messages, which may be damaged.  Used by the functions that decode messages.
 #ifndef PS_PS_WIRE_MESSAGE_BODY_H_
 #define PS_PS_WIRE_MESSAGE_BODY_H_
 
@@ -13,7 +13,7 @@ namespace ps {
   fail(Code::kData, what, ": the body is cut short");
 }
 
-// Throws kData unless all of the body was read, and nothing beyond it.
+// Throws kData when `in` has bytes left, or when more bytes were read than it had.
 inline void expect_end(const ByteReader& in, std::string_view what) {
   if (!in.ok()) cut_short(what);
   if (in.remaining() > 0) fail(Code::kData, what, ": ", in.remaining(), " bytes too many");

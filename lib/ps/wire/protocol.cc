@@ -13,10 +13,10 @@ namespace ps {
 namespace {
 
 // On the wire: never renumber.
-constexpr uint32_t kPassEnded = 1, kDropped = 2, kHeld = 4, kDealt = 8;    // flags of Done
-constexpr uint8_t kEnded = 1, kShrink = 2, kCut = 4, kChunk = 8;           // flags of a push
-constexpr uint8_t kAsks = 16, kAbsent = 32;                                // beside kEnded
-constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a row slice
+constexpr uint32_t kPassEnded = 1, kDropped = 2, kHeld = 4, kDealt = 8;        // flags of Done
+constexpr uint8_t kEnded = 1, kShrink = 2, kBeginsCheckpoint = 4, kChunk = 8;  // flags of a push
+constexpr uint8_t kAsks = 16, kAbsent = 32;                                    // beside kEnded
+constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;      // forms of a row slice
 constexpr uint8_t kCoded = 6;  // beside the types of rows: a push in the bytes of the job's codec
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
@@ -187,9 +187,10 @@ std::string encode_push(const PushHeader& header, uint32_t num_row_slices, std::
   put(out, header.step);
   put(out, static_cast<uint64_t>(header.info.samples));
   put(out, static_cast<uint64_t>(header.info.pass));
-  put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
-                                (header.cut ? kCut : 0) | (header.chunk ? kChunk : 0) |
-                                (header.asks ? kAsks : 0) | (header.absent ? kAbsent : 0)));
+  put(out,
+      static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
+                           (header.begins_checkpoint ? kBeginsCheckpoint : 0) | (header.chunk ? kChunk : 0) |
+                           (header.asks ? kAsks : 0) | (header.absent ? kAbsent : 0)));
   put(out, header.coded ? kCoded : static_cast<uint8_t>(header.type));
   put(out, header.slice);
   put(out, header.num_slices);
@@ -247,7 +248,7 @@ std::string encode_done(const Done& done) {
   put(out, done.learning_rate);
   put(out, (done.pass_ended ? kPassEnded : 0) | (done.dropped ? kDropped : 0) | (done.held ? kHeld : 0) |
                (done.dealt ? kDealt : 0));
-  put(out, done.cut_at);
+  put(out, done.checkpoint_at);
   put(out, static_cast<uint32_t>(done.squares.size()));
   for (const ExactSquares& squares : done.squares) squares.save(out);
   return out;
@@ -278,7 +279,7 @@ PullRequest decode_pull(std::span<const char> body) {
   return request;
 }
 
-static std::string take_sized(ByteReader& in) {
+static std::string read_sized(ByteReader& in) {
   const uint64_t size = in.get<uint64_t>();
   if (!in.has(size)) cut_short("push");
   return std::string(in.get_bytes(size));
@@ -298,8 +299,8 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.pulled = in.get<uint64_t>();
   const bool of_end = (flags & (kAsks | kAbsent)) != 0;
   if (samples > INT32_MAX || pass > INT32_MAX ||
-      flags > (kEnded | kShrink | kCut | kChunk | kAsks | kAbsent) || (of_end && (flags & kEnded) == 0) ||
-      (request.num_slices > 0 && request.slice >= request.num_slices)) {
+      flags > (kEnded | kShrink | kBeginsCheckpoint | kChunk | kAsks | kAbsent) ||
+      (of_end && (flags & kEnded) == 0) || (request.num_slices > 0 && request.slice >= request.num_slices)) {
     fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", slice ", request.slice, " of ",
          request.num_slices, ", flags ", int{flags});
   }
@@ -307,10 +308,10 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.ended = (flags & kEnded) != 0;
   request.asks = (flags & kAsks) != 0;
   request.absent = (flags & kAbsent) != 0;
-  request.cut = (flags & kCut) != 0;
+  request.begins_checkpoint = (flags & kBeginsCheckpoint) != 0;
   std::vector<RowSlice> row_slices;
   if (request.pulled == 0) row_slices = decode_row_slices(in, "push");
-  if ((flags & kChunk) != 0) request.chunk = take_sized(in);
+  if ((flags & kChunk) != 0) request.chunk = read_sized(in);
   if (!in.ok()) cut_short("push");
   request.slices_end = body.size() - in.remaining();
   request.body = std::move(body);
@@ -358,7 +359,7 @@ static void decode_rows(const PushRequest& request, size_t i, Widths widths, con
   }
 }
 
-Buffer take_floats(PushRequest& request, Widths widths, BufferPool& pool, const PushCodecs& codecs) {
+Buffer decode_floats(PushRequest& request, Widths widths, BufferPool& pool, const PushCodecs& codecs) {
   size_t size = 0;
   for (const RowSlice& row_slice : request.row_slices) {
     if (is_coded(request, row_slice) && !codecs.has(row_slice.parameter)) {
@@ -422,7 +423,7 @@ Done decode_done(std::span<const char> body) {
   done.dropped = (flags & kDropped) != 0;
   done.held = (flags & kHeld) != 0;
   done.dealt = (flags & kDealt) != 0;
-  done.cut_at = in.get<uint64_t>();
+  done.checkpoint_at = in.get<uint64_t>();
   uint32_t num_squares = in.get<uint32_t>();
   if (!in.has(num_squares * kSquaresBytes)) cut_short("done");
   done.squares.resize(num_squares);

@@ -41,8 +41,8 @@ enum class Message : uint16_t {
   kRowReport,
   kSaveLease,
   kCheckpoint,
-  kPart = kFirstUserType + 13,
-  kPartPiece,
+  kCheckpointShard = kFirstUserType + 13,
+  kCheckpointSlice,
   kTrainerChunk,
   kLeaveRun,
   kAbsent,
@@ -54,13 +54,14 @@ enum class Message : uint16_t {
   kGatheredPiece,
 };
 
-// Larger requests are split by who makes them.
-inline constexpr uint64_t kMessageBytes = 8 << 20;  // about what a message holds
+// The trainer splits a larger request into several.
+inline constexpr uint64_t kMessageBytes = 8 << 20;  // about so many bytes are in a message
 // About what a message of rows by their keys holds: it stays in a core's cache from the table to the socket
 // and from the socket to the layer, and trainer and shard work on different ones at the same time.
 inline constexpr uint64_t kRowMessageBytes = 512 << 10;
-inline constexpr uint64_t kMaxMessageBytes = 64 << 20;  // more is refused
-inline constexpr uint64_t kMaxAskedBytes = 4 << 20;  // of what only names rows: all its slices and keys fit
+inline constexpr uint64_t kMaxMessageBytes = 64 << 20;  // a larger message is refused
+inline constexpr uint64_t kMaxAskedBytes =
+    4 << 20;  // of a message that only names rows: all its slices and keys fit
 
 // Row slices and keys of one message, at most: decoded they take some 70 and 16 bytes each.  Trainers name up to 21845 keys.
 inline constexpr uint32_t kMostRowSlices = 1 << 16;
@@ -76,13 +77,13 @@ inline size_t padded(size_t bytes) {
   return (bytes + kFloatAlignment - 1) / kFloatAlignment * kFloatAlignment;
 }
 
-// Rows of one parameter: by their keys, ascending, or a range of the shard's own.
+// Rows of one parameter, named by their keys, which ascend, or by a range of the numbers that the shard gives its rows.
 struct RowSlice {
   uint32_t parameter = 0;
   bool by_keys = true;
   std::vector<uint64_t> keys;
-  std::vector<KeyCount> counts;   // of the keys; empty: not told
-  uint64_t first = 0, count = 0;  // when not by keys
+  std::vector<KeyCount> counts;   // how often each key occurs; empty: not counted
+  uint64_t first = 0, count = 0;  // the range, when rows are not named by keys
   bool exact = false;             // its rows are f32, whatever the message's type is
 
   uint64_t rows() const { return by_keys ? keys.size() : count; }
@@ -107,26 +108,26 @@ struct PullRequest : PullHeader {
 struct PushHeader {
   uint64_t step = 0;
   StepInfo info{};
-  bool ended = false;   // the trainer has no data left in this pass
-  bool asks = false;    // and asks for some of what lost trainers have left, before the pass ends
-  bool absent = false;  // or: it was not there at this step, and says nothing of its data
-  bool cut = false;     // a checkpoint is to begin after this step
+  bool ended = false;  // the trainer has no data left in this pass
+  bool asks = false;   // with `ended`: it asks for a strand of the data of lost trainers before the pass ends
+  bool absent = false;  // with `asks`: it was not there at this step, and may have data of its own left
+  bool begins_checkpoint = false;  // a checkpoint is to begin after this step
   RowType type = RowType::kF32;
   bool coded = false;  // gradients are in the bytes of the job's codec, and `type` says nothing
   uint32_t slice = 0,
            num_slices = 1;  // 0 of them: another process of this rank tells how many, and all above
   uint64_t pulled = 0;      // the pull whose row slices these are; 0: the message has its own
-  std::optional<std::string> chunk = {};  // a trainer state chunk, of the trainer when it has done this step
+  std::optional<std::string> chunk = {};  // a trainer state chunk: state of the trainer after this step
 };
 
 struct PushRequest : PushHeader {
-  std::span<const RowSlice> row_slices;  // none yet, when they are those of a pull, which has them too
+  std::span<const RowSlice> row_slices;  // empty until they are set, when they are those of a pull
   std::shared_ptr<const std::vector<RowSlice>> slices_owner;
-  std::vector<size_t> rows_at;  // in the body, of each slice
+  std::vector<size_t> rows_at;  // offsets in the body of the rows of each slice
   Buffer body;
-  size_t slices_end = 0;  // in the body
+  size_t slices_end = 0;  // offset in the body
 
-  // The rows of one of the slices, when they are f32.
+  // Returns the rows of one of the slices, which must be f32.
   const float* floats(const RowSlice& row_slice) const {
     return reinterpret_cast<const float*>(body.data() +
                                           rows_at[static_cast<size_t>(&row_slice - row_slices.data())]);
@@ -135,16 +136,17 @@ struct PushRequest : PushHeader {
 
 // The answer to the last slice of a push, and to apply.
 //
-// A job that clips by norm applies a step in two: the shards answer a push with the squares of their parts of
-// the gradient, and apply the step when a trainer sends them the sums of all.  So do several shards of a trainer that
-// pulls ahead, without squares: a step that one of them has applied is one that all of them hold.
+// A job that clips by norm applies a step in two phases: the shards answer a push with the squares of the gradients that they
+// have, and apply the step when a trainer sends them the sums of the squares of all shards.  When a trainer of several shards
+// pulls ahead, there are two phases too, without squares: no shard applies a step before all shards hold it.
 struct Done {
   double learning_rate = 0;
   bool pass_ended = false;  // no trainer has data left
-  bool dealt = false;       // nor had any, and asked: what lost trainers have left was dealt
-  bool dropped = false;     // the gradient was too old
-  bool held = false;    // the push has come, and is applied when a trainer says that all shards hold theirs
-  uint64_t cut_at = 0;  // a checkpoint is to begin when so many steps are applied; 0: not known yet
+  bool dealt =
+      false;  // no trainer has data left, and one has asked: the data of lost trainers were dealt as strands
+  bool dropped = false;  // the gradient was too old
+  bool held = false;  // the push is held; it is applied when the trainer says that all shards hold the step
+  uint64_t checkpoint_at = 0;  // a checkpoint is to begin when so many steps are applied; 0: not known yet
   std::vector<ExactSquares> squares =
       {};  // by parameter; none: the job does not clip, or nothing was applied
 };
@@ -163,9 +165,9 @@ struct KeysRequest {
   uint32_t most = kMostKeys;
 };
 
-// Some of a shard's keys, ascending.
+// Some of a shard's keys, in ascending order.
 struct FoundKeys {
-  bool more = false;  // from the cursor on
+  bool more = false;  // there are more keys, from the cursor on
   ScanCursor cursor{};
   std::vector<uint64_t> keys = {};
 };
@@ -188,7 +190,7 @@ std::string encode_done(const Done& done);
 std::string encode_optimizers_request(bool sparse);
 std::string encode_row_report(RowReport report);
 
-// How many columns a parameter has; 0 when there is none of this number.
+// Gives the number of columns of a parameter, 0 when there is no parameter of this number.
 using Widths = std::span<const int64_t>;
 
 // All throw kData "what is wrong" unless the whole body is well-formed; they say nothing of what the numbers
@@ -198,13 +200,14 @@ PushRequest decode_push(Buffer body, Widths widths);
 PushRequest decode_load(Buffer body, Widths widths);
 std::vector<RowSlice> decode_stored_rows_request(std::span<const char> body);
 
-// Gives a push whose row slices are those of a pull these.  Throws kData unless the body has their rows.
+// Sets the row slices of a push that names a pull: they are those of the pull.  Throws kData unless the body has the rows of
+// all of them.
 void set_row_slices(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> row_slices,
                     Widths widths);
 
-// Puts the rows into a buffer of `pool`, as f32.  Returns the body as it was.  Throws kData for a coded push that the
-// codecs cannot have made; the request must then not be used any more.
-Buffer take_floats(PushRequest& request, Widths widths, BufferPool& pool, const PushCodecs& codecs = {});
+// Decodes the rows as f32 into a buffer of `pool`, which becomes the body of the request.  Returns the former body.  Throws
+// kData for a coded push that the codecs cannot have made; the request must then not be used any more.
+Buffer decode_floats(PushRequest& request, Widths widths, BufferPool& pool, const PushCodecs& codecs = {});
 
 ApplyRequest decode_apply(std::span<const char> body);
 KeysRequest decode_keys_request(std::span<const char> body);

@@ -29,7 +29,7 @@ class PushCodecs {
   PushCodecs(const Json& object, std::span<const ParameterSpec> specs, int rank,
              CpuLevel cpu = best_cpu_level());
 
-  // True when the job has any.
+  // Returns true when the job has codecs.
   bool used() const { return !codecs_.empty(); }
 
   CpuLevel cpu() const { return cpu_; }
@@ -38,7 +38,8 @@ class PushCodecs {
   Codec& of(size_t parameter) { return *codecs_[parameter]; }
   const Codec& of(size_t parameter) const { return *codecs_[parameter]; }
 
-  // True when codecs keep residuals; when gradients are to be added so that any order gives the same bits.
+  // The first returns true when the codecs have residuals; the second, when gradients are to be added so that any order gives
+  // the same bits.
   bool keep_residuals() const { return keep_residuals_; }
   bool sum_in_any_order() const { return sum_in_any_order_; }
 

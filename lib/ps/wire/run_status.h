@@ -36,7 +36,7 @@ struct RunStatus {
   bool gives_parts = false;     // servers give out their parts of checkpoints
   uint64_t finished = 0;        // passes of a run of which everything is done; 0: it is not
   bool logged = false;          // pushes are logged, and come with their keys
-  uint64_t cut_at = 0;          // steps after which the next checkpoint begins, once that is known
+  uint64_t checkpoint_at = 0;   // steps after which the next checkpoint begins, once that is known
 
   static const ObjectSpec<RunStatus>& spec();
 };

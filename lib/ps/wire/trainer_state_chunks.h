@@ -1,6 +1,6 @@
-// Trainer state chunks: state that a trainer alone has, and the servers' checkpoints keep.  Each chunk says
-// what it is, so that any shard may keep any of them.  Used by TrainerStateLink and by shards, which look at no
-// more than the first byte.
+// Trainer state chunks: state that only one trainer has, and that the servers store in their checkpoints.  The first byte of
+// a chunk is its kind, so that any shard may store any chunk.  Used by TrainerStateLink, and by shards, which look at the
+// first byte only.
 #ifndef PS_PS_WIRE_TRAINER_STATE_CHUNKS_H_
 #define PS_PS_WIRE_TRAINER_STATE_CHUNKS_H_
 
@@ -22,7 +22,7 @@ enum class StateChunkKind : uint8_t {
   kCodecs = 6,    // of the codecs of its gradients, beside residuals: CodecChunks
 };
 
-// As a shard holds them, and its checkpoints while they are written.
+// The chunks of one trainer.  A shard shares them with a checkpoint that is being written.
 using TrainerStateChunks = std::vector<std::shared_ptr<const std::string>>;
 
 inline bool is_of_kind(std::string_view chunk, StateChunkKind kind) {
@@ -31,14 +31,14 @@ inline bool is_of_kind(std::string_view chunk, StateChunkKind kind) {
 
 // figures := 5:u8 rank:u32 text                       (ps-checkpoint(5))
 struct FiguresChunk {
-  uint32_t rank = 0;  // of the trainer that told it
+  uint32_t rank = 0;  // of the trainer that has sent it
   std::string text;
 };
 std::string encode_figures(const FiguresChunk& figures);
 FiguresChunk decode_figures(std::string_view chunk);  // throws kCorrupt
 
-// The chunks that there are to tell.  They are made one by one, of the state at that moment: nothing may
-// change it until the last has been made.
+// Encodes some state of a trainer as chunks, one after the other.  The state must not change until the last chunk has been
+// encoded.
 class StateChunkSource {
  public:
   virtual ~StateChunkSource() = default;
@@ -51,14 +51,15 @@ class TrainerState {
  public:
   virtual ~TrainerState() = default;
 
-  // In chunks of about so many bytes.
+  // Returns a source of chunks of about `most_bytes` each.
   virtual std::unique_ptr<StateChunkSource> chunks(uint64_t most_bytes) const = 0;
 
-  // Resumes from the chunks that the trainer told, of whatever kinds there are, in any order; or, where the
-  // number of trainers was another, from those of all trainers that are for all.  `batches`: that servers
-  // know of the trainer.  Both throw kCorrupt.
-  virtual void take(std::string_view chunk) = 0;
-  virtual void end_taking(uint64_t batches) = 0;
+  // Resumes from chunks: restore is called for each of them, in any order, and end_restoring after the last one.  The chunks
+  // are those that this rank has sent; where the number of trainers has changed, they are the chunks of all ranks whose
+  // kind is meant for every trainer.  `batches` is the number of this trainer's batches that the servers have counted.
+  // Both throw kCorrupt.
+  virtual void restore(std::string_view chunk) = 0;
+  virtual void end_restoring(uint64_t batches) = 0;
 
   // Returns true when a process that goes on without this state would train otherwise than one with it.
   virtual bool matters() const = 0;

@@ -26,11 +26,11 @@ TEST(EndingPass, TellsEveryStepOnceAndAnotherComputeTrainerAgain) {
   EndingPass pass;
   pass.tell_again_from(9);
   pass.begin(5);
-  EXPECT_EQ(pass.take_next(), 5u);
-  EXPECT_EQ(pass.take_next(), 6u);
+  EXPECT_EQ(pass.advance(), 5u);
+  EXPECT_EQ(pass.advance(), 6u);
   EXPECT_EQ(pass.next(), 7u);
   pass.tell_again_from(6);
-  EXPECT_EQ(pass.take_next(), 6u);
+  EXPECT_EQ(pass.advance(), 6u);
   pass.tell_again_from(3);
   EXPECT_EQ(pass.next(), 5u) << "those before had data";
   pass.begin(11);

@@ -41,7 +41,7 @@ TEST(SummedBatches, ARowThatSeveralSentIsTakenOnceAndOnlyIfItIsWanted) {
   const RowBlock b = {.keys = {3, 4}, .values = {3, 30, 9, 90}, .stamps = {5, 6}, .statistics = {}};
   const std::vector<const RowBlock*> sent = {&a, &b};
   std::vector<RowBlock> taken;
-  take_wanted(sent, std::vector<uint64_t>{2, 3, 4}, taken);
+  copy_wanted(sent, std::vector<uint64_t>{2, 3, 4}, taken);
   ASSERT_EQ(taken.size(), 2u);
   EXPECT_THAT(taken[0].keys, ElementsAre(4));
   EXPECT_THAT(taken[0].values, ElementsAre(4, 40));

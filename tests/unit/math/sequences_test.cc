@@ -51,7 +51,7 @@ TEST(PackedSequences, ComeBackAsTheyWere) {
     EXPECT_EQ(back, in);
     add_unpacked_rows<float>(device, packed, packed_rows, {twice.data(), cols, cols});
     for (size_t i = 0; i < in.size(); ++i) ASSERT_EQ(twice[i], 2 * in[i]);
-    take_last_rows<float>(device, packed, packed_rows, {last.data(), cols, cols});
+    copy_last_rows<float>(device, packed, packed_rows, {last.data(), cols, cols});
     for (size_t b = 0; b < 3000; ++b) {
       const size_t row = reversed ? offsets[b] : offsets[b + 1] - 1;
       for (size_t c = 0; c < 5; ++c)

@@ -60,7 +60,7 @@ Batch labelled(std::vector<float> labels, std::vector<float> weights = {},
 
 TEST(CrossEntropy, OfLogitsIsTheNegativeLogOfSoftmax) {
   auto cost = make({{"type", "cross_entropy"}}, 2, "softmax");
-  ASSERT_TRUE(cost->takes_logits());
+  ASSERT_TRUE(cost->uses_logits());
   Evaluated got = evaluate(*cost, 2, {0, std::log(3.0), 5, 5}, labelled({1, 0}, {1, 2}));
   EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {std::log(4.0 / 3), 2 * std::log(2.0)}));
   EXPECT_THAT(got.gradient, Pointwise(IsCloseWithin(1e-15), {0.25, -0.25, -1.0, 1.0}));
@@ -68,7 +68,7 @@ TEST(CrossEntropy, OfLogitsIsTheNegativeLogOfSoftmax) {
 
 TEST(CrossEntropy, OfProbabilitiesTakesThemAsTheyAre) {
   auto cost = make({{"type", "cross_entropy"}}, 3, "sigmoid");
-  ASSERT_FALSE(cost->takes_logits());
+  ASSERT_FALSE(cost->uses_logits());
   Evaluated got = evaluate(*cost, 3, {0.2, 0.5, 0.3}, labelled({1}, {3}));
   EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {3 * std::log(2.0)}));
   EXPECT_THAT(got.gradient, ElementsAre(0, -6, 0));
@@ -271,7 +271,7 @@ TEST(MultiLabelCrossEntropy, IsTheSumOfALogisticLossForEachClass) {
   const std::vector<double> scores = {0, three, -three, three, 0, 0, 0, three, 0};
   for (const char* activation : {"linear", "sigmoid"}) {
     auto cost = make({{"type", "multi_label_cross_entropy"}}, 3, activation);
-    ASSERT_TRUE(cost->takes_logits());
+    ASSERT_TRUE(cost->uses_logits());
     const Evaluated got = evaluate(*cost, 3, scores, batch);
     const double two = std::log(2.0), four = std::log(4.0);
     EXPECT_THAT(got.costs, Pointwise(IsCloseWithin(1e-15), {two + four + four, 2 * (four + two + two),

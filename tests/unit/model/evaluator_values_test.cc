@@ -128,7 +128,7 @@ TEST(LogLoss, IsTheMeanNegativeLogOfTheLabelsProbability) {
 // Three examples of the labels {2, 0}, none and {1}, of which the second counts twice.
 Values values_of_sets(const Json& object, const std::vector<float>& predictions) {
   std::unique_ptr<Evaluator> evaluator = make(object, 3);
-  EXPECT_TRUE(evaluator->take_label_sets(1));
+  EXPECT_TRUE(evaluator->use_label_sets(1));
   Batch batch;
   batch.labels = {0, 0, 0};
   batch.weights = {1, 2, 1};

@@ -40,7 +40,7 @@ TEST(SimTimeline, EventsOfOneTimeComeInTheOrderInWhichTheyWereAdded) {
   std::vector<int> order;
   for (int i = 0; i < 3; ++i) timeline.add(5ms, nullptr, [&order, i] { order.push_back(i); });
   timeline.add(2ms, nullptr, [&order] { order.push_back(9); });
-  while (std::optional<SimEvent> event = timeline.take_until(kNever)) event->task();
+  while (std::optional<SimEvent> event = timeline.pop_until(kNever)) event->task();
   EXPECT_THAT(order, ElementsAre(9, 0, 1, 2));
   EXPECT_EQ(timeline.now(), Time(5ms)) << "without a deadline time stands still after the last event";
 }
@@ -48,17 +48,17 @@ TEST(SimTimeline, EventsOfOneTimeComeInTheOrderInWhichTheyWereAdded) {
 TEST(SimTimeline, ItsClockShowsTheEventOrElseTheDeadline) {
   SimTimeline timeline;
   timeline.add(5ms, nullptr, [] {});
-  EXPECT_FALSE(timeline.take_until(3ms));
+  EXPECT_FALSE(timeline.pop_until(3ms));
   EXPECT_EQ(timeline.now(), Time(3ms));
-  EXPECT_TRUE(timeline.take_until(5ms));
+  EXPECT_TRUE(timeline.pop_until(5ms));
   EXPECT_EQ(timeline.now(), Time(5ms));
 }
 
 TEST(SimTimeline, AnEventInThePastHappensNow) {
   SimTimeline timeline;
-  EXPECT_FALSE(timeline.take_until(7ms));
+  EXPECT_FALSE(timeline.pop_until(7ms));
   timeline.add(1ms, nullptr, [] {});
-  const std::optional<SimEvent> event = timeline.take_until(kNever);
+  const std::optional<SimEvent> event = timeline.pop_until(kNever);
   ASSERT_TRUE(event);
   EXPECT_EQ(event->time, Time(7ms));
 }

@@ -33,7 +33,7 @@ void apply(const CurrentStep<float>& current, std::vector<float>& row, const std
       current.step);
 }
 
-void expect_told_as_made(const Json& object) {
+void expect_described_as_made(const Json& object) {
   const auto optimizer = make_optimizer_plan(object, "sum").make({});
   ASSERT_TRUE(optimizer->current_step()) << object.dump();
   std::vector<float> made(static_cast<size_t>(kWidth * (1 + optimizer->state_arrays())));
@@ -56,13 +56,13 @@ void expect_told_as_made(const Json& object) {
 
 TEST(CurrentStep, OfEveryOptimizerIsTheStepThatItMakes) {
   for (const OptimizerEntry* entry : optimizer_catalog()) {
-    expect_told_as_made({{"type", entry->name}});
-    expect_told_as_made({{"type", entry->name}, {"l1", 0.01}, {"l2", 0.02}, {"clip_value", 0.3}});
+    expect_described_as_made({{"type", entry->name}});
+    expect_described_as_made({{"type", entry->name}, {"l1", 0.01}, {"l2", 0.02}, {"clip_value", 0.3}});
   }
-  expect_told_as_made({{"type", "momentum"}, {"nesterov", true}, {"l2", 0.02}});
-  expect_told_as_made({{"type", "momentum"}, {"l2_mode", "decoupled"}, {"l2", 0.02}});
+  expect_described_as_made({{"type", "momentum"}, {"nesterov", true}, {"l2", 0.02}});
+  expect_described_as_made({{"type", "momentum"}, {"l2_mode", "decoupled"}, {"l2", 0.02}});
   for (const char* type : {"adagrad", "decayed_adagrad", "rmsprop", "adadelta", "adam", "adamax"})
-    expect_told_as_made({{"type", type}, {"l2_mode", "coupled"}, {"l2", 0.02}, {"clip_value", 0.3}});
+    expect_described_as_made({{"type", type}, {"l2_mode", "coupled"}, {"l2", 0.02}, {"clip_value", 0.3}});
 }
 
 TEST(CurrentStep, OfAveragesThereIsNone) {

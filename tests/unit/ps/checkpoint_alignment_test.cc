@@ -38,7 +38,7 @@ class CheckpointAlignmentTest : public testing::Test {
  protected:
   CheckpointAlignmentTest() {
     changes_.set_sink([this](ShardEvent event, int, std::string_view body) {
-      EXPECT_EQ(event, ShardEvent::kCut);
+      EXPECT_EQ(event, ShardEvent::kCheckpoint);
       ByteReader in(body);
       logged_.push_back(in.get<uint64_t>());
       EXPECT_EQ(in.remaining(), 0u);

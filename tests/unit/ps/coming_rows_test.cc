@@ -24,10 +24,10 @@ TEST(ComingRows, ARowIsAskedForOnceAndTakenOnce) {
   expect(rows, {3, 7}, 5);
   EXPECT_THAT(add(rows, {7, 9}), ElementsAre(9));
   expect(rows, {9}, 6);
-  EXPECT_THAT(rows.take(7), Optional(5u));
-  EXPECT_EQ(rows.take(7), std::nullopt);
-  EXPECT_THAT(rows.take(9), Optional(6u));
-  EXPECT_EQ(rows.take(8), std::nullopt) << "nobody uses it";
+  EXPECT_THAT(rows.remove(7), Optional(5u));
+  EXPECT_EQ(rows.remove(7), std::nullopt);
+  EXPECT_THAT(rows.remove(9), Optional(6u));
+  EXPECT_EQ(rows.remove(8), std::nullopt) << "nobody uses it";
 }
 
 TEST(ComingRows, ARowLeavesWithTheLastBatchThatUsesItUnlessItWasTaken) {
@@ -35,7 +35,7 @@ TEST(ComingRows, ARowLeavesWithTheLastBatchThatUsesItUnlessItWasTaken) {
   add(rows, {1, 2, 3});
   add(rows, {2, 4});
   expect(rows, {1, 2, 3, 4}, 1);
-  rows.take(1);
+  rows.remove(1);
   EXPECT_THAT(rows.end_batch(), ElementsAre(3)) << "1 was taken, and 2 is used again";
   EXPECT_TRUE(rows.is_used(2));
   EXPECT_FALSE(rows.is_used(3));

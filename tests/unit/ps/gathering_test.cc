@@ -114,7 +114,7 @@ TEST_F(GatheringTest, RepliesOfConnectionsThatAreGoneAreForgotten) {
   gathering_.forget_unwanted();
   EXPECT_EQ(gathering_.num_waiting(), 1u);
   std::vector<ReplyPtr> replies;
-  gathering_.take_replies(replies);
+  gathering_.release_replies(replies);
   ASSERT_EQ(replies.size(), 1u);
   replies[0]->fail(Error(Code::kUnavailable, "over"));
   EXPECT_TRUE(there->error);

@@ -71,9 +71,9 @@ class Trainer {
     return all;
   }
 
-  void take(const std::vector<std::string>& chunks, uint64_t batches = 100) {
-    for (const std::string& chunk : chunks) copies.take(chunk);
-    copies.end_taking(batches);
+  void restore(const std::vector<std::string>& chunks, uint64_t batches = 100) {
+    for (const std::string& chunk : chunks) copies.restore(chunk);
+    copies.end_restoring(batches);
   }
 
  private:
@@ -99,7 +99,7 @@ TEST(LocalSgdChunks, ComeBackAndTrainOnTheSame) {
       for (uint64_t number = 0; number < 7; ++number) one.step(number);
       one.copies.whole_is_sent = most_bytes == 100;
       const std::vector<std::string> chunks = one.chunks(most_bytes);
-      other.take(chunks);
+      other.restore(chunks);
       EXPECT_TRUE(other.copies.resumed());
       EXPECT_EQ(other.chunks(most_bytes), chunks);
       EXPECT_EQ(other.copies.progress.batches, 7);
@@ -120,7 +120,7 @@ TEST(LocalSgdChunks, ComeBackInAnyOrder) {
   for (uint64_t number = 0; number < 7; ++number) one.step(number);
   std::vector<std::string> chunks = one.chunks(100);
   std::ranges::reverse(chunks);
-  other.take(chunks);
+  other.restore(chunks);
   for (Trainer* trainer : {&one, &other}) trainer->step(7);
   std::vector<float> weights[2];
   for (size_t p : {0, 1, 2, 3}) {
@@ -160,10 +160,10 @@ TEST(LocalSgdChunks, OfOtherTrainersTheFurthestScheduleIsTaken) {
   for (uint64_t number = 0; number < 9; ++number) other.step(number);
   for (const Trainer* trainer : {&other, &one}) {
     for (const std::string& chunk : trainer->chunks(1000)) {
-      if (is_of_kind(chunk, StateChunkKind::kSchedule)) next.copies.take(chunk);
+      if (is_of_kind(chunk, StateChunkKind::kSchedule)) next.copies.restore(chunk);
     }
   }
-  next.copies.end_taking(100);
+  next.copies.end_restoring(100);
   EXPECT_FALSE(next.copies.resumed());
   EXPECT_EQ(next.copies.progress.batches, 0);
   EXPECT_EQ(optimizer_steps(next.copies.local().tables()), 0);
@@ -189,7 +189,7 @@ TEST(LocalSgdChunks, SayWhetherTheyMatter) {
 
 std::string refusal(const std::vector<std::string>& chunks, uint64_t batches = 100) {
   try {
-    Trainer().take(chunks, batches);
+    Trainer().restore(chunks, batches);
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kCorrupt);
     return error.message();

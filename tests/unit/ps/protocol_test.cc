@@ -185,7 +185,7 @@ TEST(Protocol, RowsOfAnyTypeBecomeFloats) {
   EXPECT_EQ(push.type, RowType::kInt8);
   EXPECT_TRUE(push.row_slices[1].exact);
   BufferPool pool;
-  take_floats(push, kWidths, pool);
+  decode_floats(push, kWidths, pool);
   EXPECT_EQ(std::vector<float>(push.floats(push.row_slices[0]), push.floats(push.row_slices[0]) + 6), rows);
   EXPECT_EQ(std::vector<float>(push.floats(push.row_slices[1]), push.floats(push.row_slices[1]) + 4), exact);
 }

@@ -155,16 +155,16 @@ TEST(SnapshotFields, ATextIsTakenWholeOrNotAtAll) {
   put_text(bytes, std::string_view("a\0b", 3));
   put_text(bytes, "");
   ByteReader in(bytes);
-  EXPECT_EQ(take_text(in), std::string_view("a\0b", 3));
-  EXPECT_EQ(take_text(in), "");
+  EXPECT_EQ(read_text(in), std::string_view("a\0b", 3));
+  EXPECT_EQ(read_text(in), "");
   EXPECT_EQ(in.remaining(), 0u);
   for (size_t size = 1; size < 11; ++size) {
     ByteReader cut(std::string_view(bytes).substr(0, size));
-    EXPECT_EQ(error_of([&] { take_text(cut); }).code(), Code::kCorrupt) << size;
+    EXPECT_EQ(error_of([&] { read_text(cut); }).code(), Code::kCorrupt) << size;
   }
   const std::string longest(8, '\xff');
   ByteReader endless(longest);
-  EXPECT_EQ(error_of([&] { take_text(endless); }).code(), Code::kCorrupt);
+  EXPECT_EQ(error_of([&] { read_text(endless); }).code(), Code::kCorrupt);
 }
 
 TEST(SnapshotFields, APullIsEncodedAsItsTrainerWould) {
@@ -184,8 +184,12 @@ TEST(SnapshotFields, APushIsEncodedWithItsKeysItsCountsAndItsRows) {
   std::string parts;
   encode_counted_slice(0, keys, counts, parts);
   encode_range_slice(1, 5, 3, true, parts);
-  const PushHeader header{
-      .step = 6, .info = {4, 1, true}, .cut = true, .slice = 1, .num_slices = 3, .chunk = "state"};
+  const PushHeader header{.step = 6,
+                          .info = {4, 1, true},
+                          .begins_checkpoint = true,
+                          .slice = 1,
+                          .num_slices = 3,
+                          .chunk = "state"};
   std::string body = encode_push(header, 2, parts);
   for (float value : {1.0f, 2.0f, 3.0f, 4.0f}) put(body, value);
   body.resize(padded(body.size()), '\0');

@@ -79,7 +79,7 @@ class CodedPush : public testing::TestWithParam<Json> {
 
   PushRequest decode(const std::string& body) {
     PushRequest request = decode_push(to_buffer(pool_, body), widths_);
-    take_floats(request, widths_, pool_, codecs_);
+    decode_floats(request, widths_, pool_, codecs_);
     return request;
   }
 
@@ -101,7 +101,7 @@ class CodedPush : public testing::TestWithParam<Json> {
 
 TEST_P(CodedPush, AShardReadsWhatTheResidualsDoNotHave) {
   Residuals residuals(specs_, types_);
-  std::vector<double> sent(kKeys * kCols), told_so_far(sent.size());
+  std::vector<double> sent(kKeys * kCols), sent_so_far(sent.size());
   for (uint64_t step = 0; step < 5; ++step) {
     const PushRequest request = decode(push(residuals, step));
     EXPECT_FALSE(request.coded);
@@ -110,9 +110,9 @@ TEST_P(CodedPush, AShardReadsWhatTheResidualsDoNotHave) {
     const std::vector<float> rows = told(request, 0);
     for (size_t i = 0; i < sent.size(); ++i) {
       sent[i] += static_cast<double>(floats_of(0)[i]);
-      told_so_far[i] += static_cast<double>(rows[i]);
+      sent_so_far[i] += static_cast<double>(rows[i]);
       const float left = residuals.of_position(0, static_cast<int64_t>(i / kCols))[i % kCols];
-      EXPECT_NEAR(told_so_far[i] + static_cast<double>(left), sent[i], 2e-6) << i << " at step " << step;
+      EXPECT_NEAR(sent_so_far[i] + static_cast<double>(left), sent[i], 2e-6) << i << " at step " << step;
     }
   }
 }
@@ -127,7 +127,7 @@ TEST_P(CodedPush, ATrainerThatComesAgainEncodesTheSameBytes) {
     const std::unique_ptr<StateChunkSource> codecs = residuals.codec_chunks(), rows = residuals.chunks();
     push(residuals, 2);  // chunks have the state as it is when they are encoded
     for (const StateChunkSource* source : {codecs.get(), rows.get()}) {
-      for (size_t n = source->size(); n-- > 0;) again.take(source->encode(n));  // in any order
+      for (size_t n = source->size(); n-- > 0;) again.restore(source->encode(n));  // in any order
     }
     for (uint64_t step = 3; step < 6; ++step) EXPECT_EQ(push(again, step), push(residuals, step));
   }
@@ -139,7 +139,7 @@ TEST_P(CodedPush, AStateThatIsDamagedIsRefused) {
   const std::string chunk = residuals.codec_chunks()->encode(0);
   auto take = [&](const std::vector<std::string>& chunks) {
     Residuals other(specs_, types_);
-    for (const std::string& each : chunks) other.take(each);
+    for (const std::string& each : chunks) other.restore(each);
   };
   take({chunk});
   for (size_t size = 1; size < chunk.size(); ++size) {
@@ -164,7 +164,7 @@ TEST_P(CodedPush, AnyByteMayBeWrong) {
       other[at] = static_cast<char>(other[at] ^ change);
       const Error error = error_of([&] {
         PushRequest request = decode_push(to_buffer(pool_, other), widths_);
-        if (request.pulled == 0) take_floats(request, widths_, pool_, codecs_);
+        if (request.pulled == 0) decode_floats(request, widths_, pool_, codecs_);
       });
       if (error.message().empty()) continue;
       ASSERT_EQ(error.code(), Code::kData) << at << ": " << error.message();

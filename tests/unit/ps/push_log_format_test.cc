@@ -63,13 +63,13 @@ TEST(PushLogFormat, ZerosAreNoBatch) {
 TEST(PushLogFormat, EventsFollowEachOther) {
   std::string bytes;
   append_event(ShardEvent::kPush, 3, "a body", bytes);
-  append_event(ShardEvent::kCut, -1, "", bytes);
+  append_event(ShardEvent::kCheckpoint, -1, "", bytes);
   ByteReader in(bytes);
   EXPECT_EQ(in.get<ShardEvent>(), ShardEvent::kPush);
   EXPECT_EQ(in.get<int32_t>(), 3);
   EXPECT_EQ(in.get<uint64_t>(), 6u);
   EXPECT_EQ(in.get_bytes(6), "a body");
-  EXPECT_EQ(in.get<ShardEvent>(), ShardEvent::kCut);
+  EXPECT_EQ(in.get<ShardEvent>(), ShardEvent::kCheckpoint);
   EXPECT_EQ(in.get<int32_t>(), -1);
   EXPECT_EQ(in.get<uint64_t>(), 0u);
   EXPECT_TRUE(in.ok());
@@ -79,7 +79,7 @@ TEST(PushLogFormat, EventsFollowEachOther) {
 TEST(ShardEvent, KeepsItsNumbersOnDisk) {
   EXPECT_EQ(static_cast<int>(ShardEvent::kRun), 1);
   EXPECT_EQ(static_cast<int>(ShardEvent::kPush), 5);
-  EXPECT_EQ(static_cast<int>(ShardEvent::kCut), 11);
+  EXPECT_EQ(static_cast<int>(ShardEvent::kCheckpoint), 11);
 }
 
 SegmentHeader full_header() {

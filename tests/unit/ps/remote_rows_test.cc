@@ -226,11 +226,11 @@ class CheckpointCopierTest : public testing::Test {
       writer.state(cat("state of ", s), std::string(kShardSliceBytes, static_cast<char>('a' + s)) + noise());
       manifests_[s] = {.step = 5, .generation = 7, .files = {writer.finish()}};
     }
-    shards_.handlers[Message::kPart] = [this](size_t shard, std::string_view body) {
+    shards_.handlers[Message::kCheckpointShard] = [this](size_t shard, std::string_view body) {
       EXPECT_EQ(decode_shard_request(bytes_of(body)), 5u);
       return encode_shard_answer({manifests_[shard], why_});
     };
-    shards_.handlers[Message::kPartPiece] = [this](size_t shard, std::string_view body) {
+    shards_.handlers[Message::kCheckpointSlice] = [this](size_t shard, std::string_view body) {
       const CheckpointShardSlice slice = decode_shard_slice(bytes_of(body));
       EXPECT_LE(slice.size, kShardSliceBytes);
       const std::string file = read_file(folder_.path(cat("server", shard, "/", slice.file)));
@@ -282,7 +282,7 @@ TEST_F(CheckpointCopierTest, FilesOfAllShardsMakeACheckpointOfTheTrainers) {
   EXPECT_EQ(reader.manifest().generation, 7u);
   EXPECT_NO_THROW(reader.verify_states());
   EXPECT_EQ(reader.state("state of 1"), std::string(kShardSliceBytes, 'b') + noise());
-  EXPECT_GT(shards_.of_type(Message::kPartPiece).size(), 2u) << "in slices";
+  EXPECT_GT(shards_.of_type(Message::kCheckpointSlice).size(), 2u) << "in slices";
 }
 
 TEST_F(CheckpointCopierTest, AShardWithoutFilesEndsTheCopy) {

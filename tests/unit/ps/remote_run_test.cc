@@ -34,11 +34,11 @@ class LetterState final : public TrainerState {
   std::unique_ptr<StateChunkSource> chunks(uint64_t) const override {
     return std::make_unique<Source>(letters_);
   }
-  void take(std::string_view chunk) override { taken += chunk; }
-  void end_taking(uint64_t batches) override { taken += cat(" of ", batches); }
+  void restore(std::string_view chunk) override { restored += chunk; }
+  void end_restoring(uint64_t batches) override { restored += cat(" of ", batches); }
   bool matters() const override { return is_needed_; }
 
-  std::string taken;
+  std::string restored;
 
  private:
   struct Source final : StateChunkSource {
@@ -52,19 +52,19 @@ class LetterState final : public TrainerState {
   const bool is_needed_;
 };
 
-TEST(ToldState, ChunksAreDealtOverTheShardsFromTheRankOn) {
-  ToldState told(/*rank=*/5, /*num_shards=*/3);
-  for (size_t shard : {0, 1, 2}) EXPECT_EQ(told.num_messages(shard), 0u) << "nothing is told";
-  told.sources.push_back(LetterState("abc").chunks(1));
-  told.sources.push_back(LetterState("").chunks(1));
-  told.sources.push_back(LetterState("de").chunks(1));
-  EXPECT_EQ(told.num_chunks(), 5u);
+TEST(PushedState, ChunksAreDealtOverTheShardsFromTheRankOn) {
+  PushedState pushed(/*rank=*/5, /*num_shards=*/3);
+  for (size_t shard : {0, 1, 2}) EXPECT_EQ(pushed.num_messages(shard), 0u) << "nothing is pushed";
+  pushed.sources.push_back(LetterState("abc").chunks(1));
+  pushed.sources.push_back(LetterState("").chunks(1));
+  pushed.sources.push_back(LetterState("de").chunks(1));
+  EXPECT_EQ(pushed.num_chunks(), 5u);
   std::string all;
   std::vector<size_t> counts(3);
-  for (size_t n = 0; n < 5; ++n) all += told.encode(n), ++counts[told.shard_of(n)];
+  for (size_t n = 0; n < 5; ++n) all += pushed.encode(n), ++counts[pushed.shard_of(n)];
   EXPECT_EQ(all, "abcde");
-  EXPECT_EQ(told.shard_of(0), 2u);
-  for (size_t shard : {0, 1, 2}) EXPECT_EQ(told.num_messages(shard), counts[shard] + 1) << shard;
+  EXPECT_EQ(pushed.shard_of(0), 2u);
+  for (size_t shard : {0, 1, 2}) EXPECT_EQ(pushed.num_messages(shard), counts[shard] + 1) << shard;
 }
 
 // The parts of a trainer's store that take part in its run.
@@ -395,14 +395,14 @@ TEST_F(TrainerStateLinkTest, StateIsToldBeforeACheckpointAndOnceWhenTheDataEnd) 
     Parts parts(links, &own);
     EXPECT_EQ(parts.states.next(false, false).num_chunks(), 0u);
     EXPECT_EQ(parts.states.next(true, false).num_chunks(), 3u);
-    EXPECT_EQ(parts.states.next(false, true).num_chunks(), 0u) << "that was told before the checkpoint";
+    EXPECT_EQ(parts.states.next(false, true).num_chunks(), 0u) << "that was pushed before the checkpoint";
     EXPECT_EQ(parts.states.next(false, false).num_chunks(), 0u);
     EXPECT_EQ(parts.states.next(false, true).num_chunks(), 3u);
     EXPECT_EQ(parts.states.next(false, true).num_chunks(), 0u);
     parts.states.on_checkpoint([](std::string& out) { out = "figures"; });
-    const ToldState told = parts.states.next(true, false);
-    ASSERT_EQ(told.num_chunks(), 4u);
-    EXPECT_EQ(decode_figures(told.encode(0)).text, "figures");
+    const PushedState state = parts.states.next(true, false);
+    ASSERT_EQ(state.num_chunks(), 4u);
+    EXPECT_EQ(decode_figures(state.encode(0)).text, "figures");
   });
 }
 
@@ -421,7 +421,7 @@ TEST_F(TrainerStateLinkTest, EachShardGetsItsChunksAndThenAnEmptyOne) {
     std::vector<PushHeader> headers(2);
     headers[0].slice = 4;
     headers[1].type = RowType::kF16;
-    parts.states.tell(parts.states.next(true, false), headers,
+    parts.states.push(parts.states.next(true, false), headers,
                       [&](size_t shard, const PushHeader& header, const std::function<void()>& on_answer) {
                         EXPECT_EQ(header.type, RowType::kF32);
                         sent.push_back(cat(shard, ":", header.slice, header.chunk.value_or("none")));
@@ -439,10 +439,10 @@ TEST_F(TrainerStateLinkTest, AProcessTakesUpTheChunksOfAllShardsAndTheFiguresByT
   shards_.run([&](ShardLinks& links) {
     Parts parts(links, &own);
     parts.states.resume(12, false, {});
-    EXPECT_THAT(parts.states.take_figures(), ElementsAre("of 0", "of 1"));
-    EXPECT_THAT(parts.states.take_figures(), IsEmpty());
+    EXPECT_THAT(parts.states.release_figures(), ElementsAre("of 0", "of 1"));
+    EXPECT_THAT(parts.states.release_figures(), IsEmpty());
   });
-  EXPECT_EQ(own.taken, "ab of 12");
+  EXPECT_EQ(own.restored, "ab of 12");
 }
 
 TEST_F(TrainerStateLinkTest, ARunIsLostWithStateThatMattersAndWithNoOther) {

@@ -61,7 +61,7 @@ TEST_F(ShardTest, WhoTakesARankUpHearsThatRowsWereLost) {
   EXPECT_TRUE(take_up().has_rows) << "a message without rows says it too";
   push_body(0, encode_push({.step = 0, .info = {1, 0}}, 0, ""));
   EXPECT_TRUE(take_up().has_rows);
-  push_body(0, encode_push({.step = 1, .info = {1, 0}, .cut = true}, 0, ""));
+  push_body(0, encode_push({.step = 1, .info = {1, 0}, .begins_checkpoint = true}, 0, ""));
   EXPECT_FALSE(take_up().has_rows) << "all rows are back before a checkpoint begins";
   shard_->return_rows(0, encode_returned_rows({1, {}}));
   push_end(0, 2);

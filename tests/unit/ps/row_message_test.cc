@@ -55,7 +55,7 @@ class RowMessageTest : public testing::Test {
     std::string body(payload_.head.data(), payload_.head.size());
     for (ConstBytes part : payload_.parts) body.append(part.data(), part.size());
     PushRequest request = decode_push(to_buffer(pool_, body), widths_);
-    if (type != RowType::kF32) take_floats(request, widths_, pool_);
+    if (type != RowType::kF32) decode_floats(request, widths_, pool_);
     return request;
   }
   static std::vector<float> rows(const PushRequest& request, size_t slice, size_t count) {
@@ -151,7 +151,7 @@ TEST_F(ResidualsTest, GoOnInAnotherProcessFromTheirChunks) {
   residuals_.of_position(0, 1)[2] = 0.5f;
   residuals_.of_row(1, 3)[0] = 0.25f;
   Residuals again(specs_, types_);
-  for (const std::string& chunk : chunks(residuals_)) again.take(chunk);
+  for (const std::string& chunk : chunks(residuals_)) again.restore(chunk);
   again.find(plans_);
   EXPECT_EQ(again.of_position(0, 1)[2], 0.5f);
   EXPECT_EQ(again.of_position(0, 0)[2], 0);
@@ -164,10 +164,10 @@ TEST_F(ResidualsTest, AChunkThatIsCutIsRefused) {
   residuals_.find(plans_);
   const std::string chunk = chunks(residuals_).at(0);
   for (size_t size = 0; size < chunk.size(); ++size) {
-    const Error error = error_of([&] { Residuals(specs_, types_).take(chunk.substr(0, size)); });
+    const Error error = error_of([&] { Residuals(specs_, types_).restore(chunk.substr(0, size)); });
     EXPECT_TRUE(error.message().empty() || error.code() == Code::kCorrupt) << size << ": " << error.message();
   }
-  EXPECT_EQ(error_of([&] { residuals_.take(chunk.substr(0, chunk.size() - 1)); }).code(), Code::kCorrupt);
+  EXPECT_EQ(error_of([&] { residuals_.restore(chunk.substr(0, chunk.size() - 1)); }).code(), Code::kCorrupt);
 }
 
 TEST_F(ResidualsTest, OfRowsThatWereNotUsedForLongAreDroppedForWantOfMemory) {

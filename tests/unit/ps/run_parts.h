@@ -59,10 +59,11 @@ struct RunParts {
     return send(rank, {.step = step, .info = {1, 0}}, gradient);
   }
   OutcomePtr mark(int rank, uint64_t step, float gradient) {
-    return send(rank, {.step = step, .info = {1, 0}, .cut = true}, gradient);
+    return send(rank, {.step = step, .info = {1, 0}, .begins_checkpoint = true}, gradient);
   }
   OutcomePtr end(int rank, uint64_t step, bool checkpoint = false) {
-    return send_body(rank, encode_push({.step = step, .ended = true, .cut = checkpoint}, 0, ""));
+    return send_body(rank,
+                     encode_push({.step = step, .ended = true, .begins_checkpoint = checkpoint}, 0, ""));
   }
   OutcomePtr send_body(int rank, std::string body) {
     body.resize(padded(body.size()), '\0');

@@ -35,7 +35,7 @@ RunStatus full_status() {
           .gives_parts = true,
           .finished = 8,
           .logged = true,
-          .cut_at = 9};
+          .checkpoint_at = 9};
 }
 
 TEST(RunStatus, EveryMemberTravels) {
@@ -60,7 +60,7 @@ TEST(RunStatus, EveryMemberTravels) {
   EXPECT_TRUE(again.gives_parts);
   EXPECT_EQ(again.finished, 8u);
   EXPECT_TRUE(again.logged);
-  EXPECT_EQ(again.cut_at, 9u);
+  EXPECT_EQ(again.checkpoint_at, 9u);
   const Json first = RunStatus::spec().to_json(RunStatus());
   for (const auto& [key, value] : json.items()) EXPECT_NE(value, first.at(key)) << key;
   EXPECT_EQ(json.size(), 20u);

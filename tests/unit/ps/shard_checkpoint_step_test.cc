@@ -21,12 +21,12 @@ class CheckpointStepTest : public ShardTest {
     };
     shard_->checkpoints().on_checkpoint(begin, is_wanted, at_ends);
   }
-  OutcomePtr push_marked(int rank, uint64_t step) {
-    return push_slice(rank, {.step = step, .info = {1, 0}, .cut = true}, {1}, 1);
+  OutcomePtr push_marker(int rank, uint64_t step) {
+    return push_slice(rank, {.step = step, .info = {1, 0}, .begins_checkpoint = true}, {1}, 1);
   }
 
-  OutcomePtr push_marked_end(int rank, uint64_t step) {
-    return push_body(rank, encode_push({.step = step, .ended = true, .cut = true}, 0, ""));
+  OutcomePtr push_end_marker(int rank, uint64_t step) {
+    return push_body(rank, encode_push({.step = step, .ended = true, .begins_checkpoint = true}, 0, ""));
   }
 
   // A push with a checkpoint behind it, if one is to be, which tells these chunks of its trainer.
@@ -72,9 +72,9 @@ TEST_F(CheckpointStepTest, BeginsAfterTheStepWhosePushesAreMarked) {
   make(2);
   watch();
   for (int rank : {0, 1}) push(rank, 0, {1}, 1);
-  push_marked(0, 1);
+  push_marker(0, 1);
   EXPECT_TRUE(begun_.empty());
-  push_marked(1, 1);
+  push_marker(1, 1);
   EXPECT_THAT(begun_, ElementsAre(2));
   for (int rank : {0, 1}) push(rank, 2, {1}, 1);
   EXPECT_THAT(begun_, ElementsAre(2));
@@ -100,10 +100,10 @@ TEST_F(CheckpointStepTest, BeginsOnlyAtEndsOfPassesThatTrainersHaveMarked) {
     for (int rank : {0, 1}) push_end(rank, 1);
     EXPECT_THAT(begun_, ElementsAre());
     for (int rank : {0, 1}) push(rank, 2, {1}, 1);
-    push_marked_end(0, 3);
+    push_end_marker(0, 3);
     if (!async) {
       push(1, 3, {1}, 1);
-      push_marked_end(0, 4);
+      push_end_marker(0, 4);
     }
     EXPECT_THAT(begun_, ElementsAre()) << "trainer 0 has no data left, but the pass has not ended";
     push_end(1, async ? 3 : 4);
@@ -126,11 +126,11 @@ TEST_F(CheckpointStepTest, AsynchronousTrainersEndAPassOnTheSameNumberWhateverTh
 TEST_F(CheckpointStepTest, IsAnnouncedBeforeAnyTrainerHasPushedItsStep) {
   make(1, {.staleness = 1});
   watch({3});
-  EXPECT_EQ(push(0, 0, {1}, 1)->done().cut_at, 3u) << "applied 1, and step 1 may be on its way";
-  EXPECT_EQ(push(0, 1, {1}, 1)->done().cut_at, 3u);
+  EXPECT_EQ(push(0, 0, {1}, 1)->done().checkpoint_at, 3u) << "applied 1, and step 1 may be on its way";
+  EXPECT_EQ(push(0, 1, {1}, 1)->done().checkpoint_at, 3u);
   leave(0, 1, 1);
-  EXPECT_EQ(join(0, 1, 2).cut_at, 3u) << "also to another process";
-  EXPECT_EQ(push_marked(0, 2)->done().cut_at, 0u);
+  EXPECT_EQ(join(0, 1, 2).checkpoint_at, 3u) << "also to another process";
+  EXPECT_EQ(push_marker(0, 2)->done().checkpoint_at, 0u);
   EXPECT_THAT(begun_, ElementsAre(3));
 }
 
@@ -139,9 +139,9 @@ TEST_F(CheckpointStepTest, KeepsATrainersStateChunksUntilItsNextPush) {
     make(2, {.async = async});
     watch();
     EXPECT_EQ(state_chunks(0), "0:") << "before the first step there is nothing";
-    push_telling(0, {.step = 0, .cut = true}, {"one", "", "two"});
+    push_telling(0, {.step = 0, .begins_checkpoint = true}, {"one", "", "two"});
     EXPECT_EQ(state_chunks(0), async ? "1: one two" : "0:") << "the step is not applied";
-    push_telling(1, {.step = 0, .cut = true}, {""});
+    push_telling(1, {.step = 0, .begins_checkpoint = true}, {""});
     EXPECT_EQ(state_chunks(0), "1: one two");
     EXPECT_EQ(state_chunks(1), "1:");
     EXPECT_THAT(chunk_states(), ElementsAre("chunk/0/d0-s0/0 = one", "chunk/0/d0-s0/1 = two"));
@@ -162,7 +162,7 @@ TEST_F(CheckpointStepTest, KeepsATrainersStateChunksUntilItsNextPush) {
 TEST_F(CheckpointStepTest, AReplacementOfATrainerGetsItsStateChunks) {
   make(1);
   watch();
-  push_telling(0, {.step = 0, .cut = true}, {"one"});
+  push_telling(0, {.step = 0, .begins_checkpoint = true}, {"one"});
   leave(0, 1, 1);
   join(0, 1, 2);
   EXPECT_EQ(state_chunks(0), "1: one");

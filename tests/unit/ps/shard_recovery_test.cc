@@ -57,15 +57,15 @@ TEST_F(ShardRecoveryTest, FirstShardAloneSavesWhatAllHaveInCommon) {
 
 TEST_F(ShardRecoveryTest, RestoredRunGoesOnOnceAndForAsManyTrainersAsComeThen) {
   again_.restore(checkpoint(common()));
-  const std::optional<RunState> from = again_.take_restored(2);
+  const std::optional<RunState> from = again_.release_restored(2);
   ASSERT_TRUE(from);
   EXPECT_EQ(from->trainers.size(), 2u);
   EXPECT_EQ(from->trainers[1].batches, 2u);
-  EXPECT_FALSE(again_.take_restored(2)) << "it was taken";
+  EXPECT_FALSE(again_.release_restored(2)) << "it was taken";
   RunParts four{Consistency()};
   ShardRecovery for_four(four.snapshot_parts());
   for_four.restore(checkpoint(common()));
-  EXPECT_EQ(for_four.take_restored(4)->trainers.size(), 4u);
+  EXPECT_EQ(for_four.release_restored(4)->trainers.size(), 4u);
   EXPECT_EQ(other_.applier.rule().steps(), 2);
   EXPECT_EQ(other_.weight(), run_.weight());
 }
@@ -97,7 +97,7 @@ TEST_F(ShardRecoveryTest, DamagedStateOfTheRunIsRefused) {
 TEST_F(ShardRecoveryTest, SnapshotTakesThePlaceOfWhatWasRestored) {
   again_.restore(checkpoint(common()));
   again_.load_snapshot(recovery_.save_snapshot(), [](int, std::string_view) {});
-  EXPECT_FALSE(again_.take_restored(2));
+  EXPECT_FALSE(again_.release_restored(2));
   EXPECT_EQ(again_.save_snapshot(), recovery_.save_snapshot());
 }
 

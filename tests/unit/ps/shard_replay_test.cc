@@ -50,8 +50,8 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     for (uint64_t key = random.below(5); key < 100; key += 1 + random.below(30)) keys.push_back(key);
     pull(rank, step, keys, ++pulls_);
     if (random.below(3) == 0) return;
-    const bool cut = step + 1 == cut_at_[rank];
-    const PushHeader header{.step = step, .info = {1, 0}, .cut = cut, .num_slices = 2};
+    const bool cut = step + 1 == checkpoint_at_[rank];
+    const PushHeader header{.step = step, .info = {1, 0}, .begins_checkpoint = cut, .num_slices = 2};
     push_slice(rank, header, keys, static_cast<float>(random.uniform()));
     if (random.below(5) == 0) return;
     PushHeader last = header;
@@ -61,7 +61,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     waiting_[rank] = outcome;
     for (int each = 0; each < kTrainers; ++each) {
       if (!waiting_[each] || waiting_[each]->waits()) continue;
-      cut_at_[each] = std::max(cut_at_[each], waiting_[each]->done().cut_at);
+      checkpoint_at_[each] = std::max(checkpoint_at_[each], waiting_[each]->done().checkpoint_at);
       ++steps_[each], waiting_[each] = nullptr;
     }
   }
@@ -70,7 +70,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
     generations_[rank] = 1000 + generation;
     const RunStatus run_status = join(rank, kTrainers, generations_[rank]);
     steps_[rank] = run_status.step;
-    cut_at_[rank] = run_status.cut_at;
+    checkpoint_at_[rank] = run_status.checkpoint_at;
     waiting_[rank] = nullptr;
   }
   // In one, in two pieces, or the first of these alone.
@@ -142,7 +142,7 @@ class ReplayTest : public ShardTest, public testing::WithParamInterface<Consiste
   std::vector<uint64_t> cuts_again_;
   std::vector<std::string> told_, told_again_;  // what rounding took, as of the checkpoints
   std::vector<Change> changes_;
-  uint64_t steps_[kTrainers] = {}, generations_[kTrainers] = {1, 1, 1}, cut_at_[kTrainers] = {};
+  uint64_t steps_[kTrainers] = {}, generations_[kTrainers] = {1, 1, 1}, checkpoint_at_[kTrainers] = {};
   OutcomePtr waiting_[kTrainers];
   uint64_t pulls_ = 0;
 };
@@ -155,7 +155,7 @@ TEST_P(ReplayTest, BecomesTheSameWhereverTheLogEnds) {
     std::fill(std::begin(steps_), std::end(steps_), 0);
     std::fill(std::begin(generations_), std::end(generations_), 1);
     std::fill(std::begin(waiting_), std::end(waiting_), nullptr);
-    std::fill(std::begin(cut_at_), std::end(cut_at_), 0);
+    std::fill(std::begin(checkpoint_at_), std::end(checkpoint_at_), 0);
     for (uint64_t number = 0; number < 150; ++number) {
       act(seed, number);
       std::unique_ptr<Shard> other = again("", 0);

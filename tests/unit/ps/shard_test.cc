@@ -119,11 +119,11 @@ TEST_F(ShardTest, PiecesThatDoNotTellTheirNumberMayComeLast) {
 // It has pulled rows of a step that was not in the log when the server was killed.
 TEST_F(ShardTest, SlicesThatDoNotTellTheirNumberMayComeAStepEarly) {
   make(1);
-  const auto push_untold = [this](uint64_t step) {
+  const auto push_uncounted = [this](uint64_t step) {
     return push_slice(0, {.step = step, .slice = 0, .num_slices = 0}, {8}, 2);
   };
-  EXPECT_THAT(refusal([&] { push_untold(2); }, Code::kData), HasSubstr("comes before step 0"));
-  EXPECT_FALSE(push_untold(1)->waits()) << "it is held";
+  EXPECT_THAT(refusal([&] { push_uncounted(2); }, Code::kData), HasSubstr("comes before step 0"));
+  EXPECT_FALSE(push_uncounted(1)->waits()) << "it is held";
   push(0, 0, {7}, 1);
   EXPECT_THAT(weights({7, 8}), ElementsAre(-1, 0));
   push_slice(0, {.step = 1, .info = {1, 0}, .slice = 1, .num_slices = 2}, {7}, 1);
@@ -134,11 +134,11 @@ TEST_F(ShardTest, SlicesThatDoNotTellTheirNumberMayComeAStepEarly) {
 TEST_F(ShardTest, PiecesBeyondTheNumberThatIsToldAreRefused) {
   make(1);
   push_slice(0, {.step = 0, .slice = 2, .num_slices = 0}, {8}, 2);
-  auto push_told = [&](uint32_t slice, uint32_t count) {
+  auto push_counted = [&](uint32_t slice, uint32_t count) {
     push_slice(0, {.step = 0, .info = {1, 0}, .slice = slice, .num_slices = count}, {7}, 1);
   };
-  EXPECT_THAT(refusal([&] { push_told(1, 2); }, Code::kData), HasSubstr("do not belong together"));
-  push_told(1, 4);
+  EXPECT_THAT(refusal([&] { push_counted(1, 2); }, Code::kData), HasSubstr("do not belong together"));
+  push_counted(1, 4);
   EXPECT_THAT(refusal([&] { push_slice(0, {.step = 0, .slice = 4, .num_slices = 0}, {9}, 1); }, Code::kData),
               HasSubstr("do not belong together"));
 }

@@ -67,7 +67,7 @@ TEST(SynchronousClock, TrainersAreToldTheStepAfterWhichACheckpointBegins) {
   std::vector<uint64_t> told;
   for (uint64_t step = 0; step < 2; ++step) {
     run.push(0, step, 1);
-    told.push_back(run.push(1, step, 1)->done().cut_at);
+    told.push_back(run.push(1, step, 1)->done().checkpoint_at);
   }
   EXPECT_THAT(told, ElementsAre(0, 3));
   EXPECT_EQ(run.clock->next_checkpoint(0), 3u);
@@ -151,8 +151,8 @@ TEST(StaleClock, StepsThatAreAheadAreAppliedInTheirOrderWhenTheLastTrainerComes)
 TEST(StaleClock, ACheckpointBeginsAfterTheFirstStepThatNobodyHasPushedYet) {
   RunParts run({.staleness = 2}, 1);
   run.want_checkpoints([](uint64_t) { return true; });
-  EXPECT_EQ(run.push(0, 0, 1)->done().cut_at, 4u);
-  EXPECT_EQ(run.push(0, 1, 1)->done().cut_at, 4u) << "none is decided on before that one has begun";
+  EXPECT_EQ(run.push(0, 0, 1)->done().checkpoint_at, 4u);
+  EXPECT_EQ(run.push(0, 1, 1)->done().checkpoint_at, 4u) << "none is decided on before that one has begun";
   run.push(0, 2, 1);
   run.mark(0, 3, 1);
   EXPECT_THAT(run.begun, ElementsAre(Begun(4, false)));
@@ -345,11 +345,11 @@ TEST(AsynchronousClock, CheckpointsAreKnownByTheBatchesOfAllAndThePasses) {
 TEST(AsynchronousClock, EachTrainerIsToldWhichOfItsPushesIsItsMarker) {
   RunParts run({.async = true}, 2);
   run.want_checkpoints([](uint64_t number) { return number == 2; });
-  EXPECT_EQ(run.push(0, 0, 1)->done().cut_at, 0u);
-  EXPECT_EQ(run.push(1, 0, 1)->done().cut_at, 2u) << "its next push";
-  EXPECT_EQ(run.push(0, 1, 1)->done().cut_at, 3u) << "the other's next push";
-  EXPECT_EQ(run.push(1, 1, 1)->done().cut_at, 2u) << "that was its marker, but it had not heard of it";
-  EXPECT_EQ(run.push(1, 2, 1)->done().cut_at, 4u) << "another push is its marker";
+  EXPECT_EQ(run.push(0, 0, 1)->done().checkpoint_at, 0u);
+  EXPECT_EQ(run.push(1, 0, 1)->done().checkpoint_at, 2u) << "its next push";
+  EXPECT_EQ(run.push(0, 1, 1)->done().checkpoint_at, 3u) << "the other's next push";
+  EXPECT_EQ(run.push(1, 1, 1)->done().checkpoint_at, 2u) << "that was its marker, but it had not heard of it";
+  EXPECT_EQ(run.push(1, 2, 1)->done().checkpoint_at, 4u) << "another push is its marker";
   EXPECT_EQ(run.clock->next_checkpoint(0), 3u);
   EXPECT_EQ(run.clock->next_checkpoint(1), 4u);
 }

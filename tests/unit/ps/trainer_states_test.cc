@@ -80,10 +80,10 @@ TEST_F(TrainerStatesTest, ABatchMakesEarlierChunksUntrue) {
   resume(3);
   PendingPush push;
   push.ended = true;
-  EXPECT_FALSE(states_.take(push));
+  EXPECT_FALSE(states_.store(push));
   EXPECT_TRUE(states_.of(0).knows_chunks);
   push.ended = false;
-  EXPECT_TRUE(states_.take(push));
+  EXPECT_TRUE(states_.store(push));
   EXPECT_FALSE(states_.of(0).knows_chunks);
   EXPECT_THAT(chunks(0), IsEmpty());
 }

@@ -75,7 +75,7 @@ TEST(TrainerSteps, GivesItsRepliesAwayAndForgetsAllPushes) {
   RunParts run({}, 2);
   OutcomePtr waiting = run.push(0, 0, 1);
   std::vector<ReplyPtr> replies;
-  take_replies(run.clock->trainers(), replies);
+  release_replies(run.clock->trainers(), replies);
   ASSERT_EQ(replies.size(), 1u);
   replies[0]->fail(Error(Code::kUnavailable, "over"));
   EXPECT_TRUE(waiting->error);

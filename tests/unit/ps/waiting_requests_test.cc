@@ -55,7 +55,7 @@ TEST_F(WaitingRequestsTest, OfConnectionsThatAreGoneAreForgottenButTheirPushStay
 
 TEST_F(WaitingRequestsTest, GiveTheirRepliesAway) {
   OutcomePtr requests[] = {pull(0, 1), run_.push(0, 0, 1), gather(1)};
-  std::vector<ReplyPtr> replies = waiting_.take_replies();
+  std::vector<ReplyPtr> replies = waiting_.release_replies();
   ASSERT_EQ(replies.size(), 3u);
   EXPECT_FALSE(waiting_.any());
   for (ReplyPtr& reply : replies) reply->fail(Error(Code::kUnavailable, "over"));

@@ -30,12 +30,12 @@ std::vector<ParameterSpec> specs() {
 // Counts what a snapshot gives.
 class Taken final : public SnapshotTarget {
  public:
-  void take_rows(const TableLayout& layout, uint32_t, SnapshotRows&& rows) override {
+  void add_rows(const TableLayout& layout, uint32_t, SnapshotRows&& rows) override {
     names_.insert(layout.name);
     num_rows_ += rows.size();
   }
-  void take_dense(const TableLayout& layout, const BlockCyclicRows& blocks,
-                  std::vector<float> floats) override {
+  void add_dense(const TableLayout& layout, const BlockCyclicRows& blocks,
+                 std::vector<float> floats) override {
     names_.insert(layout.name);
     EXPECT_EQ(static_cast<int64_t>(floats.size()), blocks.own_rows() * layout.values());
   }
