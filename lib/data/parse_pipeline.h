@@ -56,8 +56,8 @@ class ParsePipeline {
 
   void stop();
   void work();
-  bool can_read()
-      const;  // mutex_ must be held, as for read_and_parse, which releases it while it reads and parses
+  // Both need mutex_ to be held; read_and_parse releases it while it reads and parses.
+  bool can_read() const;
   void read_and_parse(std::unique_lock<std::mutex>& lock);
   bool fill(Slot& slot);
   void parse(Slot& slot);

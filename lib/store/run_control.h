@@ -20,8 +20,8 @@ struct RunPosition {
   bool resumed = false;
   int64_t pass = 0;
   int64_t pass_batches = 0;  // batches of this rank in this pass that are trained already
-  bool pass_ended =
-      false;  // all batches of the pass are trained, but the work after the last one may not be done
+  // All batches of the pass are trained, but the work after the last one may not be done.
+  bool pass_ended = false;
   int64_t batches = 0;  // batches of this rank in all passes that are trained already
 
   // These are set when the rest of the pass was dealt before this process came.

@@ -2,11 +2,11 @@
 // connections: it takes requests, and answers each through its Reply, now or when its clock allows.  Used by
 // ShardServer, and by tests directly.
 //
-// A shard joins the parts of which each does one thing: TrainerRoster knows who is there, StepClock whose
-// pushes make a step, PushIntake checks pushes and holds them until then, StepApplier applies the step to the
-// tables, PullService answers pulls, RunGatherings collects what trainers give each other, TrainerStates what they
-// keep here for checkpoints, CheckpointAlignment says when these begin, and ShardRecovery saves the run and puts
-// it back.  How far trainers may run apart is for the implementations of StepClock: step_clock.h.
+// A shard joins objects that each do one thing.  TrainerRoster lists the trainers of the run.  StepClock decides which pushes
+// make a step; its implementations differ in how far trainers may be apart (step_clock.h).  PushIntake checks pushes, and holds
+// them until their step.  StepApplier applies a step to the tables.  PullService answers pulls.  RunGatherings collects the
+// texts that trainers give each other.  TrainerStates stores the trainer state chunks.  CheckpointAlignment decides when
+// checkpoints begin.  ShardRecovery saves the run, and puts it back.
 //
 // A process that comes in place of one that died resumes its rank at the first step that some shard has not
 // applied.  Other shards may be a step ahead; in synchronous mode they answer its pull for the step that they
@@ -58,10 +58,11 @@ class Shard {
   // applied and its trainers have left, or have never been all there.
   bool is_unused(Time now) const;
 
-  // A trainer has done all that it has to do in this run.
+  // To be called when a trainer has done all of its work in this run.
   void end_run(int rank);
 
-  // A trainer ends before its run does: the others go on without it soon, or hear that the run cannot go on.
+  // To be called when a trainer ends before its run does: the others soon go on without it, or get the error that the run
+  // cannot go on.
   void leave_run(int rank, Time now) { roster_.leave_run(rank, now); }
 
   void pull(int rank, PullRequest request, ReplyPtr& reply);
@@ -71,21 +72,21 @@ class Shard {
 
   void load(const PushRequest& request);  // takes no part in steps
 
-  // How far the schedule and the optimizers of the dense, or the sparse, parameters have come.
+  // Returns the state of the schedule and of the optimizers, those of the dense or those of the sparse parameters.
   std::string optimizers(bool sparse) const;
 
-  // The rows of these keys as they are stored, without a wait for any step.
+  // Returns the rows of these keys as they are stored, without waiting for any step.
   std::string stored_rows(std::span<const RowSlice> slices) const;
 
-  // Rows that the trainer, which is alone, has trained itself (ps/wire/stored_rows.h), are set.  A message that comes again,
-  // also one that was held up in a connection given up since, changes nothing.  From the first message on, also one without
-  // rows, the trainer may have rows that are further on, as TrainerStates::give_rows says.
+  // Stores rows that the trainer, which is alone, has trained itself (ps/wire/stored_rows.h).  A message that comes twice
+  // changes nothing the second time, also when it comes late over a connection that was given up.  From the first message on,
+  // which may have no rows, the trainer may have rows that are ahead of the shard's (TrainerStates::give_rows).
   void return_rows(int rank, std::string_view body);
 
-  // The answer to a trainer that asks for one of its state chunks.
+  // Returns the answer to a trainer that asks for one of its state chunks.
   Payload state_chunk(int rank, uint32_t number) const;
 
-  // `changed` is told of every change before it is made.
+  // `changed` is called for every change before it is made.
   void on_change(ShardEventSink changed) { changes_.set_sink(std::move(changed)); }
 
   // For ShardReplay, which calls begin_replay first and end_replay last.
@@ -100,7 +101,7 @@ class Shard {
   // what waits with kFenced, which says that the run cannot go on.  To be called now and then.
   void check_trainers(Time now);
 
-  // Fails all that waits.
+  // Answers all waiting requests with an error.
   void refuse_waiting(const Error& error);
   size_t num_waiting() const { return waiting_.size(); }  // requests that are not answered
 
@@ -114,11 +115,11 @@ class Shard {
   const TrainerStates& trainer_states() const { return states_; }
   const ShardCounters& counters() const { return counters_; }
 
-  // Fills in what a shard knows of its status.
+  // Fills in the fields of the status that a shard knows.
   void describe(ShardStatus& status) const;
 
  private:
-  // A step that fails half way breaks the shard: all that waits is refused, and nothing goes on from here.
+  // A step that fails half way breaks the shard: all waiting and all later requests are refused.
   template <class Body>
   void step(Body&& body);
 
@@ -132,7 +133,7 @@ class Shard {
 
   ShardCounters counters_;
   TableMemory memory_;  // of the tables
-  HeldMemory held_;     // outlives all that holds of it
+  HeldMemory held_;     // outlives all HeldBytes
   HeldBytes trainers_held_;
   ShardTables tables_;
   const PushCodecs codecs_;
@@ -151,8 +152,8 @@ class Shard {
   bool going_ = false;  // a trainer that all shards have welcomed has asked for something
   ShardRecovery recovery_;
 
-  bool resumed_ = false;         // from a log, whose end may be lost
-  std::optional<Error> broken_;  // nothing goes on from here
+  bool resumed_ = false;         // the shard was made from a log, whose end may be lost
+  std::optional<Error> broken_;  // set: the shard is broken, and refuses all requests
 };
 
 }  // namespace ps

@@ -51,10 +51,10 @@ class ShardTables {
   // Puts the rows of a checked request into `out`.
   void read(std::span<const RowSlice> slices, PullMode mode, RowType type, char* out);
 
-  // The same for a pull that a push will follow; returns where its rows are.
+  // Puts the rows of a pull that a push will follow into `out`, and returns pointers to the rows in the tables.
   PulledRows pull(std::span<const RowSlice> slices, RowType type, char* out);
 
-  // All trainers have ended this pass.
+  // To be called when all trainers have ended this pass.
   void end_pass(int64_t pass) { tables_.end_pass(pass); }
 
   // Sets weights, as if training began with them; or rows as they are stored, which the numbers from the size of

@@ -9,8 +9,8 @@ namespace ps {
 struct Consistency {
   bool async = false;     // every push is a step of its own
   int64_t staleness = 0;  // not async: steps by which the weights of a step may be behind; 0: synchronous
-  int64_t max_lag =
-      0;  // async: gradients of weights that are older than so many steps are dropped; 0: none are
+  // Async: gradients of weights that are older than so many steps are dropped; 0: none are.
+  int64_t max_lag = 0;
   int64_t ahead =
       0;  // synchronous, of a trainer alone that keeps copies of the rows in use (AheadStore), or of
           // readers whose compute trainer does (SharedCopies), or async, of readers with several

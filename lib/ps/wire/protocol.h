@@ -142,8 +142,8 @@ struct PushRequest : PushHeader {
 struct Done {
   double learning_rate = 0;
   bool pass_ended = false;  // no trainer has data left
-  bool dealt =
-      false;  // no trainer has data left, and one has asked: the data of lost trainers were dealt as strands
+  // No trainer has data left, and one has asked: the data of lost trainers were dealt as strands.
+  bool dealt = false;
   bool dropped = false;  // the gradient was too old
   bool held = false;  // the push is held; it is applied when the trainer says that all shards hold the step
   uint64_t checkpoint_at = 0;  // a checkpoint is to begin when so many steps are applied; 0: not known yet

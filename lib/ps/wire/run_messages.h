@@ -18,15 +18,15 @@ namespace ps {
 // The data of a pass that a rank trains.
 struct RankWork {
   uint64_t pass = 0, dealings = 0;   // how often the rest of the pass was dealt
-  uint64_t batches_before = 0;       // of the rank in this pass, before those of the strand
+  uint64_t batches_before = 0;       // batches of the rank in this pass before those of the strand
   bool some_left = false;            // some rank has a strand
-  std::optional<DataStrand> strand;  // nothing: it waits for the next dealing, or the end of the pass
+  std::optional<DataStrand> strand;  // empty: the rank waits for the next dealing, or for the end of the pass
 };
 
 // A trainer state chunk that a shard has.
 struct StateChunkAnswer {
-  bool known = false;    // the trainer has pushed nothing since that has made its chunks untrue
-  uint64_t batches = 0;  // how many it had done then
+  bool known = false;    // the trainer has pushed no batch since it sent its chunks
+  uint64_t batches = 0;  // the number of batches that it had done when it sent them
   uint32_t num_chunks = 0;
   std::string_view chunk = {};  // the one that was asked for, if there is one
 };

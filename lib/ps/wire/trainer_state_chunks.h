@@ -14,12 +14,12 @@ namespace ps {
 
 // The first byte of a chunk.  On disk: never renumber.
 enum class StateChunkKind : uint8_t {
-  kErrors = 1,    // what rounding took from gradients: ResidualChunks
-  kSchedule = 2,  // of a copy of the trainer's own: how far its schedule has come; LocalSgdChunks
-  kSteps = 3,     // its progress and its optimizers
-  kRows = 4,      // rows
-  kFigures = 5,   // the trainer's own text, how far its pass has come and its sums: FiguresChunk
-  kCodecs = 6,    // of the codecs of its gradients, beside residuals: CodecChunks
+  kErrors = 1,    // residuals: ResidualChunks
+  kSchedule = 2,  // local SGD: the position of the trainer's schedule; LocalSgdChunks
+  kSteps = 3,     // local SGD: the position in the data, and the optimizers
+  kRows = 4,      // local SGD: rows
+  kFigures = 5,   // the trainer's figures, as a text that only the trainer reads: FiguresChunk
+  kCodecs = 6,    // state of the codecs of its gradients, beside residuals: CodecChunks
 };
 
 // The chunks of one trainer.  A shard shares them with a checkpoint that is being written.
@@ -46,7 +46,7 @@ class StateChunkSource {
   virtual std::string encode(size_t chunk) const = 0;
 };
 
-// State of a trainer beside that of its RemoteStore, as LocalSgdCopies.
+// State of a trainer that its RemoteStore sends and restores for it.  LocalSgdCopies implements it.
 class TrainerState {
  public:
   virtual ~TrainerState() = default;
