@@ -93,11 +93,11 @@ void Codec::move_to(CodecDevice& device) {
 
 void Codec::begin_encode_there(const float* values, float scale, std::string& bytes) {
   bytes.resize(static_cast<size_t>(bytes_of(elements())));
-  there_->begin_encode(values, scale, bytes);
+  there_->begin_encode(values, scale, steps_, bytes);
   ++steps_;
 }
 
-void Codec::finish_encode_there(std::string_view bytes) {
+void Codec::finish_encode_there(const std::string& bytes) {
   const uint64_t odd = there_->finish_encode();
   if (odd == CodecThere::kAllFinite) return check_encoded(bytes, elements());
   std::vector<float> values(static_cast<size_t>(elements()));

@@ -80,9 +80,10 @@ class Codec {
   void move_to(CodecDevice& device);
   bool is_there() const { return there_ != nullptr; }
 
-  // Like encode, of scale x values that lie there: `bytes` are to be used after finish, which gets them again and throws kData.
+  // Like encode, of scale x values that lie there: `bytes` stay where they are until finish, which gets them again, throws kData, and
+  // after which they are to be used.
   void begin_encode_there(const float* values, float scale, std::string& bytes);
-  void finish_encode_there(std::string_view bytes);
+  void finish_encode_there(const std::string& bytes);
 
   // Like decode and add_up, into memory of the device; what is decoded is divided.  Queued, as CodecThere says.
   void decode_there(std::string_view bytes, float divisor, float* values) const;
@@ -110,8 +111,8 @@ class Codec {
 
   virtual void encode_values(const Encoding& in, std::string& bytes) = 0;
 
-  // For codecs with a format there.  The bytes of n values, the kData of encode for values whose bytes these are, and the
-  // kCorrupt of decode.
+  // For codecs with a format there that does not select.  The bytes of n values, the kData of encode for values whose bytes these
+  // are, and the kCorrupt of decode.
   virtual int64_t bytes_of(int64_t) const { return 0; }
   virtual void check_encoded(std::string_view bytes, int64_t n) const { (void)bytes, (void)n; }
   virtual void check(std::string_view bytes, int64_t n) const { (void)bytes, (void)n; }

@@ -6,16 +6,39 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+
+#include "codec/selection.h"
+#include "codec/sparse_vector.h"
 
 namespace ps {
 
-// The formats that devices know: those of the codecs fp16, bf16, one_bit, and int8 that rounds to the nearest.
+// The formats that devices know: those of the codecs fp16, bf16, int8, one_bit, shared_scale_int, top_k and threshold.
 struct CodecFormat {
-  enum class Kind : uint8_t { kF16, kBf16, kInt8, kOneBit };
+  // kInt8Even is int8 with stochastic rounding, kLargest is top_k, and kFromSize is threshold.
+  enum class Kind : uint8_t {
+    kF16,
+    kBf16,
+    kInt8,
+    kInt8Even,
+    kOneBit,
+    kShared8,
+    kShared16,
+    kLargest,
+    kFromSize
+  };
 
   Kind kind = Kind::kF16;
-  int64_t block = 1;  // values that share a scale or two means
+  int64_t block = 1;                                 // values that share a scale or two means
+  uint64_t seed = 0;                                 // of random decisions
+  uint64_t count = 0;                                // kLargest: values that are selected
+  Selection selection = Selection::kExact;           // kLargest
+  SparseEncoding encoding = SparseEncoding::kRun16;  // kLargest
+  float tau = 0;                                     // kFromSize
+
+  // True for formats of some values and their indices, whose number of bytes is known when they are encoded.
+  constexpr bool selects() const { return kind == Kind::kLargest || kind == Kind::kFromSize; }
 };
 
 // One owner thread.  Pointers are into the memory of the device, where a gradient has `elements` values; spans and strings are
@@ -30,8 +53,9 @@ class CodecThere {
   virtual void set_residual(std::span<const float> residual) = 0;
   virtual void get_residual(std::span<float> residual) = 0;
 
-  // bytes <- scale x values, plus the residual, which becomes what the bytes lack.  Queued.
-  virtual void begin_encode(const float* values, float scale, std::span<char> bytes) = 0;
+  // bytes <- scale x values, plus the residual, which becomes what the bytes lack.  Queued.  `step` counts the encodings of a
+  // codec.  The string has the right size already, unless the format selects: then finish_encode gives it its bytes.
+  virtual void begin_encode(const float* values, float scale, uint64_t step, std::string& bytes) = 0;
 
   // Waits for the last encoding.  Returns the index of the first sum that is not finite, or kAllFinite: otherwise the residual
   // must not be used any more.
@@ -40,7 +64,8 @@ class CodecThere {
   // values [elements] <- scale x values of the last encoding.
   virtual void get_values(std::span<float> values) = 0;
 
-  // values <- decoded bytes / divisor.  Queued.
+  // values <- decoded bytes / divisor.  Queued.  This and add_up throw kCorrupt for bytes of a format that selects; those of others
+  // must have been checked.
   virtual void decode(std::string_view bytes, float divisor, float* values) = 0;
 
   // sums <- the sum of the decoded parts, in their order.  Queued.

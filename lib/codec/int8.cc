@@ -4,26 +4,21 @@
 //
 // Stochastic rounding keeps the mean of a value; its random numbers depend on (seed, key of the parameter,
 // step, index).
-#include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/random.h"
+#include "base/philox.h"
 #include "codec/block_codec.h"
 #include "codec/entries.h"
+#include "codec/kernels/whole_rules.h"
 #include "codec/row_codec.h"
 #include "codec/vector_kernels.h"
 
 namespace ps {
 
 namespace {
-
-constexpr float kSmallestScale = 0x1p-126f;        // a block with a smaller scale becomes zero
-constexpr float kLargestScale = 0x1.020406p+121f;  // 127 times it is finite
 
 struct Int8Options : FeedbackOptions {
   int64_t block = 256;
@@ -51,8 +46,9 @@ class Int8Codec final : public BlockCodec {
         seed_(hash_key(target.seed) ^ target.key) {}
 
   std::optional<CodecFormat> format_there() const override {
-    if (stochastic_) return std::nullopt;
-    return CodecFormat{.kind = CodecFormat::Kind::kInt8, .block = block_size()};
+    using Kind = CodecFormat::Kind;
+    return CodecFormat{
+        .kind = stochastic_ ? Kind::kInt8Even : Kind::kInt8, .block = block_size(), .seed = seed_};
   }
 
  private:
@@ -61,16 +57,14 @@ class Int8Codec final : public BlockCodec {
   void encode_block(const float* values, int64_t n, Block block, char* out) const override {
     if (!stochastic_) return row_codec(RowType::kInt8, target().cpu).encode(values, 1, n, out);
     const VectorKernels& kernels = this->kernels();
-    const uint32_t size = kernels.largest_size(values, n);
-    const float largest = std::bit_cast<float>(size);
-    const float scale = std::min(largest / 127, kLargestScale);
-    if (scale < kSmallestScale) {
+    const float scale = even_scale(kernels.largest_size(values, n));
+    if (scale == 0) {
       std::memset(out, 0, static_cast<size_t>(encoded_bytes(n)));
       return;
     }
     std::memcpy(out, &scale, sizeof scale);
-    const std::array<uint32_t, 4> random = philox(seed_, block.step, block.index);
-    kernels.round_bytes(values, n, scale, random.data(), reinterpret_cast<signed char*>(out + sizeof scale));
+    const PhiloxNumbers random = philox_numbers(seed_, block.step, block.index);
+    kernels.round_bytes(values, n, scale, random.numbers, reinterpret_cast<signed char*>(out + sizeof scale));
   }
 
   void decode_block(const char* in, int64_t n, float* values) const override {

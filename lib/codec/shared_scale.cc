@@ -8,8 +8,6 @@
 #include "codec/shared_scale.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -17,15 +15,14 @@
 #include "base/error.h"
 #include "codec/block_codec.h"
 #include "codec/entries.h"
+#include "codec/kernels/whole_rules.h"
 #include "codec/vector_kernels.h"
 
 namespace ps {
 
 namespace {
 
-constexpr int kLeastExponent = -126;  // the scale and its inverse are normal floats
 constexpr int kMaxParts = 1 << 15;
-constexpr int kSharedBits = 32;  // bits below the largest scale that a sum keeps
 
 struct SharedScaleOptions : FeedbackOptions {
   int64_t chunk = 4096;
@@ -51,16 +48,10 @@ int64_t chunk_bytes(int bits, int64_t n) {
   return int64_t{sizeof(int16_t)} + n * bits / 8;
 }
 
-// Returns the exponent at which the largest float has bits - 1 bits: a larger exponent would round it up to
-// infinity.
-int largest_exponent(int bits) {
-  return 129 - bits;
-}
-
 int read_exponent(const char* in, int bits) {
   int16_t exponent;
   std::memcpy(&exponent, in, sizeof exponent);
-  if (exponent < kLeastExponent || exponent > largest_exponent(bits)) {
+  if (exponent < kLeastSharedExponent || exponent > largest_shared_exponent(bits)) {
     fail(Code::kCorrupt, "encoded gradient: exponent ", exponent, " of a scale");
   }
   return exponent;
@@ -80,9 +71,14 @@ class SharedScaleCodec final : public BlockCodec {
       : BlockCodec(target, options.error_feedback, options.chunk),
         bits_(options.bits),
         format_{options.chunk, options.bits},
-        bound_(static_cast<float>((1 << (options.bits - 1)) - 1)) {}
+        bound_(shared_bound(options.bits)) {}
 
   bool sums_in_any_order() const override { return true; }
+
+  std::optional<CodecFormat> format_there() const override {
+    using Kind = CodecFormat::Kind;
+    return CodecFormat{.kind = bits_ == 8 ? Kind::kShared8 : Kind::kShared16, .block = block_size()};
+  }
 
   void add_up(std::span<const std::string_view> parts, std::span<float> sums) const override {
     sum_shared_scale(format_, parts, sums);
@@ -93,10 +89,10 @@ class SharedScaleCodec final : public BlockCodec {
 
   void encode_block(const float* values, int64_t n, Block, char* out) const override {
     const VectorKernels& kernels = this->kernels();
-    const int exponent = exponent_of(std::bit_cast<float>(kernels.largest_size(values, n)));
+    const int exponent = shared_exponent(kernels.largest_size(values, n), bits_);
     const int16_t stored = static_cast<int16_t>(exponent);
     std::memcpy(out, &stored, sizeof stored);
-    const Lattice lattice{std::ldexp(1.0f, -exponent), bound_};
+    const Lattice lattice{power_of_two(-exponent), bound_};
     if (bits_ == 8) {
       kernels.encode_lattice8(values, n, lattice, reinterpret_cast<signed char*>(out + sizeof stored));
     } else {
@@ -107,7 +103,7 @@ class SharedScaleCodec final : public BlockCodec {
   }
 
   void decode_block(const char* in, int64_t n, float* values) const override {
-    const float scale = std::ldexp(1.0f, read_exponent(in, bits_));
+    const float scale = power_of_two(read_exponent(in, bits_));
     const char* from = in + sizeof(int16_t);
     if (bits_ == 8) {
       kernels().scale_bytes(reinterpret_cast<const signed char*>(from), n, scale, values);
@@ -118,12 +114,7 @@ class SharedScaleCodec final : public BlockCodec {
     }
   }
 
-  int exponent_of(float largest) const {
-    if (largest == 0) return kLeastExponent;
-    int exponent = std::ilogb(largest) - (bits_ - 2);
-    if (std::ldexp(largest, -exponent) > bound_) ++exponent;
-    return std::clamp(exponent, kLeastExponent, largest_exponent(bits_));
-  }
+  void check_block(const char* in, int64_t) const override { read_exponent(in, bits_); }
 
   const int bits_;
   const SharedScaleFormat format_;
@@ -133,11 +124,8 @@ class SharedScaleCodec final : public BlockCodec {
 // Adds a chunk of a part to integers in units of 2^(exponent - 32).
 void add_chunk(const char* chunk, int bits, int64_t n, int exponent, std::vector<int64_t>& wholes) {
   const int shift = read_exponent(chunk, bits) - exponent + kSharedBits;
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t whole = whole_number(chunk, bits, i);
-    wholes[static_cast<size_t>(i)] += shift >= 0 ? whole * (int64_t{1} << shift)
-                                                 : std::llrint(std::ldexp(static_cast<double>(whole), shift));
-  }
+  for (int64_t i = 0; i < n; ++i)
+    wholes[static_cast<size_t>(i)] += shared_units(whole_number(chunk, bits, i), shift);
 }
 
 }  // namespace
@@ -163,9 +151,8 @@ void sum_shared_scale(const SharedScaleFormat& format, std::span<const std::stri
     wholes.assign(static_cast<size_t>(size), 0);
     for (std::string_view part : parts) add_chunk(part.data() + at, format.bits, size, exponent, wholes);
     for (int64_t i = 0; i < size; ++i) {
-      const double whole = static_cast<double>(wholes[static_cast<size_t>(i)]);
       sums[static_cast<size_t>(begin + i)] =
-          parts.empty() ? 0 : static_cast<float>(std::ldexp(whole, exponent - kSharedBits));
+          parts.empty() ? 0 : shared_sum(wholes[static_cast<size_t>(i)], exponent);
     }
   }
 }

@@ -4,9 +4,10 @@
 //   bytes := element:u32[k]      index x 2 + 1 for -tau, ascending
 //
 // decoded + residual differs from the sum by one rounding where the sum is more than twice tau.
+#include "codec/threshold.h"
+
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "base/error.h"
 #include "codec/entries.h"
@@ -33,23 +34,33 @@ struct ThresholdOptions : FeedbackOptions {
   }
 };
 
+// Calls body(index, value) for each element.  Throws kCorrupt.
+template <class Body>
+void for_elements(float tau, std::string_view bytes, uint64_t size, Body&& body) {
+  if (bytes.size() % sizeof(uint32_t) != 0)
+    fail(Code::kCorrupt, "encoded gradient: ", bytes.size(), " bytes");
+  ByteReader in(bytes);
+  uint64_t next = 0;
+  while (in.remaining() > 0) {
+    const uint32_t element = in.get<uint32_t>(), index = element >> 1;
+    if (index < next || index >= size) fail(Code::kCorrupt, "encoded gradient: index ", index);
+    body(index, (element & 1) != 0 ? -tau : tau);
+    next = uint64_t{index} + 1;
+  }
+}
+
 class ThresholdCodec final : public Codec {
  public:
   ThresholdCodec(const ThresholdOptions& options, const CodecTarget& target)
       : Codec(target, options.error_feedback), tau_(static_cast<float>(options.tau)) {}
 
   void decode(std::string_view bytes, std::span<float> values) const override {
-    if (bytes.size() % sizeof(uint32_t) != 0)
-      fail(Code::kCorrupt, "encoded gradient: ", bytes.size(), " bytes");
     std::fill(values.begin(), values.end(), 0.0f);
-    ByteReader in(bytes);
-    uint64_t next = 0;
-    while (in.remaining() > 0) {
-      const uint32_t element = in.get<uint32_t>(), index = element >> 1;
-      if (index < next || index >= values.size()) fail(Code::kCorrupt, "encoded gradient: index ", index);
-      values[index] = (element & 1) != 0 ? -tau_ : tau_;
-      next = uint64_t{index} + 1;
-    }
+    for_elements(tau_, bytes, values.size(), [&](uint32_t index, float value) { values[index] = value; });
+  }
+
+  std::optional<CodecFormat> format_there() const override {
+    return CodecFormat{.kind = CodecFormat::Kind::kFromSize, .tau = tau_};
   }
 
  private:
@@ -57,18 +68,18 @@ class ThresholdCodec final : public Codec {
     PS_CHECK(in.values.size() <= kMaxSparseSize);
     const std::span<const float> sums = add_residual(in);
     bytes.clear();
-    found_.index.resize(std::min<size_t>(kChunk, sums.size()));
-    found_.value.resize(found_.index.size());
     for (size_t begin = 0; begin < sums.size(); begin += kChunk) {
       const int64_t n = static_cast<int64_t>(std::min<size_t>(kChunk, sums.size() - begin));
-      const int64_t count =
+      found_.index.resize(static_cast<size_t>(n));
+      found_.value.resize(static_cast<size_t>(n));
+      const auto count = static_cast<size_t>(
           kernels().collect(sums.data() + begin, n, static_cast<uint32_t>(begin),
-                            std::bit_cast<uint32_t>(tau_), {found_.index.data(), found_.value.data()});
-      for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-        const bool negative = found_.value[i] < 0;
-        put(bytes, found_.index[i] << 1 | (negative ? 1u : 0u));
-        if (in.residual != nullptr) in.residual[found_.index[i]] -= negative ? -tau_ : tau_;
-      }
+                            std::bit_cast<uint32_t>(tau_), {found_.index.data(), found_.value.data()}));
+      found_.index.resize(count);
+      found_.value.resize(count);
+      encode_threshold(tau_, found_, bytes);
+      if (in.residual == nullptr) continue;
+      for (size_t i = 0; i < count; ++i) in.residual[found_.index[i]] -= found_.value[i];
     }
   }
 
@@ -79,6 +90,22 @@ class ThresholdCodec final : public Codec {
 };
 
 }  // namespace
+
+void encode_threshold(float tau, SparseVector& found, std::string& bytes) {
+  for (size_t i = 0; i < found.size(); ++i) {
+    const bool negative = found.value[i] < 0;
+    put(bytes, found.index[i] << 1 | (negative ? 1u : 0u));
+    found.value[i] = negative ? -tau : tau;
+  }
+}
+
+void decode_threshold(float tau, std::string_view bytes, uint64_t size, SparseVector& sparse) {
+  sparse.clear();
+  for_elements(tau, bytes, size, [&](uint32_t index, float value) {
+    sparse.index.push_back(index);
+    sparse.value.push_back(value);
+  });
+}
 
 constinit const CodecEntry kThresholdCodec = codec_entry<ThresholdCodec, ThresholdOptions>(
     "threshold",

@@ -39,7 +39,8 @@ class TopKCodec final : public Codec {
       : Codec(target, options.error_feedback),
         density_(options.density),
         encoding_(find_sparse_encoding(options.encoding)),
-        selector_(options.selection == "exact" ? Selection::kExact : Selection::kSampled, target.cpu),
+        selection_(options.selection == "exact" ? Selection::kExact : Selection::kSampled),
+        selector_(selection_, target.cpu),
         seed_(hash_key(target.seed) ^ hash_key(~target.key)) {}
 
   void decode(std::string_view bytes, std::span<float> values) const override {
@@ -49,14 +50,19 @@ class TopKCodec final : public Codec {
     for (size_t i = 0; i < sparse.size(); ++i) values[sparse.index[i]] = sparse.value[i];
   }
 
+  std::optional<CodecFormat> format_there() const override {
+    return CodecFormat{.kind = CodecFormat::Kind::kLargest,
+                       .seed = seed_,
+                       .count = count_of(static_cast<uint64_t>(target().rows * target().cols)),
+                       .selection = selection_,
+                       .encoding = encoding_};
+  }
+
  private:
   void encode_values(const Encoding& in, std::string& bytes) override {
     PS_CHECK(in.values.size() <= kMaxSparseSize);
     const std::span<const float> sums = add_residual(in);
-    const double share = density_ * static_cast<double>(sums.size());
-    const uint64_t count =
-        std::min<uint64_t>(sums.size(), std::max<uint64_t>(1, static_cast<uint64_t>(share)));
-    selector_.select(sums, count, seed_ + hash_key(in.step), part_);
+    selector_.select(sums, count_of(sums.size()), seed_ + hash_key(in.step), part_);
     round_values(encoding_, part_.value);
     bytes.clear();
     encode_sparse(encoding_, part_, bytes);
@@ -64,8 +70,14 @@ class TopKCodec final : public Codec {
     for (size_t i = 0; i < part_.size(); ++i) in.residual[part_.index[i]] -= part_.value[i];
   }
 
+  uint64_t count_of(uint64_t size) const {
+    const double share = density_ * static_cast<double>(size);
+    return std::min(size, std::max<uint64_t>(1, static_cast<uint64_t>(share)));
+  }
+
   const double density_;
   const SparseEncoding encoding_;
+  const Selection selection_;
   Selector selector_;
   const uint64_t seed_;
   SparseVector part_;

@@ -1,7 +1,9 @@
 #include "codec/cuda/device_row_codec.h"
 
+#include "base/error.h"
 #include "codec/cuda/row_codec_kernels.h"
 #include "codec/cuda/sign_block_kernels.h"
+#include "codec/cuda/whole_block_kernels.h"
 #include "codec/kernels/kernels.h"
 #include "math/kernels/half.h"
 
@@ -35,37 +37,52 @@ void decode_values(gpu::Stream& stream, const char* encoded, int64_t size, const
       reinterpret_cast<const kernels::Coded<Format>*>(encoded), size, into);
 }
 
-kernels::ByteRows byte_rows(RowType type, int64_t rows, int64_t cols) {
+kernels::BlockRows block_rows(RowType type, int64_t rows, int64_t cols) {
   return {rows, cols, type == RowType::kInt8 ? cols : kRowBlock};
 }
 
 // A warp for each block.
-int64_t threads_of(const kernels::ByteRows& rows) {
+int64_t threads_of(const kernels::BlockRows& rows) {
   return rows.rows * ((rows.cols + rows.block - 1) / rows.block) * gpu::kWarpSize;
 }
 
-template <class Values>
-void encode_bytes(gpu::Stream& stream, const Values& values, float* error, const kernels::ByteRows& rows,
-                  char* encoded) {
-  run(error != nullptr ? kernels::encode_bytes<true, Values> : kernels::encode_bytes<false, Values>,
-      threads_of(rows), stream, values, error, rows, encoded);
+template <class Format, class Values>
+void encode_blocks(gpu::Stream& stream, const Values& values, float* error, const kernels::BlockRows& rows,
+                   const Format& format, char* encoded) {
+  run(error != nullptr ? kernels::encode_blocks<true, Format, Values>
+                       : kernels::encode_blocks<false, Format, Values>,
+      threads_of(rows), stream, values, error, rows, format, encoded);
+}
+
+template <class Format, class Into>
+void decode_blocks(gpu::Stream& stream, const char* encoded, const kernels::BlockRows& rows,
+                   const Into& into) {
+  run(kernels::decode_blocks<Format, Into>, threads_of(rows), stream, encoded, rows, into);
 }
 
 template <class Into>
 void decode_into(const Into& into, gpu::Stream& stream, const CodecFormat& format, const char* encoded,
                  int64_t size) {
   if (size == 0) return;
-  const kernels::ByteRows blocks{1, size, format.block};
+  const kernels::BlockRows blocks{1, size, format.block};
   switch (format.kind) {
     case CodecFormat::Kind::kF16:
       return decode_values<Half>(stream, encoded, size, into);
     case CodecFormat::Kind::kBf16:
       return decode_values<Bfloat>(stream, encoded, size, into);
     case CodecFormat::Kind::kInt8:
-      return run(kernels::decode_bytes<Into>, threads_of(blocks), stream, encoded, blocks, into);
+    case CodecFormat::Kind::kInt8Even:
+      return decode_blocks<kernels::NearestBytes>(stream, encoded, blocks, into);
     case CodecFormat::Kind::kOneBit:
       return run(kernels::decode_sign_blocks<Into>, size, stream, encoded,
                  kernels::SignBlocks{size, format.block}, into);
+    case CodecFormat::Kind::kShared8:
+      return decode_blocks<kernels::SharedWholes<8>>(stream, encoded, blocks, into);
+    case CodecFormat::Kind::kShared16:
+      return decode_blocks<kernels::SharedWholes<16>>(stream, encoded, blocks, into);
+    case CodecFormat::Kind::kLargest:
+    case CodecFormat::Kind::kFromSize:
+      PS_CHECK(!format.selects());
   }
 }
 
@@ -85,7 +102,8 @@ void encode_on_device(gpu::Stream& stream, RowType type, const float* values, fl
       return encode_values<Bfloat>(stream, given, error, size, encoded);
     case RowType::kInt8:
     case RowType::kInt8Blocks:
-      return encode_bytes(stream, given, error, byte_rows(type, rows, cols), encoded);
+      return encode_blocks(stream, given, error, block_rows(type, rows, cols), kernels::NearestBytes{},
+                           encoded);
     case RowType::kOneBit:
       return run(error != nullptr ? kernels::encode_signs<true> : kernels::encode_signs<false>,
                  rows * kSignLanes, stream, values, error, kernels::SignRows{rows, cols}, encoded);
@@ -96,7 +114,6 @@ void decode_on_device(gpu::Stream& stream, RowType type, const char* encoded, in
                       float* values) {
   const int64_t size = rows * cols;
   if (size == 0) return;
-  const kernels::ByteRows bytes = byte_rows(type, rows, cols);
   const kernels::Set set{values};
   switch (type) {
     case RowType::kF32:
@@ -107,7 +124,7 @@ void decode_on_device(gpu::Stream& stream, RowType type, const char* encoded, in
       return decode_values<Bfloat>(stream, encoded, size, set);
     case RowType::kInt8:
     case RowType::kInt8Blocks:
-      return run(kernels::decode_bytes<kernels::Set>, threads_of(bytes), stream, encoded, bytes, set);
+      return decode_blocks<kernels::NearestBytes>(stream, encoded, block_rows(type, rows, cols), set);
     case RowType::kOneBit:
       return run(kernels::decode_signs, rows * kSignLanes, stream, encoded, kernels::SignRows{rows, cols},
                  values);
@@ -119,18 +136,29 @@ void encode_gradient(gpu::Stream& stream, const CodecFormat& format, const Gradi
   const int64_t size = gradient.size;
   if (size == 0) return;
   const kernels::Scaled values{gradient.values, gradient.scale, gradient.odd};
+  const kernels::BlockRows blocks{1, size, format.block};
   switch (format.kind) {
     case CodecFormat::Kind::kF16:
       return encode_values<Half>(stream, values, gradient.residual, size, encoded);
     case CodecFormat::Kind::kBf16:
       return encode_values<Bfloat>(stream, values, gradient.residual, size, encoded);
     case CodecFormat::Kind::kInt8:
-      return encode_bytes(stream, values, gradient.residual, {1, size, format.block}, encoded);
+      return encode_blocks(stream, values, gradient.residual, blocks, kernels::NearestBytes{}, encoded);
+    case CodecFormat::Kind::kInt8Even:
+      return encode_blocks(stream, values, gradient.residual, blocks,
+                           kernels::EvenBytes{{}, format.seed, gradient.step}, encoded);
     case CodecFormat::Kind::kOneBit:
       return run(gradient.residual != nullptr ? kernels::encode_sign_blocks<true, kernels::Scaled>
                                               : kernels::encode_sign_blocks<false, kernels::Scaled>,
                  (size + format.block - 1) / format.block * kernels::kLanesOfBlock, stream, values,
                  gradient.residual, kernels::SignBlocks{size, format.block}, encoded);
+    case CodecFormat::Kind::kShared8:
+      return encode_blocks(stream, values, gradient.residual, blocks, kernels::SharedWholes<8>{}, encoded);
+    case CodecFormat::Kind::kShared16:
+      return encode_blocks(stream, values, gradient.residual, blocks, kernels::SharedWholes<16>{}, encoded);
+    case CodecFormat::Kind::kLargest:
+    case CodecFormat::Kind::kFromSize:
+      PS_CHECK(!format.selects());
   }
 }
 
@@ -147,6 +175,18 @@ void set_decoded(gpu::Stream& stream, const CodecFormat& format, const char* enc
 void add_decoded(gpu::Stream& stream, const CodecFormat& format, const char* encoded, int64_t size,
                  float* sums) {
   decode_into(kernels::Added{sums}, stream, format, encoded, size);
+}
+
+bool adds_parts_together(const CodecFormat& format) {
+  return format.kind == CodecFormat::Kind::kShared8 || format.kind == CodecFormat::Kind::kShared16;
+}
+
+void add_up_parts(gpu::Stream& stream, const CodecFormat& format, const char* parts, int64_t num,
+                  int64_t bytes, int64_t size, float* sums) {
+  PS_CHECK(adds_parts_together(format));
+  if (size == 0) return;
+  run(format.kind == CodecFormat::Kind::kShared8 ? kernels::add_shared<8> : kernels::add_shared<16>, size,
+      stream, kernels::EncodedParts{parts, num, bytes}, size, format.block, sums);
 }
 
 }  // namespace PS_GPU_NAMESPACE

@@ -2,9 +2,9 @@
 // values and the rounding errors, bit for bit.  Compiled for CUDA and for the emulator; used by code that exchanges
 // rows or gradients which lie there.
 //
-// So do the codecs of gradients (codec/codec.h) that codec/codec_there.h names.  The bytes of fp16 and bf16 are those of one row
-// with all values, those of int8 are rows of `block` values, and one_bit has a format of its own, whose bytes begin at a multiple of
-// four.
+// So do the codecs of gradients (codec/codec.h) that codec/codec_there.h names, but for those that select (device_sparse_codec.h).
+// The bytes of fp16 and bf16 are those of one row with all values, those of int8 are rows of `block` values, and one_bit has a format
+// of its own, whose bytes begin at a multiple of four.
 //
 // An encoding reads values and error and writes error and bytes, each once, but for int8 rows of more than 256 values,
 // which it reads twice, and for rounding errors of one_bit, which it writes twice.
@@ -41,9 +41,10 @@ struct GradientThere {
   float* residual;
   int64_t size;
   uint64_t* odd;
+  uint64_t step = 0;  // encodings of the codec before this one
 };
 
-// All of these are queued, and arrays are as above.  encoded <- the bytes of the codec.
+// All of these are queued, and arrays are as above, and the format does not select.  encoded <- the bytes of the codec.
 void encode_gradient(gpu::Stream& stream, const CodecFormat& format, const GradientThere& gradient,
                      char* encoded);
 
@@ -54,6 +55,13 @@ void set_decoded(gpu::Stream& stream, const CodecFormat& format, const char* enc
                  float* sums);
 void add_decoded(gpu::Stream& stream, const CodecFormat& format, const char* encoded, int64_t size,
                  float* sums);
+
+// True for formats whose sums are not those of decoded values: add_up_parts gives them.
+bool adds_parts_together(const CodecFormat& format);
+
+// sums [size] <- the sum of `num` encoded gradients of `bytes` bytes each, which lie behind each other.
+void add_up_parts(gpu::Stream& stream, const CodecFormat& format, const char* parts, int64_t num,
+                  int64_t bytes, int64_t size, float* sums);
 
 }  // namespace PS_GPU_NAMESPACE
 

@@ -100,76 +100,108 @@ __global__ void decode_values(const Coded<Format>* encoded, int64_t size, Into i
   if (i < size) into.put(i, Format::decode(encoded[i]));
 }
 
-// Rows of bytes, whose blocks of `block` values have a scale each; the last block of a row may have fewer.
-struct ByteRows {
+// Rows whose blocks of `block` values have a head of some bytes each, and then their values; the last block of a row may have
+// fewer.
+struct BlockRows {
   int64_t rows, cols, block;
 };
 
-// The block of a warp.
-struct ByteBlock {
+// The block of a warp, in a format with these bytes of a head and of a value.
+struct BlockOfWarp {
   int64_t size;           // 0: the warp has none
   int64_t values, bytes;  // where its values and its bytes begin
+  int64_t index;          // in its row
 
-  static __device__ ByteBlock of(const ByteRows& rows, int64_t warp) {
+  template <class Format>
+  static __device__ BlockOfWarp of(const BlockRows& rows, int64_t warp) {
     const int64_t each = (rows.cols + rows.block - 1) / rows.block;  // blocks of a row
     const int64_t row = warp / each, n = warp % each;
-    if (row >= rows.rows) return {0, 0, 0};
+    if (row >= rows.rows) return {0, 0, 0, 0};
     const int64_t left = rows.cols - n * rows.block;
-    constexpr int64_t kScale = sizeof(float);
     return {left < rows.block ? left : rows.block, row * rows.cols + n * rows.block,
-            row * (rows.cols + each * kScale) + n * (rows.block + kScale)};
+            row * (rows.cols * Format::kWidth + each * Format::kHead) +
+                n * (rows.block * Format::kWidth + Format::kHead),
+            n};
+  }
+};
+
+// A format of blocks has
+//
+//   kHead, kWidth            bytes of a head and of a value
+//   Block                    what is computed for a block from the largest size of its values, by block_of
+//   write_head(block, out)
+//   write(block, value, j, out)   writes value j of the block, and returns what it is decoded to
+//   Scale, read_head(in), read(scale, in)
+//
+// int8, rounded to the nearest.
+struct NearestBytes {
+  static constexpr int64_t kHead = sizeof(float), kWidth = 1;
+  using Block = ByteScale;
+  using Scale = float;
+
+  __device__ Block block_of(uint32_t largest, int64_t) const { return ByteScale::of_size(largest); }
+  __device__ static void write_head(const Block& block, char* out) { write_float(block.scale, out); }
+  __device__ static float write(const Block& block, float value, int64_t, char* out) {
+    const signed char byte = block.byte_of(value);
+    *out = static_cast<char>(byte);
+    return block.value_of(byte);
+  }
+  __device__ static Scale read_head(const char* in) { return read_float(in); }
+  __device__ static float read(Scale scale, const char* in) {
+    return scale * static_cast<float>(static_cast<signed char>(*in));
   }
 };
 
 // A lane has these values of a stretch of its warp, so that a block of that size is read once.
 constexpr int64_t kOwn = 8, kStretch = kOwn * kWarpSize;
 
-template <bool kError, class Values>
-__global__ void encode_bytes(Values values, float* all_errors, ByteRows rows, char* encoded) {
-  const ByteBlock block = ByteBlock::of(rows, thread_index() / kWarpSize);
-  if (block.size == 0) return;
-  float* error = kError ? all_errors + block.values : nullptr;
+template <bool kError, class Format, class Values>
+__global__ void encode_blocks(Values values, float* all_errors, BlockRows rows, Format format,
+                              char* encoded) {
+  const auto at = BlockOfWarp::of<Format>(rows, thread_index() / kWarpSize);
+  if (at.size == 0) return;
+  float* error = kError ? all_errors + at.values : nullptr;
   const int64_t lane = gpu::lane();
   float own[kOwn] = {};
   uint32_t largest = 0;
-  for (int64_t begin = 0; begin < block.size; begin += kStretch) {
+  for (int64_t begin = 0; begin < at.size; begin += kStretch) {
     for (int64_t n = 0; n < kOwn; ++n) {
       const int64_t j = begin + n * kWarpSize + lane;
       own[n] = 0;
-      if (j >= block.size) continue;
-      const float value = values.at(block.values + j);
+      if (j >= at.size) continue;
+      const float value = values.at(at.values + j);
       own[n] = kError ? error[j] + value : value;
-      values.check(block.values + j, own[n]);
+      values.check(at.values + j, own[n]);
       largest = larger(largest, bits_of(own[n]) & ~kSign);
     }
   }
-  const ByteScale scale = ByteScale::of_size(gpu::reduce_max(kFullWarp, largest));
-  char* out = encoded + block.bytes;
-  if (lane == 0) write_float(scale.scale, out);
-  out += sizeof(float);
-  for (int64_t begin = 0; begin < block.size; begin += kStretch) {
+  const auto block = format.block_of(gpu::reduce_max(kFullWarp, largest), at.index);
+  char* out = encoded + at.bytes;
+  if (lane == 0) format.write_head(block, out);
+  out += Format::kHead;
+  for (int64_t begin = 0; begin < at.size; begin += kStretch) {
     for (int64_t n = 0; n < kOwn; ++n) {
       const int64_t j = begin + n * kWarpSize + lane;
-      if (j >= block.size) continue;
-      if (block.size > kStretch) {
-        const float value = values.at(block.values + j);
+      if (j >= at.size) continue;
+      if (at.size > kStretch) {
+        const float value = values.at(at.values + j);
         own[n] = kError ? error[j] + value : value;
       }
-      const signed char byte = scale.byte_of(own[n]);
-      out[j] = static_cast<char>(byte);
-      if constexpr (kError) error[j] = rounding_error(own[n], scale.value_of(byte));
+      const float decoded = format.write(block, own[n], j, out + j * Format::kWidth);
+      if constexpr (kError) error[j] = rounding_error(own[n], decoded);
     }
   }
 }
 
-template <class Into>
-__global__ void decode_bytes(const char* encoded, ByteRows rows, Into into) {
-  const ByteBlock block = ByteBlock::of(rows, thread_index() / kWarpSize);
-  if (block.size == 0) return;
-  const char* in = encoded + block.bytes;
-  const float scale = read_float(in);
-  for (int64_t j = gpu::lane(); j < block.size; j += kWarpSize) {
-    into.put(block.values + j, scale * static_cast<float>(static_cast<signed char>(in[sizeof(float) + j])));
+template <class Format, class Into>
+__global__ void decode_blocks(const char* encoded, BlockRows rows, Into into) {
+  const auto at = BlockOfWarp::of<Format>(rows, thread_index() / kWarpSize);
+  if (at.size == 0) return;
+  const char* in = encoded + at.bytes;
+  const auto scale = Format::read_head(in);
+  in += Format::kHead;
+  for (int64_t j = gpu::lane(); j < at.size; j += kWarpSize) {
+    into.put(at.values + j, Format::read(scale, in + j * Format::kWidth));
   }
 }
 

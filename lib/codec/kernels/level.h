@@ -21,7 +21,7 @@ int64_t dgc_step(const DgcStep& step, int64_t n, uint32_t first, uint32_t least,
                  uint32_t& largest);
 
 // quantize.cc
-void round_bytes(const float* values, int64_t n, float scale, const uint32_t random[4], signed char* out);
+void round_bytes(const float* values, int64_t n, float scale, const uint32_t (&random)[4], signed char* out);
 void scale_bytes(const signed char* in, int64_t n, float scale, float* values);
 SignBlock encode_signs(const float* values, int64_t n, uint32_t* words);
 void decode_signs(const uint32_t* words, SignBlock block, int64_t n, float* values);

@@ -2,30 +2,16 @@
 #include "codec/kernels/lanes.h"
 #include "codec/kernels/level.h"
 #include "codec/kernels/sign_rules.h"
+#include "codec/kernels/whole_rules.h"
 
 namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
 
-constexpr float kRounder = 0x1.8p23f;  // its last bit has value 1: adding it rounds to integers, ties to even
-
-// 32 bits from two words and an index: a multiplicative hash of the index, mixed twice.  Philox gives a pair
-// of words for each block; within a block, the numbers need only be unrelated to the values.
-[[gnu::always_inline]] inline uint32_t mix(uint32_t index, uint32_t first, uint32_t second) {
-  uint32_t x = index * 0x9E3779B9u + first;
-  x = (x ^ x >> 16) * 0x21F0AAADu + second;
-  x = (x ^ x >> 15) * 0xD35A2D97u;
-  return x ^ x >> 15;
-}
-
 template <class Whole>
 [[gnu::always_inline]] inline void encode_lattice(const float* __restrict values, int64_t n, Lattice lattice,
                                                   Whole* __restrict out) {
-  for (int64_t i = 0; i < n; ++i) {
-    const float below = smaller(values[i] * lattice.per_scale, lattice.bound);
-    const float within = -smaller(-below, lattice.bound);
-    out[i] = static_cast<Whole>(static_cast<int32_t>(within + kRounder - kRounder));
-  }
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<Whole>(lattice_point(values[i], lattice));
 }
 
 template <class Whole>
@@ -54,17 +40,10 @@ struct SignSums {
 
 }  // namespace
 
-// Uses 16 random bits: a sum of an 8-bit value and a 16-bit fraction is exact in a float, so no sum is
-// rounded up to 256.
-void round_bytes(const float* __restrict values, int64_t n, float scale, const uint32_t random[4],
+void round_bytes(const float* __restrict values, int64_t n, float scale, const uint32_t (&random)[4],
                  signed char* __restrict out) {
-  const uint32_t first = random[0] ^ random[2], second = random[1] ^ random[3];
-  for (int64_t i = 0; i < n; ++i) {
-    const uint32_t bits = mix(static_cast<uint32_t>(i), first, second) >> 16;
-    const float chance = static_cast<float>(static_cast<int32_t>(bits)) * 0x1p-16f;
-    const int32_t above = static_cast<int32_t>(values[i] / scale + 128.0f + chance) - 128;
-    out[i] = static_cast<signed char>(above > 127 ? 127 : above < -127 ? -127 : above);
-  }
+  const EvenWords words = EvenWords::of(random);
+  for (int64_t i = 0; i < n; ++i) out[i] = even_byte(values[i], static_cast<uint32_t>(i), scale, words);
 }
 
 void scale_bytes(const signed char* in, int64_t n, float scale, float* values) {

@@ -57,7 +57,7 @@ struct VectorKernels {
   // Stochastic rounding to bytes: value i becomes floor(value / scale + u), u in [0, 1) drawn from the 128
   // bits of `random` and i, and is clamped to +-127. scale > 0, and values are at most 127 scale, except for
   // rounding.
-  void (*round_bytes)(const float* values, int64_t n, float scale, const uint32_t random[4],
+  void (*round_bytes)(const float* values, int64_t n, float scale, const uint32_t (&random)[4],
                       signed char* out);
   void (*scale_bytes)(const signed char* in, int64_t n, float scale, float* values);
 

@@ -3,7 +3,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "codec/cuda/device_row_codec.h"
+#include "codec/cuda/device_selection.h"
+#include "codec/cuda/device_sparse_codec.h"
+#include "codec/sparse_vector.h"
+#include "codec/threshold.h"
+#include "math/kernels/half.h"
 #include "model/cuda/gpu_kernels.h"
 
 namespace ps {
@@ -22,9 +28,13 @@ class CodedBytes {
       bytes_ = gpu::DeviceArray<char>(stream_.device(), static_cast<int64_t>(bytes));
     return bytes_.data();
   }
-  const char* send(std::string_view bytes) {
-    char* const there = room(bytes.size());
-    stream_.copy_to_device(there, bytes.data(), bytes.size());
+  const char* send(std::string_view bytes) { return send({&bytes, 1}); }
+
+  // Parts of the same size, one behind the other.
+  const char* send(std::span<const std::string_view> parts) {
+    const uint64_t each = parts[0].size();
+    char* const there = room(parts.size() * each);
+    for (size_t n = 0; n < parts.size(); ++n) stream_.copy_to_device(there + n * each, parts[n].data(), each);
     return there;
   }
 
@@ -61,12 +71,13 @@ class CodecOnDevice final : public CodecThere {
     stream_.synchronize();
   }
 
-  void begin_encode(const float* values, float scale, std::span<char> bytes) override {
+  void begin_encode(const float* values, float scale, uint64_t step, std::string& bytes) override {
     values_ = values, scale_ = scale;
     if (elements_ == 0) return;
     char* const encoded = bytes_.room(bytes.size());
     stream_.fill(odd_.data(), 0xff, odd_.bytes());
-    encode_gradient(stream_, format_, {values, scale, residual_.data(), elements_, odd_.data()}, encoded);
+    encode_gradient(stream_, format_, {values, scale, residual_.data(), elements_, odd_.data(), step},
+                    encoded);
     stream_.copy_to_host(bytes.data(), encoded, bytes.size());
     stream_.copy_to_host(&odd_here_, odd_.data(), odd_.bytes());
   }
@@ -92,6 +103,10 @@ class CodecOnDevice final : public CodecThere {
   void add_up(std::span<const std::string_view> parts, float* sums) override {
     PS_CHECK(!parts.empty());
     if (elements_ == 0) return;
+    if (adds_parts_together(format_)) {
+      const char* const all = bytes_.send(parts);
+      return add_up_parts(stream_, format_, all, std::ssize(parts), std::ssize(parts[0]), elements_, sums);
+    }
     set_decoded(stream_, format_, bytes_.send(parts[0]), elements_, sums);
     for (std::string_view part : parts.subspan(1))
       add_decoded(stream_, format_, bytes_.send(part), elements_, sums);
@@ -109,12 +124,171 @@ class CodecOnDevice final : public CodecThere {
   float scale_ = 1;
 };
 
+// Gradients of which some values are sent.  The sums from which they are selected are the residual, if there is one.
+class SelectionOnDevice final : public CodecThere {
+ public:
+  SelectionOnDevice(gpu::Stream& stream, const CodecFormat& format, uint64_t elements, bool keeps_residual)
+      : stream_(stream),
+        format_(format),
+        elements_(static_cast<int64_t>(elements)),
+        keeps_residual_(keeps_residual),
+        selector_(stream.device(), format.selection),
+        finder_(stream.device()),
+        sums_(stream.device(), elements_),
+        num_(stream.device(), 1),
+        odd_(stream.device(), 1) {
+    PS_CHECK(elements <= kMaxSparseSize);
+    if (elements > 0) stream_.fill(sums_.data(), 0, sums_.bytes());
+    if (format_.kind == CodecFormat::Kind::kLargest) make_room(format_.count);
+  }
+
+  void set_residual(std::span<const float> residual) override {
+    PS_CHECK(keeps_residual_ && residual.size_bytes() == sums_.bytes());
+    if (residual.empty()) return;
+    stream_.copy_to_device(sums_.data(), residual.data(), residual.size_bytes());
+    stream_.synchronize();
+  }
+
+  void get_residual(std::span<float> residual) override {
+    PS_CHECK(keeps_residual_ && residual.size_bytes() == sums_.bytes());
+    if (residual.empty()) return;
+    stream_.copy_to_host(residual.data(), sums_.data(), residual.size_bytes());
+    stream_.synchronize();
+  }
+
+  void begin_encode(const float* values, float scale, uint64_t step, std::string& bytes) override {
+    values_ = values, scale_ = scale, encoded_ = &bytes;
+    if (elements_ == 0) return;
+    stream_.fill(odd_.data(), 0xff, odd_.bytes());
+    make_sums(stream_, {values, scale, sums_.data(), elements_, keeps_residual_, odd_.data()});
+    if (format_.kind == CodecFormat::Kind::kLargest) {
+      selector_.select(stream_, sums_.data(), static_cast<uint64_t>(elements_), format_.count,
+                       format_.seed + hash_key(step), {index_.data(), value_.data(), num_.data()});
+    } else {
+      finder_.count(stream_, sums_.data(), elements_, bits_of(format_.tau), num_.data());
+    }
+    stream_.copy_to_host(&odd_here_, odd_.data(), odd_.bytes());
+    stream_.copy_to_host(&num_here_, num_.data(), num_.bytes());
+  }
+
+  uint64_t finish_encode() override {
+    stream_.synchronize();
+    if (odd_here_ != kAllFinite) return odd_here_;
+    get_selected();
+    if (format_.kind == CodecFormat::Kind::kLargest) {
+      round_values(format_.encoding, selected_.value);
+      encoded_->clear();
+      encode_sparse(format_.encoding, selected_, *encoded_);
+    } else {
+      encoded_->clear();
+      encode_threshold(format_.tau, selected_, *encoded_);
+    }
+    if (keeps_residual_) take_selected_out();
+    return kAllFinite;
+  }
+
+  void get_values(std::span<float> values) override {
+    PS_CHECK(std::ssize(values) == elements_);
+    if (values.empty()) return;
+    stream_.copy_to_host(values.data(), values_, values.size_bytes());
+    stream_.synchronize();
+    for (float& value : values) value *= scale_;
+  }
+
+  void decode(std::string_view bytes, float divisor, float* values) override {
+    decode_here(bytes);
+    set_dense(stream_, send_selected(), divisor, values, elements_);
+    stream_.synchronize();  // what has been sent is overwritten by the next call
+  }
+
+  // Also zeros are added, as on the processor: they make zeros of those below zero.
+  void add_up(std::span<const std::string_view> parts, float* sums) override {
+    PS_CHECK(!parts.empty());
+    decode(parts[0], 1, sums);
+    if (parts.size() > 1 && dense_.size() < elements_)
+      dense_ = gpu::DeviceArray<float>(stream_.device(), elements_);
+    for (std::string_view part : parts.subspan(1)) {
+      decode(part, 1, dense_.data());
+      add_dense(stream_, dense_.data(), elements_, sums);
+    }
+  }
+
+ private:
+  // selected_ <- what the last encoding has found.
+  void get_selected() {
+    const uint32_t num = elements_ == 0 ? 0 : num_here_;
+    selected_.index.resize(num);
+    selected_.value.resize(num);
+    if (num == 0) return;
+    if (format_.kind == CodecFormat::Kind::kFromSize) {
+      make_room(num);
+      finder_.write(stream_, sums_.data(), elements_, bits_of(format_.tau), index_.data(), value_.data());
+    }
+    stream_.copy_to_host(selected_.index.data(), index_.data(), num * sizeof(uint32_t));
+    stream_.copy_to_host(selected_.value.data(), value_.data(), num * sizeof(float));
+    stream_.synchronize();
+  }
+
+  // Values are sent back where they differ from those that were selected.
+  void take_selected_out() {
+    const auto size = static_cast<uint32_t>(selected_.size());
+    if (size == 0) return;
+    if (format_.kind == CodecFormat::Kind::kFromSize || rounds_values(format_.encoding))
+      stream_.copy_to_device(value_.data(), selected_.value.data(), size * sizeof(float));
+    take_out(stream_, {index_.data(), value_.data(), size}, sums_.data());
+    stream_.synchronize();
+  }
+
+  void decode_here(std::string_view bytes) {
+    const auto size = static_cast<uint64_t>(elements_);
+    if (format_.kind == CodecFormat::Kind::kLargest) {
+      decode_sparse(format_.encoding, bytes, size, selected_);
+    } else {
+      decode_threshold(format_.tau, bytes, size, selected_);
+    }
+  }
+
+  SparseThere send_selected() {
+    const auto size = static_cast<uint32_t>(selected_.size());
+    if (size == 0) return {nullptr, nullptr, 0};
+    make_room(size);
+    stream_.copy_to_device(index_.data(), selected_.index.data(), size * sizeof(uint32_t));
+    stream_.copy_to_device(value_.data(), selected_.value.data(), size * sizeof(float));
+    return {index_.data(), value_.data(), size};
+  }
+
+  void make_room(uint64_t size) {
+    if (static_cast<int64_t>(size) <= index_.size()) return;
+    index_ = gpu::DeviceArray<uint32_t>(stream_.device(), static_cast<int64_t>(size));
+    value_ = gpu::DeviceArray<float>(stream_.device(), static_cast<int64_t>(size));
+  }
+
+  gpu::Stream& stream_;
+  const CodecFormat format_;
+  const int64_t elements_;
+  const bool keeps_residual_;
+  DeviceSelector selector_;
+  DeviceFinder finder_;
+  gpu::DeviceArray<float> sums_, dense_;  // dense_: a part that is added up
+  gpu::DeviceArray<uint32_t> index_, num_;
+  gpu::DeviceArray<float> value_;
+  gpu::DeviceArray<uint64_t> odd_;  // index of a sum that is not finite
+  uint64_t odd_here_ = kAllFinite;
+  uint32_t num_here_ = 0;
+  SparseVector selected_;
+  std::string* encoded_ = nullptr;
+  const float* values_ = nullptr;  // of the last encoding
+  float scale_ = 1;
+};
+
 class CodecModelDevice final : public CodecDevice {
  public:
   CodecModelDevice(std::shared_ptr<ModelDevice> model, gpu::Stream& stream)
       : model_(std::move(model)), stream_(stream), bytes_(stream) {}
   std::unique_ptr<CodecThere> make(const CodecFormat& format, uint64_t elements,
                                    bool keeps_residual) override {
+    if (format.selects())
+      return std::make_unique<SelectionOnDevice>(stream_, format, elements, keeps_residual);
     return std::make_unique<CodecOnDevice>(stream_, bytes_, format, elements, keeps_residual);
   }
   void wait() override { stream_.synchronize(); }
