@@ -147,10 +147,10 @@ void compare_steps(const char* codec, uint64_t seed, gpu::Stream& stream) {
     processor->encode(scaled, expected);
     const auto given = upload(stream, values);
     const gpu::DeviceArray<char> encoded(stream.device(), static_cast<int64_t>(expected.size()));
-    encode_gradient(
-        stream, format,
-        {given.data(), scale, processor->keeps_residual() ? residual.data() : nullptr, size, odd.data()},
-        encoded.data());
+    encode_gradient(stream, format,
+                    {given.data(), scale, processor->keeps_residual() ? residual.data() : nullptr, size,
+                     odd.data(), static_cast<uint64_t>(step)},
+                    encoded.data());
     const std::vector<char> bytes = download(stream, encoded);
     ASSERT_EQ(std::string(bytes.begin(), bytes.end()), expected);
     if (processor->keeps_residual()) {
@@ -180,6 +180,9 @@ TEST_P(DeviceCodec, GivesTheBytesOfTheProcessorAndItsResiduals) {
 INSTANTIATE_TEST_SUITE_P(All, DeviceCodec,
                          testing::Values(R"({"type": "fp16"})", R"({"type": "bf16"})",
                                          R"({"type": "int8", "block": 256})",
+                                         R"({"type": "int8", "block": 256, "rounding": "stochastic"})",
+                                         R"({"type": "shared_scale_int", "bits": 8})",
+                                         R"({"type": "shared_scale_int", "bits": 16})",
                                          R"({"type": "one_bit", "block": 512})"));
 
 // Some sums are not finite for what was left of former steps.

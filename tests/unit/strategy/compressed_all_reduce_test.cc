@@ -153,12 +153,16 @@ std::shared_ptr<DeviceKernels> place_on_device(CodecExchangeOptions& options, De
 
 std::vector<Json> codecs_of_devices() {
   std::vector<Json> codecs;
-  for (const std::string_view name : {"fp16", "bf16", "int8", "one_bit"}) {
+  for (const std::string_view name :
+       {"fp16", "bf16", "int8", "one_bit", "shared_scale_int", "top_k", "threshold"}) {
     for (const bool feedback : {true, false})
       codecs.push_back({{"type", name}, {"error_feedback", feedback}});
   }
   codecs.push_back({{"type", "int8"}, {"block", 7}});
   codecs.push_back({{"type", "int8"}, {"block", 1000}});
+  codecs.push_back({{"type", "int8"}, {"rounding", "stochastic"}});
+  codecs.push_back({{"type", "shared_scale_int"}, {"chunk", 7}, {"bits", 16}});
+  codecs.push_back({{"type", "top_k"}, {"encoding", "varint_int8"}});
   return codecs;
 }
 
@@ -220,7 +224,7 @@ TEST(CompressedAllReduce, WhatDevicesDoNotKnowStaysOnTheProcessor) {
   Json clipped = kExchangeSgd;
   clipped["clip_norm"] = 0.5;
   for (const std::string_view name : lossy_codecs()) {
-    const bool known = name == "fp16" || name == "bf16" || name == "int8" || name == "one_bit";
+    const bool known = name != "low_rank";
     for (const Json& optimizer : {kExchangeSgd, clipped}) {
       SCOPED_TRACE(std::string(name) + " " + optimizer.dump());
       auto communicators = make_thread_communicators({.size = 1});
@@ -267,6 +271,9 @@ TEST(CompressedAllReduce, OnADeviceAGradientThatIsNoNumberIsRefusedAsOnTheProces
   expect_refusal("fp16", 3.4e38f, "value 617 of a gradient is too large: ");
   expect_refusal("int8", 3.4e38f, "all steps were taken");
   expect_refusal("one_bit", NAN, "value 617 of a gradient is nan");
+  expect_refusal("shared_scale_int", NAN, "value 617 of a gradient is nan");
+  expect_refusal("top_k", -INFINITY, "value 617 of a gradient is -inf");
+  expect_refusal("threshold", 3.4e38f, "value 617 of a gradient is too large: ");
 }
 
 // All values of the matrix are finite, but not their sum.
