@@ -159,10 +159,18 @@ ps::Program program() {
                .job_key = "cluster.peers"},
               {.name = "collective",
                .argument = "HOW",
-               .help = "how trainers without servers speak: net, or mpi",
-               .details = "With mpi they are the processes that mpirun(1) has started.",
+               .help = "how trainers without servers speak: net, mpi, or nccl",
+               .details =
+                   "With mpi they are the processes that mpirun(1) has started.  With nccl they meet as with "
+                   "net, and add up in the memory of the devices that compute their models.",
                .group = "Cluster",
                .job_key = "cluster.collective"},
+              {.name = "nccl-library",
+               .argument = "FILE",
+               .help = "the NCCL that --collective nccl loads",
+               .details = "NCCL 2.14 or later, whose file NVIDIA names libnccl.so.2.",
+               .group = "Cluster",
+               .job_key = "cluster.nccl_library"},
               {.name = "rank",
                .argument = "R",
                .help = "number of this trainer, from 0",
@@ -351,7 +359,7 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
         "json", "rank"}},
       {"convert",
        {"passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank", "servers", "peers",
-        "collective", "discovery", "init-model", "device"}}};
+        "collective", "nccl-library", "discovery", "init-model", "device"}}};
   const std::string task = *flags.text("job");
   if (*flags.text("role") != "compute") {
     for (const char* name : {"host", "port", "port-file", "max-memory"}) {

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "codec/codec_there.h"
 #include "codec/dgc_there.h"
+#include "collective/nccl_device.h"
 #include "device/model_devices.h"
 #include "device/row_device.h"
 #include "model/model_device.h"
@@ -26,6 +27,10 @@ std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice>) {
 }
 
 std::shared_ptr<CodecDevice> make_cuda_codec_device(std::shared_ptr<ModelDevice>) {
+  return nullptr;
+}
+
+std::shared_ptr<NcclDevice> make_cuda_nccl_device(std::shared_ptr<ModelDevice>) {
   return nullptr;
 }
 

@@ -4,9 +4,33 @@
 #include "device/cuda/dgc_on_device.h"
 #include "device/cuda/table_rows.h"
 #include "device/model_devices.h"
+#include "device/nccl_on_device.h"
 #include "model/cuda/gpu_kernels.h"
 
 namespace ps {
+
+namespace {
+
+class NcclOnGpu final : public NcclOnDevice {
+ public:
+  explicit NcclOnGpu(std::shared_ptr<ModelDevice> model)
+      : NcclOnDevice(std::move(model)), stream_(*stream_of(NcclOnDevice::model())) {}
+  void* stream() override {
+    stream_.device().use();
+    return stream_.get();
+  }
+  bool is_done() override {
+    const cudaError_t status = cudaStreamQuery(stream_.get());
+    if (status == cudaErrorNotReady) return false;
+    gpu::cuda_runtime::check(status, "device");
+    return true;
+  }
+
+ private:
+  gpu::Stream& stream_;
+};
+
+}  // namespace
 
 static std::unique_ptr<gpu::Device> open_gpu(int number) {
   try {
@@ -30,6 +54,11 @@ std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice> mod
 
 std::shared_ptr<CodecDevice> make_cuda_codec_device(std::shared_ptr<ModelDevice> model) {
   return make_codec_on_device(std::move(model));
+}
+
+std::shared_ptr<NcclDevice> make_cuda_nccl_device(std::shared_ptr<ModelDevice> model) {
+  if (stream_of(*model) == nullptr) return nullptr;
+  return std::make_shared<NcclOnGpu>(std::move(model));
 }
 
 }  // namespace ps

@@ -2,6 +2,7 @@
 #include "device/cuda/dgc_on_device.h"
 #include "device/cuda/table_rows.h"
 #include "device/model_devices.h"
+#include "device/nccl_on_device.h"
 #include "device/row_device.h"
 #include "model/cuda/gpu_kernels.h"
 
@@ -13,6 +14,17 @@ namespace {
 std::unique_ptr<gpu::Device> make_device() {
   return std::make_unique<gpu::Device>(gpu::emulated::EmulatorOptions());
 }
+
+// An emulated device does its work while it is waited for.
+class NcclOnEmulated final : public NcclOnDevice {
+ public:
+  using NcclOnDevice::NcclOnDevice;
+  void* stream() override { return nullptr; }
+  bool is_done() override {
+    model().wait();
+    return true;
+  }
+};
 
 }  // namespace
 
@@ -30,6 +42,11 @@ std::shared_ptr<DgcDevice> make_emulated_dgc_device(std::shared_ptr<ModelDevice>
 
 std::shared_ptr<CodecDevice> make_emulated_codec_device(std::shared_ptr<ModelDevice> model) {
   return make_codec_on_device(std::move(model));
+}
+
+std::shared_ptr<NcclDevice> make_emulated_nccl_device(std::shared_ptr<ModelDevice> model) {
+  if (stream_of(*model) == nullptr) return nullptr;
+  return std::make_shared<NcclOnEmulated>(std::move(model));
 }
 
 }  // namespace ps

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "codec/codec_there.h"
 #include "codec/dgc_there.h"
+#include "collective/nccl_device.h"
 #include "device/compression_on_device.h"
 #include "device/row_device.h"
 #include "model/model_device.h"
@@ -27,6 +28,11 @@ std::shared_ptr<CompressionDevice> compression_device_of(std::shared_ptr<ModelDe
   std::shared_ptr<CodecDevice> codecs = make_emulated_codec_device(model);
   if (codecs == nullptr) codecs = make_cuda_codec_device(model);
   return std::make_shared<CompressionOnDevice>(std::move(model), std::move(codecs), host);
+}
+
+std::shared_ptr<NcclDevice> nccl_device_of(std::shared_ptr<ModelDevice> model) {
+  if (auto emulated = make_emulated_nccl_device(model)) return emulated;
+  return make_cuda_nccl_device(std::move(model));
 }
 
 std::unique_ptr<Device> device_of(Device& host, std::shared_ptr<ModelDevice> kernels) {

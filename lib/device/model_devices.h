@@ -13,6 +13,7 @@ class CodecDevice;
 class CompressionDevice;
 class DgcDevice;
 class ModelDevice;
+class NcclDevice;
 
 // Opens the device `emulated`, `emulated:N` or `cuda:N`, the first of several.  Throws kUsage where there is none.
 std::shared_ptr<ModelDevice> open_model_device(std::string_view type);
@@ -26,15 +27,20 @@ std::shared_ptr<DgcDevice> dgc_device_of(std::shared_ptr<ModelDevice> model);
 // The same device, for stores whose exchange encodes gradients in its memory; `host` outlives it.
 std::shared_ptr<CompressionDevice> compression_device_of(std::shared_ptr<ModelDevice> model, Device& host);
 
+// The same device, for NCCL, which adds up in its memory.
+std::shared_ptr<NcclDevice> nccl_device_of(std::shared_ptr<ModelDevice> model);
+
 // The kinds of devices: of this build's emulator, and GPU number `number`.
 std::shared_ptr<ModelDevice> make_emulated_model_device();
 std::shared_ptr<ModelDevice> make_cuda_model_device(int number);
 
-// The same for their compression; null for a model on another kind.
+// The same for their compression, and for NCCL; null for a model on another kind.
 std::shared_ptr<DgcDevice> make_emulated_dgc_device(std::shared_ptr<ModelDevice> model);
 std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice> model);
 std::shared_ptr<CodecDevice> make_emulated_codec_device(std::shared_ptr<ModelDevice> model);
 std::shared_ptr<CodecDevice> make_cuda_codec_device(std::shared_ptr<ModelDevice> model);
+std::shared_ptr<NcclDevice> make_emulated_nccl_device(std::shared_ptr<ModelDevice> model);
+std::shared_ptr<NcclDevice> make_cuda_nccl_device(std::shared_ptr<ModelDevice> model);
 
 }  // namespace ps
 

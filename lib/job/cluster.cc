@@ -29,10 +29,15 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
     s.field("compute", &ClusterOptions::compute,
             "HOST:PORT of each compute trainer, the same list on all readers: reader R begins with number R "
             "modulo their count");
-    s.field(
-         "collective", &ClusterOptions::collective,
-         "how trainers without servers speak with each other: net, over TCP; mpi, as processes of one mpirun")
-        .one_of({"net", "mpi"});
+    s.field("collective", &ClusterOptions::collective,
+            "how trainers without servers speak with each other: net, over TCP; mpi, as processes of one "
+            "mpirun; "
+            "nccl, over TCP, and what they add up over NCCL, in the memory of the device that computes the "
+            "model")
+        .one_of({"net", "mpi", "nccl"});
+    s.field("nccl_library", &ClusterOptions::nccl_library,
+            "with collective nccl: the file that is NVIDIA's NCCL 2.14 or later, or its name as the dynamic "
+            "linker finds it");
     s.field("server_timeout", &ClusterOptions::server_timeout,
             "seconds for which a trainer tries to reach a server that is not there")
         .above(0);

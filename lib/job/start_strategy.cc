@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "config/json.h"
 #include "device/cache_plan.h"
+#include "device/model_devices.h"
 #include "job/fingerprint.h"
 
 namespace ps {
@@ -26,11 +27,13 @@ PeerOptions peer_options(const Job& job, const RunOptions& options, const DataSc
     agreed["--init-model"] = options.init_model.empty() ? "none" : "given";
   }
   return {.mpi = job.cluster.collective == "mpi",
+          .nccl = job.cluster.collective == "nccl",
           .peers = peer_addresses(job),
           .rank = options.rank,
           .size = job.cluster.trainers,
           .nonce = options.generation,
           .name = job.job.name,
+          .nccl_library = job.cluster.nccl_library,
           .job = std::move(agreed),
           .join_timeout = timeout,
           .timeout = timeout};
@@ -59,6 +62,10 @@ void check_meets_beside_servers(const Job& job, const RunOptions& options) {
   if (job.cluster.collective == "mpi") {
     fail(Code::kUsage, name, ": a trainer that waits in MPI would hear nothing of its servers: leave out ",
          "cluster.collective mpi, and give --peers HOST:PORT");
+  }
+  if (job.cluster.collective == "nccl") {
+    fail(Code::kUsage, name, ": trainers with servers add up dense gradients over TCP alone: leave out ",
+         "cluster.collective nccl");
   }
   if (job.cluster.trainers == 1) return;
   if (peer_addresses(job).empty()) {
@@ -97,6 +104,14 @@ void check_model_device(const Job& job) {
   if (!job.device.runs_model() || !job.train.emulated_compute) return;
   fail(Code::kUsage, "device.trains: ", quote(job.device.trains),
        ", but train.emulated_compute computes nothing: leave out one of the two");
+}
+
+// NCCL adds up in the memory of devices.
+void check_nccl_device(const Job& job) {
+  if (job.cluster.collective != "nccl" || job.device.runs_model()) return;
+  fail(Code::kUsage,
+       "cluster.collective: nccl adds up in the memory of a device, and the model is computed on the ",
+       "processor: give --device cuda:N and --set device.trains=model");
 }
 
 // Readers leave the copies of what they all write to a compute trainer.  Nothing waits for an asynchronous trainer, but readers
@@ -209,7 +224,10 @@ void check_part(const Job& job, const RunOptions& options) {
   const bool needs_servers = find_strategy(job.train.strategy).serve != nullptr;
   if (!has_servers(job)) {
     if (trainers == 1) return;
-    if (!needs_servers) return check_peers(peer_options(job, options, {}));
+    if (!needs_servers) {
+      check_nccl_device(job);
+      return check_peers(peer_options(job, options, {}));
+    }
     const bool local_sgd = find_strategy(job.train.strategy).name == "local_sgd";
     fail(Code::kUsage, trainers, " trainers need servers: give --servers or --discovery",
          local_sgd ? "; without servers, name train.strategy post_local_sgd" : "");
@@ -252,6 +270,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
   }
   if (meets) {
     peers = peer_options(job, options, schema);
+    if (peers->nccl) peers->device = nccl_device_of(model.device);
     for (const Address& peer : peers->peers) check_exposure(options.security, peer.host, "--peers");
     peer_transport_ = std::make_unique<SecureTransport>(*network_, peer_credentials(options.security));
   }

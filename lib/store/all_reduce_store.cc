@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/wait_stopped.h"
+#include "collective/device_exchange.h"
 #include "collective/fused.h"
 #include "collective/parts.h"
 
@@ -39,7 +40,7 @@ void check_all_dense(std::span<const ParameterSpec> specs) {
 
 AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local,
                                Communicator& communicator, CollectiveRun& run,
-                               GradientCompression* compression)
+                               GradientCompression* compression, GradientPlacement placement)
     : specs_(std::move(specs)),
       has_statistics_(std::ranges::any_of(
           specs_, [](const ParameterSpec& spec) { return spec.kind == ParameterKind::kStatistic; })),
@@ -49,10 +50,20 @@ AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& loc
       communicator_(communicator),
       run_(run),
       compression_(compression),
+      placement_(std::move(placement)),
+      there_(specs_.size()),
       compressed_(specs_.size()),
       header_(kHeaderFields),
       arrays_(specs_.size()) {
   check_all_dense(specs_);
+  for (size_t p = 0; p < specs_.size() && placement_.device && device_exchange_of(communicator_) != nullptr;
+       ++p) {
+    const int parameter = static_cast<int>(p);
+    const bool goes_there =
+        placement_.on_device[p] && !is_split(p) && !(compression_ && compression_->compresses(p));
+    if (goes_there && local_.can_lend_dense(parameter))
+      there_[p] = placement_.device->make_dense(local_, parameter);
+  }
   if (has_split_) local_.complete_squares([this](std::span<double> squares) { add_squares(squares); });
 }
 
@@ -122,6 +133,7 @@ bool AllReduceStore::finish_step() {
   for (size_t index = all.num_done; index < all.num(); ++index) exchange(index);
   whole_bytes_ += step_bytes();
   const StepHeader sum = read_header(all.own.info.pass);
+  if (sum.pushers > 0) exchange_there();
   if (all.compresses && sum.pushers > 0) compress(all.views, sum.info);
   exchange_seconds_ += monotonic_seconds() - begin;
   if (sum.pushers > 0) apply(all.views, sum.info);
@@ -129,6 +141,32 @@ bool AllReduceStore::finish_step() {
   if (has_split_ && (sum.pushers == 0 || sum.wishes.checkpoint || sum.wishes.end)) gather_columns();
   run_.end_step(sum.wishes);
   return sum.pushers > 0;
+}
+
+void AllReduceStore::show_there(std::vector<ParameterView<float>>& views) {
+  if (compression_ != nullptr) compression_->show_there(views);
+  for (size_t p = 0; p < there_.size(); ++p) {
+    if (there_[p]) there_[p]->pull(views[p]);
+  }
+}
+
+// Adds up the gradients that lie on the device.  A trainer without data has none.
+void AllReduceStore::exchange_there() {
+  std::vector<std::span<float>> arrays;
+  for (size_t p = 0; p < there_.size(); ++p) {
+    if (!there_[p]) continue;
+    ParameterView<float> view;
+    there_[p]->pull(view);
+    const size_t count = static_cast<size_t>(values_of(specs_[p]));
+    if (exchanges_.plans.empty()) there_[p]->set_gradient(std::vector<float>(count, kNothing));
+    arrays.emplace_back(view.gradient, count);
+  }
+  if (!arrays.empty()) device_exchange_of(communicator_)->all_reduce_there(arrays);
+}
+
+size_t AllReduceStore::num_there() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(there_, [](const auto& dense) { return dense != nullptr; }));
 }
 
 // All trainers plan the same exchanges.
@@ -140,7 +178,7 @@ void AllReduceStore::plan_exchanges(std::span<const KeyPlan> plans,
   for (size_t p = 0; p < specs_.size(); ++p) {
     compressed_[p] = compression_ && compression_->compresses(p);
     exchanges_.compresses |= compressed_[p];
-    if (compressed_[p] || is_split(p)) continue;
+    if (compressed_[p] || is_split(p) || there_[p]) continue;
     exchanges_.arrays.push_back(array_of(p));
     parameters.push_back(p);
   }
@@ -333,6 +371,9 @@ void AllReduceStore::apply(std::span<const ParameterView<float>> views, const St
   }
   local_.push(plans, sums, info);
   if (compression_ != nullptr) compression_->push_there();
+  for (const auto& dense : there_) {
+    if (dense) dense->push();
+  }
 }
 
 // plan.keys <- the rows that any trainer has used.

@@ -17,12 +17,14 @@
 #define PS_STORE_ALL_REDUCE_STORE_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/ordered_worker.h"
 #include "collective/communicator.h"
 #include "store/collective_run.h"
+#include "store/compression_device.h"
 #include "store/gradient_compression.h"
 #include "store/local_store.h"
 #include "store/parameter_store.h"
@@ -32,20 +34,28 @@ namespace ps {
 // Throws kUsage when a parameter is sparse, or its rows come and go: those of a step differ from trainer to trainer.
 void check_all_dense(std::span<const ParameterSpec> specs);
 
+// The device that computes the model, and the parameters whose gradients are made there.  Null: the processor.
+struct GradientPlacement {
+  std::shared_ptr<CompressionDevice> device = nullptr;
+  std::vector<bool> on_device = {};
+};
+
 // One owner thread, that of the communicator, whose turn it is except between begin_push and end_begun_push or push.  Every
 // step is an all-reduce that all trainers take part in; those who have no data left in a pass do so in end_pass.  Calls
 // throw what the communicator throws.
 class AllReduceStore final : public ParameterStore {
  public:
   // `specs`, all dense, are those of `local`, which nobody else pushes to; `compression` is null when all gradients
-  // are exchanged whole.  All arguments by reference or pointer outlive the store.
+  // are exchanged whole.  All arguments by reference or pointer outlive the store.  Where the communicator reaches the memory
+  // of the device of `placement`, gradients that are made there are added up there, and the device moves the weights.
   AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local, Communicator& communicator,
-                 CollectiveRun& run, GradientCompression* compression = nullptr);
+                 CollectiveRun& run, GradientCompression* compression = nullptr,
+                 GradientPlacement placement = {});
 
   void pull(std::span<const KeyPlan> plans, PullMode mode,
             std::vector<ParameterView<float>>& views) override {
     local_.pull(plans, mode, views);
-    if (compression_ != nullptr && mode == PullMode::kTrain) compression_->show_there(views);
+    if (mode == PullMode::kTrain) show_there(views);
   }
   bool may_wait() const override { return true; }
   void begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
@@ -89,6 +99,9 @@ class AllReduceStore final : public ParameterStore {
   // The bytes that one step sends so.
   uint64_t step_bytes() const;
 
+  // The parameters whose gradients are added up on the device.
+  size_t num_there() const;
+
  private:
   // Numbers of the trainers beside their gradients, and their sum.
   struct StepHeader {
@@ -117,6 +130,8 @@ class AllReduceStore final : public ParameterStore {
     size_t num() const { return groups.size() + (header_ahead ? 1 : 0); }
   };
 
+  void show_there(std::vector<ParameterView<float>>& views);
+  void exchange_there();
   bool finish_step();
   void plan_exchanges(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                       const StepHeader& own);
@@ -145,7 +160,9 @@ class AllReduceStore final : public ParameterStore {
   Communicator& communicator_;
   CollectiveRun& run_;
   GradientCompression* const compression_;  // null: there is none
-  std::vector<bool> compressed_;            // by parameter, in this step
+  const GradientPlacement placement_;
+  std::vector<std::unique_ptr<DenseThere>> there_;  // by parameter; null: the processor has it
+  std::vector<bool> compressed_;                    // by parameter, in this step
   std::vector<float> header_;
   // By parameter, of those that batches do not use whole: gradients [rows, cols] and how many trainers have used
   // each row [rows]; of statistics, weighed values [rows, cols].

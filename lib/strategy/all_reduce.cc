@@ -2,6 +2,7 @@
 // themselves: AllReduceStore.
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
+#include "device/model_devices.h"
 #include "store/all_reduce_store.h"
 #include "strategy/among_peers.h"
 #include "strategy/entries.h"
@@ -28,11 +29,21 @@ const ObjectSpec<AllReduceOptions>& AllReduceOptions::spec() {
 class AllReduce final : public AmongPeers {
  public:
   AllReduce(const AllReduceOptions& options, const TrainerSetup& setup)
-      : AmongPeers(setup, options.algorithm), store_(parameters_, *here_.local(), *communicator_, run_) {}
+      : AmongPeers(setup, options.algorithm),
+        store_(parameters_, *here_.local(), *communicator_, run_, nullptr, placement(setup)) {}
   ParameterStore& store() override { return store_; }
-  Json counters() const override { return byte_counters(store_.whole_bytes()); }
+  Json counters() const override {
+    Json counters = byte_counters(store_.whole_bytes());
+    if (store_.num_there() > 0) counters["added_there"] = store_.num_there();
+    return counters;
+  }
 
  private:
+  static GradientPlacement placement(const TrainerSetup& setup) {
+    if (setup.model_device == nullptr || !setup.trains) return {};
+    return {compression_device_of(setup.model_device, setup.device), *setup.on_devices};
+  }
+
   AllReduceStore store_;
 };
 

@@ -7,6 +7,7 @@
 #include "collective/algorithm.h"
 #include "collective/exchange_communicator.h"
 #include "collective/mpi_communicator.h"
+#include "collective/nccl_communicator.h"
 #include "collective/net_communicator.h"
 #include "ps/wire/hello.h"
 
@@ -36,6 +37,7 @@ NetCommunicatorOptions net_options(const PeerOptions& options) {
           .rendezvous = options.peers[0],
           .listen = options.peers.size() > 1 ? options.peers[rank] : Address{own_machine, 0},
           .job = options.name,
+          .fingerprint = options.nccl ? 1u : 0u,
           .nonce = options.nonce,
           .join_timeout = options.join_timeout,
           .timeout = options.timeout,
@@ -47,6 +49,26 @@ std::unique_ptr<Communicator> meet_by_net(Transport& transport, const PeerOption
   NetCommunicatorOptions net = net_options(options);
   net.algorithm = algorithm;
   return make_net_communicator(transport, net);
+}
+
+std::unique_ptr<Communicator> meet_by_nccl(Transport& transport, const PeerOptions& options,
+                                           const std::string& algorithm) {
+  if (algorithm != kAutomatic) {
+    fail(Code::kUsage, "train.strategy.algorithm: ", quote(algorithm),
+         ", but with cluster.collective nccl the algorithm is NCCL's affair: leave it out");
+  }
+  PS_CHECK(options.device != nullptr);
+  return make_nccl_communicator(meet_by_net(transport, options, algorithm), options.device,
+                                {.library = options.nccl_library,
+                                 .timeout = options.timeout,
+                                 .run_loop = [&transport] { transport.loop().poll(); }});
+}
+
+std::unique_ptr<Communicator> meet(Transport& transport, const PeerOptions& options,
+                                   const std::string& algorithm) {
+  if (options.mpi) return meet_by_mpi(options, algorithm);
+  if (options.nccl) return meet_by_nccl(transport, options, algorithm);
+  return meet_by_net(transport, options, algorithm);
 }
 
 }  // namespace
@@ -65,8 +87,7 @@ void check_peers(const PeerOptions& options) {
 std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions& options,
                                          const std::string& algorithm) {
   check_peers(options);
-  std::unique_ptr<Communicator> communicator =
-      options.mpi ? meet_by_mpi(options, algorithm) : meet_by_net(transport, options, algorithm);
+  std::unique_ptr<Communicator> communicator = meet(transport, options, algorithm);
   if (const std::optional<std::string> difference = find_other_job(*communicator, options.job)) {
     communicator
         .reset();  // an exception that ended it would make this rank dead to those that still wait for others

@@ -15,13 +15,18 @@
 
 namespace ps {
 
+class NcclDevice;
+
 struct PeerOptions {
-  bool mpi = false;            // they are the processes that mpirun has started; addresses are of no use then
+  bool mpi = false;   // they are the processes that mpirun has started; addresses are of no use then
+  bool nccl = false;  // they meet over the network, and add up by NCCL, in the memory of their devices
   std::vector<Address> peers;  // where trainer 0 listens; or where each of them does
   int rank = 0, size = 1;
-  uint64_t nonce = 1;  // differs from run to run
-  std::string name;    // of the job
-  Json job;            // the parts of it that must be equal, and of the command line
+  uint64_t nonce = 1;                            // differs from run to run
+  std::string name;                              // of the job
+  std::string nccl_library;                      // with nccl: as load_nccl takes it
+  std::shared_ptr<NcclDevice> device = nullptr;  // with nccl: that which computes the model
+  Json job;  // the parts of it that must be equal, and of the command line
   Duration join_timeout = std::chrono::seconds(60);  // until all have come
   Duration timeout = std::chrono::seconds(60);       // without a sign of life of one that is waited for
 };

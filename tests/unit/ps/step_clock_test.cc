@@ -169,7 +169,7 @@ class LeadingClock : public testing::TestWithParam<Consistency> {
   void plan_past_the_end(RunParts& run) {
     run.want_checkpoints([&run](uint64_t) { return run.begun.empty(); });
     ASSERT_EQ(run.clock->lead(), 2u);
-    EXPECT_EQ(run.push(0, 0, 1)->done().cut_at, 4u);
+    EXPECT_EQ(run.push(0, 0, 1)->done().checkpoint_at, 4u);
     run.push(0, 1, 1);
     EXPECT_TRUE(run.end(0, 2, /*checkpoint=*/true)->done().pass_ended);
     ASSERT_EQ(run.begun.size(), 1u);
@@ -183,7 +183,7 @@ class LeadingClock : public testing::TestWithParam<Consistency> {
 TEST_P(LeadingClock, AMarkerThatWasPlannedBeforeThePassEndedBeginsNoCheckpoint) {
   plan_past_the_end(run_);
   EXPECT_EQ(run_.clock->next_checkpoint(0), 0u);
-  EXPECT_EQ(run_.mark(0, 3, 1)->done().cut_at, 0u);
+  EXPECT_EQ(run_.mark(0, 3, 1)->done().checkpoint_at, 0u);
   EXPECT_TRUE(run_.push(0, 4, 1)->answer) << "nothing waits for others' markers";
   EXPECT_EQ(run_.begun.size(), 1u);
 }
@@ -191,7 +191,7 @@ TEST_P(LeadingClock, AMarkerThatWasPlannedBeforeThePassEndedBeginsNoCheckpoint) 
 TEST_P(LeadingClock, AMarkerThatWasPlannedAfterThePassEndedBeginsItsCheckpoint) {
   plan_past_the_end(run_);
   run_.want_checkpoints([this](uint64_t) { return run_.begun.size() == 1; });
-  EXPECT_EQ(run_.mark(0, 3, 1)->done().cut_at, 7u);
+  EXPECT_EQ(run_.mark(0, 3, 1)->done().checkpoint_at, 7u);
   run_.push(0, 4, 1);
   run_.push(0, 5, 1);
   run_.mark(0, 6, 1);
@@ -200,7 +200,7 @@ TEST_P(LeadingClock, AMarkerThatWasPlannedAfterThePassEndedBeginsItsCheckpoint) 
 
 TEST_P(LeadingClock, AMarkerBeginsItsCheckpointWhereThePassEndedWithoutOne) {
   run_.want_checkpoints([this](uint64_t) { return run_.begun.empty(); });
-  EXPECT_EQ(run_.push(0, 0, 1)->done().cut_at, 4u);
+  EXPECT_EQ(run_.push(0, 0, 1)->done().checkpoint_at, 4u);
   run_.push(0, 1, 1);
   run_.end(0, 2);
   run_.mark(0, 3, 1);
