@@ -124,16 +124,14 @@ class Handle {
  public:
   Handle(int ranks, const NcclUniqueId& id, int rank, const std::string& what)
       : rank_(rank), size_(ranks), sockets_(static_cast<size_t>(ranks), -1) {
+    if (rank == 0) {
+      const std::lock_guard lock(listeners().mutex);
+      listener_ = listeners().sockets.at(id.bytes);
+    }
     begin([this, id] { connect_all(id); }, what);
   }
   ~Handle() {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    changed_.notify_all();
-    for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
-    if (listener_ >= 0) shutdown(listener_, SHUT_RDWR);
+    end();
     if (thread_.joinable()) thread_.join();
     for (const int socket : sockets_) close(socket);
   }
@@ -170,29 +168,41 @@ class Handle {
     throw Failed{NcclResult::kRemoteError};
   }
 
-  void connect_all(const NcclUniqueId& id) {
-    if (rank_ == 0) return accept_all(id);
-    const auto [address, size] = address_of(id);
-    sockets_[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (connect(sockets_[0], reinterpret_cast<const sockaddr*>(&address), size) != 0) {
-      throw Failed{NcclResult::kRemoteError};
-    }
-    send_all(sockets_[0], &rank_, sizeof(rank_));
-    char ready;  // all are there
-    receive_all(sockets_[0], &ready, 1);
+  // Has all that the thread waits for fail, now and later.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
+    for (const int socket : sockets_) shutdown(socket, SHUT_RDWR);
+    if (listener_ >= 0) shutdown(listener_, SHUT_RDWR);
   }
 
-  void accept_all(const NcclUniqueId& id) {
-    {
-      const std::lock_guard lock(listeners().mutex);
-      listener_ = listeners().sockets.at(id.bytes);
-    }
+  // The connection with a rank, or with rank 0.
+  void keep(int rank, int socket) {
+    const std::lock_guard lock(mutex_);
+    sockets_.at(static_cast<size_t>(rank)) = socket;
+    if (ended_) throw Failed{NcclResult::kRemoteError};
+  }
+
+  void connect_all(const NcclUniqueId& id) {
+    if (rank_ == 0) return accept_all();
+    const auto [address, size] = address_of(id);
+    const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool connected = connect(made, reinterpret_cast<const sockaddr*>(&address), size) == 0;
+    keep(0, made);
+    if (!connected) throw Failed{NcclResult::kRemoteError};
+    send_all(made, &rank_, sizeof(rank_));
+    char ready;  // all are there
+    receive_all(made, &ready, 1);
+  }
+
+  void accept_all() {
     for (int n = 1; n < size_; ++n) {
       const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
       if (socket < 0) throw Failed{NcclResult::kSystemError};
       int rank = 0;
       receive_all(socket, &rank, sizeof(rank));
-      sockets_.at(static_cast<size_t>(rank)) = socket;
+      keep(rank, socket);
     }
     for (int rank = 1; rank < size_; ++rank) send_all(sockets_[static_cast<size_t>(rank)], "", 1);
   }
@@ -241,7 +251,7 @@ class Handle {
 
   const int rank_, size_;
   std::vector<int> sockets_;
-  std::atomic<int> listener_ = -1;
+  int listener_ = -1;
   std::atomic<NcclResult> state_ = NcclResult::kSuccess;
   bool ended_ = false;
   std::mutex mutex_;
