@@ -73,24 +73,28 @@ void DeviceStore::load_next() {
 }
 
 void DeviceStore::pull_cached(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
+  std::vector<RowsRead> reads;
   for (Cached& cached : caches_) {
     const size_t parameter = static_cast<size_t>(cached.cache->parameter());
     const std::vector<uint64_t>& keys = plans[parameter].keys;
     cached.weights.resize(keys.size() * cached.width);
     cached.rows.resize(keys.size());
     for (size_t n = 0; n < keys.size(); ++n) cached.rows[n] = cached.weights.data() + n * cached.width;
-    cached.cache->pull(keys, cached.weights.data());
+    reads.push_back(cached.cache->begin_pull(keys, cached.weights.data()));
     views[parameter].rows = cached.rows.data();
   }
+  device_->read_all(reads);
 }
 
 void DeviceStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                        const StepInfo& info) {
   inner().push(plans, views, info);
+  std::vector<RowsStep> steps;
   for (Cached& cached : caches_) {
     const size_t parameter = static_cast<size_t>(cached.cache->parameter());
-    cached.cache->push(plans[parameter].keys, views[parameter].row_gradients);
+    steps.push_back(cached.cache->begin_push(plans[parameter].keys, views[parameter].row_gradients));
   }
+  device_->step_all(steps);
   lender_.end_step();
   if (!batches_.empty()) batches_.pop_front();
 }

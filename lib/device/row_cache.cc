@@ -42,6 +42,16 @@ RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int para
 }
 
 void RowCache::pull(std::span<const uint64_t> keys, float* weights) {
+  const RowsRead last = begin_pull(keys, weights);
+  if (!last.keys.empty()) rows_->read(last.keys, last.weights);
+}
+
+void RowCache::push(std::span<const uint64_t> keys, const float* gradients) {
+  const RowsStep last = begin_push(keys, gradients);
+  if (!last.keys.empty()) rows_->step(last.keys, last.stamp, last.gradients, last.step, last.scale);
+}
+
+RowsRead RowCache::begin_pull(std::span<const uint64_t> keys, float* weights) {
   const int64_t now = static_cast<int64_t>(steps());
   counts_.asked += keys.size();
   all_there_ = round_length(keys) == keys.size();
@@ -57,15 +67,17 @@ void RowCache::pull(std::span<const uint64_t> keys, float* weights) {
     }
     seconds_.building -= lender_.waited_seconds() - waited;
     make_room(round, now);
+    if (round.size() == keys.size()) break;
     rows_->read(round, weights);
     keys = keys.subspan(round.size());
     weights += round.size() * width_;
   }
+  return {rows_.get(), keys, weights};
 }
 
 // The rows of a pull in rounds may have left the device since.  They are then as the pull brought them up to date, or can
 // be brought up to date again with the same result.
-void RowCache::push(std::span<const uint64_t> keys, const float* gradients) {
+RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradients) {
   const std::optional<CurrentStep<float>> step = lender_.optimizer(parameter_).current_step();
   PS_CHECK(step && steps() > 0);
   const int64_t before = static_cast<int64_t>(steps()) - 1;
@@ -77,11 +89,13 @@ void RowCache::push(std::span<const uint64_t> keys, const float* gradients) {
       take_stored(round_.missing, before);
       make_room(round, before);
     }
-    rows_->step(round, steps(), gradients, *step, lender_.last_scale(parameter_));
     changed_ = true;
+    if (round.size() == keys.size()) break;
+    rows_->step(round, steps(), gradients, *step, lender_.last_scale(parameter_));
     keys = keys.subspan(round.size());
     gradients += round.size() * width_;
   }
+  return {rows_.get(), keys, steps(), gradients, *step, lender_.last_scale(parameter_)};
 }
 
 // Returns how many of the keys have a slot on the device together.

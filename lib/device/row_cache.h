@@ -48,6 +48,11 @@ class RowCache final : public RowBorrower {
   // weights [keys, width] <- those of the rows, made if they are missing, up to date with all steps begun.
   void pull(std::span<const uint64_t> keys, float* weights);
 
+  // The same, but for a last call of the device, which is left to who reads or steps the rows of many caches together.  Nothing
+  // else of the cache may be called before it.
+  RowsRead begin_pull(std::span<const uint64_t> keys, float* weights);
+  RowsStep begin_push(std::span<const uint64_t> keys, const float* gradients);
+
   // Keys ascend.  Puts rows on the device that the next batch uses and the lender has here, while the present one, of the last pull, is
   // computed.  Rows of the present batch stay there, and none is brought up to date: its stamp says where it is.
   void load_ahead(std::span<const uint64_t> present, std::span<const uint64_t> next);

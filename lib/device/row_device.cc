@@ -36,6 +36,15 @@ std::unique_ptr<RowDevice> open_one(std::string_view type) {
 
 }  // namespace
 
+void RowDevice::read_all(std::span<const RowsRead> reads) {
+  for (const RowsRead& read : reads) read.rows->read(read.keys, read.weights);
+}
+
+void RowDevice::step_all(std::span<const RowsStep> steps) {
+  for (const RowsStep& step : steps)
+    step.rows->step(step.keys, step.stamp, step.gradients, step.step, step.scale);
+}
+
 std::optional<int> cuda_number(std::string_view type) {
   return number_of(type, kCuda);
 }

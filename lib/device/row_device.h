@@ -75,6 +75,22 @@ class CachedRows {
   virtual void clear() = 0;
 };
 
+// The parts of a call for rows of many parameters: as CachedRows::read and CachedRows::step.
+struct RowsRead {
+  CachedRows* rows;
+  std::span<const uint64_t> keys;
+  float* weights;
+};
+
+struct RowsStep {
+  CachedRows* rows;
+  std::span<const uint64_t> keys;
+  uint64_t stamp;
+  const float* gradients;
+  CurrentStep<float> step;
+  float scale;
+};
+
 class RowDevice {
  public:
   virtual ~RowDevice() = default;
@@ -86,6 +102,10 @@ class RowDevice {
 
   // The device must outlive the rows.  Throws kExhausted.
   virtual std::unique_ptr<CachedRows> make_rows(const CachedRowsOptions& options) = 0;
+
+  // Read and step rows of this device, of each parameter at most once: together if the device can, else one after the other.
+  virtual void read_all(std::span<const RowsRead> reads);
+  virtual void step_all(std::span<const RowsStep> steps);
 };
 
 // Returns N of cuda:N, and nothing for other types.

@@ -142,11 +142,63 @@ bool read_on_the_host(gpu::Device& device, bool faulty) {
   return (faulty ? in.data() : copy.data())[7] == 8;
 }
 
+// Arrays of several sizes doubled by one launch: a block finds its array by the numbers of the arrays' first blocks.
+struct Parts {
+  unsigned first_blocks[3], sizes[3];
+  const int* in[3];
+  int* out[3];
+};
+
+__global__ void double_parts(Parts parts, bool faulty) {
+  unsigned at = 0;
+  while (at < 2 &&
+         (faulty ? parts.first_blocks[at + 1] < blockIdx.x : parts.first_blocks[at + 1] <= blockIdx.x))
+    ++at;
+  const unsigned i = (blockIdx.x - parts.first_blocks[at]) * blockDim.x + threadIdx.x;
+  if (i < parts.sizes[at]) parts.out[at][i] = 2 * parts.in[at][i];
+}
+
+bool block_of_the_table_before(gpu::Device& device, bool faulty) {
+  gpu::Stream stream(device);
+  const std::vector<int> values = counting(70);
+  auto in = upload(stream, values);
+  auto first = filled<int>(stream, 40, 0), second = filled<int>(stream, 32, 0),
+       third = filled<int>(stream, 70, 0);
+  const Parts parts = {{0, 2, 3},
+                       {40, 32, 70},
+                       {in.data(), in.data(), in.data()},
+                       {first.data(), second.data(), third.data()}};
+  gpu::launch(double_parts, 6, kThreads, 0, stream, parts, faulty);
+  return is_doubled(download(stream, first)) && is_doubled(download(stream, second)) &&
+         is_doubled(download(stream, third));
+}
+
+// Two calls whose numbers go to the device from the same page-locked memory, which the second call writes to before the copy of
+// the first is done.
+bool page_locked_memory_changed_early(gpu::Device& device, bool faulty) {
+  gpu::Stream stream(device);
+  gpu::HostMemory memory(device);
+  gpu::HostArray<int> staged(memory, 40);
+  gpu::Event copied(device);
+  gpu::DeviceArray<int> in(device, 40);
+  auto first = filled<int>(stream, 40, 0), second = filled<int>(stream, 40, 0);
+  for (auto* out : {&first, &second}) {
+    if (!faulty) copied.synchronize();
+    for (int i = 0; i < 40; ++i) staged.data()[i] = out == &first ? i + 1 : 2 * (i + 1);
+    stream.copy_to_device(in.data(), staged.data(), in.bytes());
+    stream.record(copied);
+    gpu::launch(double_values, 2, kThreads, 0, stream, in.data(), out->data(), 40u);
+  }
+  return is_doubled(download(stream, first));
+}
+
 constexpr Scenario kScenarios[] = {
     {"lost_event", lost_event, kWrong, kWrong, kWrong},
     {"event_recorded_early", event_recorded_early, kWrong, kWrong, kWrong},
     {"read_before_waiting", read_before_waiting, kWrong, kWrong, kWrong},
     {"change_before_waiting", change_before_waiting, kWrong, kWrong, kWrong},
+    {"block_of_the_table_before", block_of_the_table_before, kWrong, kWrong, kWrong},
+    {"page_locked_memory_changed_early", page_locked_memory_changed_early, kWrong, kWrong, kWrong},
     {"copy_in_the_wrong_direction", copy_in_the_wrong_direction, "is not into one array", "is not into",
      "is not into"},
     {"pointer_of_the_host", pointer_of_the_host, "is not into one array", "is not into", "is not into"},

@@ -1,9 +1,13 @@
 #include "device/cuda/table_rows.h"
 
-#include <variant>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "device/cuda/rows_group.h"
 #include "table/cuda/device_table.h"
 
 namespace ps {
@@ -42,15 +46,17 @@ uint64_t floats_of_row(const CachedRowsOptions& options) {
 // The arrays of TableRows beside its table.
 uint64_t staging_bytes(const CachedRowsOptions& options) {
   constexpr uint64_t kOfKey = 4 * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t) + sizeof(IdleChange);
-  const uint64_t floats = 2 * floats_of_row(options) + options.width;
-  return options.most_keys * (kOfKey + floats * sizeof(float)) + sizeof(uint32_t);
+  const uint64_t floats = 2 * floats_of_row(options);
+  return options.most_keys * (kOfKey + floats * sizeof(float)) + sizeof(uint32_t) +
+         RowsGroup::bytes_for(table_options(options));
 }
 
 class TableRows final : public CachedRows {
  public:
-  TableRows(gpu::Stream& stream, const CachedRowsOptions& options)
+  TableRows(gpu::Stream& stream, RowsGroup& group, const CachedRowsOptions& options)
       : options_(options),
         stream_(stream),
+        group_(group),
         table_(stream.device(), stream, table_options(options)),
         keys_(stream.device(), options.most_keys),
         scores_(stream.device(), options.most_keys),
@@ -61,10 +67,10 @@ class TableRows final : public CachedRows {
         found_(stream.device(), options.most_keys),
         rows_(stream.device(), int64_t{options.most_keys} * table_.row_floats()),
         out_rows_(stream.device(), rows_.size()),
-        weights_(stream.device(), int64_t{options.most_keys} * options.width),
         out_count_(stream.device(), 1) {
-    stream_.synchronize();
+    group_.add(table_, table_options(options));
   }
+  ~TableRows() override { group_.remove(table_); }
 
   uint32_t num_buckets() const override { return table_.num_buckets(); }
   uint32_t bucket(uint64_t key) const override {
@@ -112,24 +118,20 @@ class TableRows final : public CachedRows {
   }
 
   void read(std::span<const uint64_t> keys, float* weights) override {
-    table_.find(stream_, send_keys(keys), found_.data(), weights_.data());
-    stream_.copy_to_host(weights, weights_.data(), weight_bytes(keys.size()));
-    stream_.synchronize();
+    const RowsGroup::Read one[] = {{&table_, keys, weights}};
+    group_.read(one);
   }
 
   void step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
             const CurrentStep<float>& step, float scale) override {
-    if (std::holds_alternative<std::monostate>(step.step)) return;
-    given_.assign(keys.size(), score_of(stamp, stamp));
-    const DeviceKeys on_device = send_scored_keys(keys);
-    stream_.copy_to_device(weights_.data(), gradients, weight_bytes(keys.size()));
-    table_.set_step(stamp);
-    const auto push = [&](const auto& constants) {
-      if constexpr (!std::is_same_v<decltype(constants), const std::monostate&>)
-        table_.push(stream_, on_device, weights_.data(), constants, scale, step.bound);
-    };
-    std::visit(push, step.step);
-    stream_.synchronize();
+    const RowsGroup::Step one[] = {begin_step(keys, stamp, gradients, step, scale)};
+    group_.step(one);
+  }
+
+  // The parts of a call for many tables.
+  RowsGroup::Read part_of(const RowsRead& read) const { return {&table_, read.keys, read.weights}; }
+  RowsGroup::Step part_of(const RowsStep& step) {
+    return begin_step(step.keys, step.stamp, step.gradients, step.step, step.scale);
   }
 
   void copy_buckets(uint32_t first, uint32_t count, StampedRows& out_rows) override {
@@ -144,8 +146,13 @@ class TableRows final : public CachedRows {
   }
 
  private:
+  RowsGroup::Step begin_step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
+                             const CurrentStep<float>& step, float scale) {
+    table_.set_step(stamp);
+    return {&table_, keys, score_of(stamp, stamp), gradients, step, scale};
+  }
+
   uint64_t row_bytes(size_t rows) const { return rows * table_.row_floats() * sizeof(float); }
-  uint64_t weight_bytes(size_t rows) const { return rows * options_.width * sizeof(float); }
   RowsOut out() const { return {out_keys_.data(), out_scores_.data(), out_rows_.data(), out_count_.data()}; }
 
   DeviceKeys send_keys(std::span<const uint64_t> keys) {
@@ -179,19 +186,21 @@ class TableRows final : public CachedRows {
 
   const CachedRowsOptions options_;
   gpu::Stream& stream_;
+  RowsGroup& group_;
   DeviceTable table_;
   gpu::DeviceArray<uint64_t> keys_, scores_, out_keys_, out_scores_;
   gpu::DeviceArray<uint32_t> sources_;
   gpu::DeviceArray<IdleChange> changes_;
   gpu::DeviceArray<uint8_t> found_;
-  gpu::DeviceArray<float> rows_, out_rows_, weights_;
+  gpu::DeviceArray<float> rows_, out_rows_;
   gpu::DeviceArray<uint32_t> out_count_;
   std::vector<uint64_t> given_;  // scores that are being sent
 };
 
 class TableDevice final : public RowDevice {
  public:
-  explicit TableDevice(std::unique_ptr<gpu::Device> device) : device_(std::move(device)), stream_(*device_) {}
+  explicit TableDevice(std::unique_ptr<gpu::Device> device)
+      : device_(std::move(device)), stream_(*device_), group_(stream_) {}
 
   uint64_t free_bytes() const override { return device_->memory().free_bytes; }
   uint64_t bytes_for(const CachedRowsOptions& options) const override {
@@ -202,12 +211,24 @@ class TableDevice final : public RowDevice {
     return bytes < staging ? 0 : DeviceTable::rows_for(bytes - staging, table_options(options));
   }
   std::unique_ptr<CachedRows> make_rows(const CachedRowsOptions& options) override {
-    return std::make_unique<TableRows>(stream_, options);
+    return std::make_unique<TableRows>(stream_, group_, options);
+  }
+
+  void read_all(std::span<const RowsRead> reads) override {
+    std::vector<RowsGroup::Read> parts;
+    for (const RowsRead& read : reads) parts.push_back(dynamic_cast<TableRows&>(*read.rows).part_of(read));
+    group_.read(parts);
+  }
+  void step_all(std::span<const RowsStep> steps) override {
+    std::vector<RowsGroup::Step> parts;
+    for (const RowsStep& step : steps) parts.push_back(dynamic_cast<TableRows&>(*step.rows).part_of(step));
+    group_.step(parts);
   }
 
  private:
   const std::unique_ptr<gpu::Device> device_;
   gpu::Stream stream_;
+  RowsGroup group_;
 };
 
 }  // namespace

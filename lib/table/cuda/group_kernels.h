@@ -113,23 +113,23 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) step_group_rows(Par
   step_own_run(rows, batch, part.gradients, step, part.scale, part.bound, thread / kLanes);
 }
 
+__device__ inline uint32_t num_long_runs(const Parts& parts) {
+  return *parts.parts[0].batch.num_long_runs;
+}
+
 // Blocks of kStepThreads with kStepBytes of shared memory, each for every n-th long run and tile of its columns, of `tiles` in
 // the widest row.
 template <class Step>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
     step_group_long_runs(Parts parts, uint32_t tiles) {
-  const Batch& all = parts.parts[0].batch;
-  const uint64_t items = static_cast<uint64_t>(*all.num_long_runs) * tiles;
-  for (uint64_t item = blockIdx.x; item < items; item += gridDim.x) {
-    const uint32_t number = all.long_runs[item / tiles],
-                   first = static_cast<uint32_t>(item % tiles) * kTileColumns;
+  // What can be read again is not kept meanwhile, as the sum takes all registers.
+  for (uint32_t item = blockIdx.x; item < num_long_runs(parts) * tiles; item += gridDim.x) {
+    const uint32_t number = parts.parts[0].batch.long_runs[item / tiles], first = item % tiles * kTileColumns;
     const TablePart& part = part_with(parts, &TablePart::first_key, number);
     if (first >= part.rows.width) continue;
-    const Rows rows = part.rows;
-    const Batch batch = part.batch;
-    const Step step = *reinterpret_cast<const Step*>(part.step);
-    LongRunSum long_run(batch, part.gradients, rows.width, gpu::dynamic_shared<float>());
-    step_columns(rows, batch, long_run, number - part.first_key, first, step, part.scale, part.bound);
+    LongRunSum long_run(part.batch, part.gradients, part.rows.width, gpu::dynamic_shared<float>());
+    step_columns(part.rows, part.batch, long_run, number - part.first_key, first,
+                 *reinterpret_cast<const Step*>(part.step), part.scale, part.bound);
   }
 }
 

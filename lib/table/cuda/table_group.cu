@@ -90,11 +90,11 @@ void TableGroup::begin(size_t calls, uint64_t keys) {
 // Adds the part of a table, and returns it; null if it has no keys.
 TablePart* TableGroup::add(gpu::Stream& stream, size_t number, DeviceKeys keys, const RowsOut& evicted) {
   DeviceTable& table = *tables_[number];
-  table.check(keys, static_cast<int64_t>(most_keys_ - num_keys_));
   if (keys.size == 0) {
     if (evicted.count != nullptr) stream.fill(evicted.count, 0, sizeof(uint32_t));
     return nullptr;
   }
+  table.check(keys, static_cast<int64_t>(most_keys_ - num_keys_));
   Part& part = host_parts_[num_parts_];
   part = {};
   part.rows = table.view_;

@@ -1,0 +1,90 @@
+// RowsGroup: the tables of a device whose rows a batch reads and trains together, with the memory by which keys, gradients and
+// weights come and go.  Used by table_rows.cu.
+#ifndef PS_DEVICE_CUDA_ROWS_GROUP_H_
+#define PS_DEVICE_CUDA_ROWS_GROUP_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gpu/device.h"
+#include "optim/current_step.h"
+#include "table/cuda/table_group.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+// The same array on the host, in page-locked memory, and on the device.
+template <class T>
+struct StagedArray {
+  StagedArray() = default;
+  StagedArray(gpu::Device& owner, gpu::HostMemory& memory, int64_t size)
+      : host(memory, size), device(owner, size) {}
+
+  gpu::HostArray<T> host;
+  gpu::DeviceArray<T> device;
+};
+
+class RowsGroup {
+ public:
+  struct Read {
+    const DeviceTable* table;
+    std::span<const uint64_t> keys;
+    float* weights;  // [keys, width]
+  };
+
+  struct Step {
+    const DeviceTable* table;
+    std::span<const uint64_t> keys;
+    uint64_t score;          // of all rows
+    const float* gradients;  // [keys, width]
+    const CurrentStep<float>& step;
+    float scale;
+  };
+
+  // The device memory that a table takes here.
+  static uint64_t bytes_for(const DeviceTableOptions& options);
+
+  explicit RowsGroup(gpu::Stream& stream) : stream_(stream), memory_(stream.device()) {}
+
+  // A table is in the group until it is removed.  Throws kExhausted.
+  void add(DeviceTable& table, const DeviceTableOptions& options);
+  void remove(const DeviceTable& table) noexcept;
+
+  // Each waits for the device.  A table is named once at most.  The keys of a step have rows.
+  void read(std::span<const Read> reads);
+  void step(std::span<const Step> steps);
+
+ private:
+  struct Member {
+    DeviceTable* table;
+    uint32_t most_keys, width;
+  };
+
+  // What the next keys of a call take of the staged arrays.
+  struct Place {
+    int64_t keys = 0, values = 0;
+  };
+
+  void build();
+  size_t index_of(const DeviceTable* table) const;
+  DeviceKeys stage_keys(const Place& place, std::span<const uint64_t> keys);
+  static void pass(Place& place, const Member& member, size_t keys);
+
+  gpu::Stream& stream_;
+  gpu::HostMemory memory_;
+  std::vector<Member> members_;
+  std::unique_ptr<TableGroup> group_;  // null when a member has been removed
+  StagedArray<uint64_t> keys_, scores_;
+  StagedArray<float> values_;  // gradients or weights
+  gpu::DeviceArray<uint8_t> found_;
+  gpu::HostArray<DeviceTableCounts> counts_;
+};
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
+
+#endif  // PS_DEVICE_CUDA_ROWS_GROUP_H_
