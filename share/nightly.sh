@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs for hours what the tests run for seconds: ten thousand kills in every mode, simulated clusters and hostile
-# peers of many seeds.  Needs build/release; with build/asan a tenth of the killed processes are of that.
+# peers of many seeds, and every resource failing: the first 500 calls of each kind, and 500 spread over all.  Needs
+# build/release; with build/asan a tenth of the killed processes are of that, and resources fail in it too.
 #
 # usage: nightly.sh [KILLS]      10000 unless told, over all modes
 set -euo pipefail
@@ -15,3 +16,8 @@ for mode in "${modes[@]}"; do
 done
 for test in faults recovery heter_recovery; do PS_SIM_SEEDS=5000 build/release/bin/sim_$test; done
 PS_SIM_SEEDS=200000 build/release/bin/sim_any_order
+for build in release asan; do
+  if [[ -x build/$build/bin/ps-serve ]]; then
+    PS_BIN=build/$build/bin FAIL_FIRST=500 FAIL_POINTS=500 tests/e2e/resources_test.sh
+  fi
+done

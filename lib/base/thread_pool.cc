@@ -64,6 +64,7 @@ struct ThreadPool::State {
 
 ThreadPool::ThreadPool(int threads) : threads_(threads), state_(std::make_unique<State>()) {
   try {
+    state_->threads.reserve(static_cast<size_t>(threads));
     for (int i = 1; i < threads; ++i)
       state_->threads.push_back(start_thread([state = state_.get()] { state->work(); }));
   } catch (...) {

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/start_thread.h"
 #include "data/batch_bytes.h"
 
 namespace ps {
@@ -101,7 +102,7 @@ class MovedExamples : public ExampleOrder {
         rank_(exchange.rank()),
         num_trainers_(exchange.size()),
         random_(random) {
-    thread_ = std::thread([this] { work(); });
+    thread_ = start_thread([this] { work(); });
   }
 
   ~MovedExamples() override {

@@ -10,6 +10,7 @@ ParsePipeline::ParsePipeline(Read read, Parse parse, int threads, bool read_may_
       consumer_parses_(threads == 1 || !read_may_wait),
       slots_(threads == 1 ? 1 : static_cast<size_t>(2 * threads + 2)) {
   try {
+    threads_.reserve(static_cast<size_t>(threads));
     for (int t = consumer_parses_ ? 1 : 0; t < threads; ++t)
       threads_.push_back(start_thread([this] { work(); }));
   } catch (...) {

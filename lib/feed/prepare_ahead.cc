@@ -17,7 +17,12 @@ PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, c
       slots_(options.threads == 0 ? 1 : static_cast<size_t>(options.threads) + options.ahead + 1),
       planners_(network.make_planners(key_order_)) {
   try {
-    for (int t = 0; t < options.threads; ++t) threads_.push_back(start_thread([this] { run(); }));
+    threads_.reserve(static_cast<size_t>(options.threads));
+    // An exception may not leave a thread: what may throw is made here.
+    for (int t = 0; t < options.threads; ++t) {
+      threads_.push_back(
+          start_thread([this, planners = network.make_planners(key_order_)]() mutable { run(planners); }));
+    }
   } catch (...) {
     stop();
     throw;
@@ -78,8 +83,7 @@ const PreparedBatch* PrepareAhead::peek(size_t calls) {
   return slot.ready && !slot.error ? &slot.prepared : nullptr;
 }
 
-void PrepareAhead::run() {
-  Network<float>::Planners planners = network_.make_planners(key_order_);
+void PrepareAhead::run(Network<float>::Planners& planners) {
   while (prepare(planners)) {
   }
 }

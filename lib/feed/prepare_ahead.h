@@ -64,7 +64,7 @@ class PrepareAhead {
   };
 
   void stop();
-  void run();
+  void run(Network<float>::Planners& planners);
   void plan(Network<float>::Planners& planners, Slot& slot);
   bool prepare(Network<float>::Planners& planners);
   bool take_batch(Slot*& slot);

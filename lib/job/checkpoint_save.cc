@@ -1,8 +1,10 @@
 #include "job/checkpoint_save.h"
 
 #include <chrono>
+#include <system_error>
 #include <utility>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/manifest.h"
@@ -80,13 +82,18 @@ void CheckpointSave::wait(double seconds) {
 
 // The model tells the step, or is that of a whole pass, as a process without servers would write it.
 void CheckpointSave::begin_thread(const std::string& source, bool as_files) {
-  written_ = std::async(std::launch::async, [source, as_files, folder = target_->folder, pass = pass_] {
+  const auto write = [source, as_files, folder = target_->folder, pass = pass_] {
     if (as_files) return keep_files(source, folder);
     const CheckpointReader reader(source);
     CheckpointModel model(reader, {});
     if (pass >= 0) model.leave_out_step();
     write_model(kSafetensorsModel, model, {}, join_path(folder, kModelFile));
-  });
+  };
+  try {
+    written_ = std::async(std::launch::async, write);
+  } catch (const std::system_error& error) {
+    fail(Code::kExhausted, "cannot start a thread: ", error.code().message());
+  }
 }
 
 }  // namespace ps

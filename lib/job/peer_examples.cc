@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/start_thread.h"
 #include "net/network.h"
 
 namespace ps {
@@ -11,7 +12,7 @@ PeerExamples::PeerExamples(const PeerOptions& peers, const SecurityOptions& secu
     : network_(make_network()),
       transport_(*network_, peer_credentials(security)),
       communicator_(meet_again(transport_, peers, met, [this] { return stopped_.load(); })) {
-  thread_ = std::thread([this] { work(); });
+  thread_ = start_thread([this] { work(); });
 }
 
 PeerExamples::~PeerExamples() {

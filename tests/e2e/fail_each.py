@@ -3,11 +3,11 @@
 
 usage: fail_each.py POINTS LIBRARY JOB.json DATA
 
-POINTS calls of each kind are tried, the first and the last among them, and the first FAIL_FIRST besides.  A run must end
-with the right result and status 0, or with a message of its own and a status that the manual names, 6 where memory or
-descriptors lack; never by a signal, never by waiting for ever, never with the status 1 of an internal error, and never with
-words of a sanitizer.  LIBRARY is "" for programs that are linked with it.  Reads PS_BIN, FAIL_FIRST and, to do less,
-FAIL_KINDS and FAIL_CASES; works in the current folder.
+POINTS calls of each kind are tried, the first and the last among them, or the one in the middle, and the first
+FAIL_FIRST besides.  A run must end with the right result and status 0, or with a message of its own and a status that
+the manual names, 6 where memory or descriptors lack; never by a signal, never by waiting for ever, never with the
+status 1 of an internal error, and never with words of a sanitizer.  LIBRARY is "" for programs that are linked with
+it.  Reads PS_BIN, FAIL_FIRST and, to do less, FAIL_KINDS and FAIL_CASES; works in the current folder.
 """
 import collections
 import os
@@ -102,13 +102,13 @@ class Convert:
         return status, errors, file_bytes(output)
 
 
-def start_server(environment=None):
+def start_server(environment=None, flags=()):
     """Starts a server of the job, whose messages go to serve.err."""
     clear("out", "served")
     if os.path.exists("port"):
         os.remove("port")
     command = [f"{programs}/ps-serve", job, "--host", "127.0.0.1", "--port", "0", "--port-file", "port",
-               "--checkpoint-dir", "served", "--set", "checkpoint.steps=2"]
+               "--checkpoint-dir", "served", "--set", "checkpoint.steps=2", *flags]
     with open("serve.err", "w") as errors:
         return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
 
@@ -130,7 +130,7 @@ def train_at_server(environment=None):
 
 class TrainAtServer:
     """A trainer of a server, which nothing happens to."""
-    program, kinds = "ps-train", ("connects", "descriptors")
+    program, kinds = "ps-train", KINDS
 
     def run(self, environment):
         server = start_server()
@@ -143,10 +143,10 @@ class TrainAtServer:
 
 class Serve:
     """A server, and a trainer of its job, which nothing happens to.  The trainer must end, too."""
-    program, kinds = "ps-serve", KINDS
+    program, kinds, flags = "ps-serve", KINDS, ()
 
     def run(self, environment):
-        server = start_server(environment)
+        server = start_server(environment, self.flags)
         model = None
         if listens(server):
             status, messages = train_at_server()
@@ -171,8 +171,13 @@ class Serve:
         return (0 if status == 143 else status), errors, model
 
 
+class ServeLog(Serve):
+    """The same, of a server that writes each push to a log before it answers."""
+    flags = "--durability", "log"
+
+
 def numbers(count):
-    spread = {1 + i * (count - 1) // max(points - 1, 1) for i in range(points)}
+    spread = {1 + i * (count - 1) // (points - 1) for i in range(points)} if points > 1 else {(count + 1) // 2}
     return sorted(n for n in spread | set(range(1, first + 1)) if 1 <= n <= count)
 
 
@@ -204,7 +209,7 @@ def try_all(case, kind):
 
 
 faults = 0
-for make in Train, Convert, TrainAtServer, Serve:
+for make in Train, Convert, TrainAtServer, Serve, ServeLog:
     if asked_cases and make.__name__ not in asked_cases:
         continue
     case = make()

@@ -10,6 +10,7 @@
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 need python3
+PS_BIN=$(realpath "$PS_BIN")
 library=$PS_BIN/../tests/libfail_nth.so
 failing=$PS_BIN
 if [[ -e $library ]]; then

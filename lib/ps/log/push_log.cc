@@ -1,6 +1,9 @@
 #include "ps/log/push_log.h"
 
 #include <algorithm>
+#include <chrono>
+#include <new>
+#include <thread>
 #include <utility>
 
 #include "base/current_error.h"
@@ -170,10 +173,24 @@ void PushLog::commit() {
     } catch (...) {
       error = current_error();
     }
-    loop_.post([link, position, bytes, error] {
-      if (link->log != nullptr) link->log->committed(position, bytes, error);
-    });
+    tell(link, position, bytes, error);
   });
+}
+
+// Called by the writer's thread, which no exception may leave.  The log waits for this: where there is no memory to tell it,
+// it is told later.
+void PushLog::tell(const std::shared_ptr<Link>& link, uint64_t position, uint64_t bytes,
+                   const std::optional<Error>& error) {
+  constexpr std::chrono::milliseconds kUntilMemory(1);
+  for (;; std::this_thread::sleep_for(kUntilMemory)) {
+    try {
+      return loop_.post([link, position, bytes, error] {
+        if (link->log != nullptr) link->log->committed(position, bytes, error);
+      });
+    } catch (const std::bad_alloc&) {
+      continue;
+    }
+  }
 }
 
 void PushLog::committed(uint64_t position, uint64_t bytes, const std::optional<Error>& error) {

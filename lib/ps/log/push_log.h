@@ -75,6 +75,8 @@ class PushLog {
 
   void start_commit();
   void commit();
+  void tell(const std::shared_ptr<Link>& link, uint64_t position, uint64_t bytes,
+            const std::optional<Error>& error);
   void committed(uint64_t position, uint64_t bytes, const std::optional<Error>& error);
   void fail(const Error& error);
 
