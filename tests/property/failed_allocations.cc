@@ -53,12 +53,13 @@ TEST(FailedAllocations, OfAPassThatIsPreparedAhead) {
   const Json model = {
       {"layers", Json::array({{{"name", "score"}, {"type", "fc"}, {"input", "features"}, {"size", 1}}})},
       {"cost", {{"type", "binary_cross_entropy"}, {"input", "score"}}}};
-  const ModelOptions options = ModelOptions::spec().parse(model, "model");
   ReaderSettings settings;
   settings.threads = 3;
+  // Outside, since the destructor of JSON, which the network is made from, allocates and may not throw.
+  const Network<float> network(ModelOptions::spec().parse(model, "model"),
+                               BatchReader(data, {path}, settings).schema(), 1);
   const int failed = fail_each_allocation([&] {
     BatchReader reader(data, {path}, settings);
-    const Network<float> network(options, reader.schema(), 1);
     reader.begin_pass(0);
     PrepareAhead prepare(network, reader, {.threads = 2, .training = true});
     while (prepare.next([] { return false; }) != nullptr) {
