@@ -18,6 +18,7 @@ using SharedGpu = std::shared_ptr<gpu::Device>;
 std::vector<Benchmark> device_limits(const SharedGpu& device);
 std::vector<Benchmark> device_look_ups(const SharedGpu& device);
 std::vector<Benchmark> device_pushes(const SharedGpu& device);
+std::vector<Benchmark> device_groups(const SharedGpu& device);
 std::vector<Benchmark> device_products(const SharedGpu& device);
 std::vector<Benchmark> device_selections(const SharedGpu& device);
 

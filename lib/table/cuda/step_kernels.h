@@ -110,8 +110,10 @@ constexpr uint32_t kStepBytes =
 // One gradient in shared memory is 32 floats, of which thread i of eight copies the i-th 16 bytes.
 class LongRunSum {
  public:
-  // shared [kStepBytes / 4]
-  __device__ LongRunSum(const Batch& batch, const float* gradients, uint32_t width, float* shared)
+  // All stay for as long as this does.
+  //   shared [kStepBytes / 4]
+  __device__ LongRunSum(const Batch& batch, const float* const& gradients, const uint32_t& width,
+                        float* shared)
       : batch_(batch),
         gradients_(gradients),
         width_(width),
@@ -222,8 +224,8 @@ class LongRunSum {
   }
 
   const Batch& batch_;
-  const float* const gradients_;
-  const uint32_t width_;
+  const float* const& gradients_;  // read again for each tile, where registers are few
+  const uint32_t& width_;
   const bool aligned_;
   float* const tiles_;
   uint32_t* const positions_;

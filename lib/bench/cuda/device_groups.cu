@@ -1,0 +1,160 @@
+// Many tables of different widths: their rows pulled and pushed together, by a TableGroup, and table by table.
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "bench/cuda/device_workload.h"
+#include "bench/cuda/filled_table.h"
+#include "optim/kernels/steps.h"
+#include "table/cuda/table_group.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+namespace {
+
+constexpr uint32_t kTables = 26;
+constexpr int kStepsOfRun = 8;
+constexpr int64_t kTimesEach = 4;  // a key is given so often in a call
+constexpr float kRate = 0.01f;
+
+// Gradients are 1, and weights begin at 0: each push moves all weights by the same.
+class ManyTables : public DeviceWorkload {
+ public:
+  ManyTables(const SharedGpu& gpu, const BenchSettings& settings)
+      : DeviceWorkload(gpu),
+        size_(batch_size(settings.scale) / kTables / kTimesEach * kTimesEach + kTimesEach) {
+    std::vector<DeviceTable*> tables;
+    for (uint32_t t = 0; t < kTables; ++t) {
+      tables_.push_back(std::make_unique<OneTable>(device(), stream(), t, size_));
+      tables.push_back(&tables_.back()->table);
+      floats_ += static_cast<uint64_t>(size_) * tables_.back()->width;
+    }
+    group_ = std::make_unique<TableGroup>(device(), stream(), tables);
+    stream().synchronize();
+  }
+
+  void prepare() override { pushes_ += kStepsOfRun; }
+
+  void run() override {
+    time([&] {
+      for (int i = 0; i < kStepsOfRun; ++i) step();
+    });
+  }
+
+  void check() override {
+    const double expected = -double{kRate} * kTimesEach * static_cast<double>(pushes_);
+    for (const auto& one : tables_) {
+      std::vector<float> weights(static_cast<size_t>(one->weights.size()));
+      one->table.pull(stream(), one->device_keys(), one->weights.data());
+      stream().copy_to_host(weights.data(), one->weights.data(), one->weights.bytes());
+      stream().synchronize();
+      for (float weight : weights) {
+        if (std::fabs(weight - expected) <= 1e-3 * std::fabs(expected)) continue;
+        fail(Code::kInternal, "a weight of ", weight, ", expected ", expected);
+      }
+    }
+  }
+
+  // Gradients are read, weights written.
+  Work work() const override {
+    return {.bytes = double{kStepsOfRun} * static_cast<double>(floats_) * 2 * sizeof(float),
+            .items = double{kStepsOfRun} * kTables * static_cast<double>(size_),
+            .of_limit = double{kStepsOfRun} * static_cast<double>(floats_) * 2 * sizeof(float)};
+  }
+
+ protected:
+  struct OneTable {
+    OneTable(gpu::Device& gpu, gpu::Stream& on, uint32_t number, int64_t size)
+        : width(1 + number * 63 / (kTables - 1)),
+          table(gpu, on, options_of(width, size)),
+          keys(gpu, size),
+          gradients(gpu, size * width),
+          weights(gpu, size * width) {
+      std::vector<uint64_t> numbers;
+      for (int64_t i = 0; i < size; ++i) numbers.push_back(static_cast<uint64_t>(i / kTimesEach));
+      const std::vector<float> ones(static_cast<size_t>(gradients.size()), 1.0f);
+      on.copy_to_device(keys.data(), numbers.data(), keys.bytes());
+      on.copy_to_device(gradients.data(), ones.data(), gradients.bytes());
+      on.synchronize();
+    }
+
+    static DeviceTableOptions options_of(uint32_t width, int64_t size) {
+      DeviceTableOptions options;
+      options.width = width;
+      options.rows = static_cast<uint64_t>(4 * size + 1024);  // no bucket is full
+      options.max_batch = static_cast<uint32_t>(size);
+      options.initializer.distribution = Distribution::kConstant;
+      options.initializer.mean = 0;
+      return options;
+    }
+
+    DeviceKeys device_keys() const { return {keys.data(), keys.size()}; }
+
+    const uint32_t width;
+    DeviceTable table;
+    gpu::DeviceArray<uint64_t> keys;
+    gpu::DeviceArray<float> gradients, weights;
+  };
+
+  virtual void step() {
+    std::vector<TablePull> pulls;
+    std::vector<TablePush> pushes;
+    for (const auto& one : tables_) {
+      pulls.push_back({one->device_keys(), one->weights.data(), {}});
+      pushes.push_back({one->device_keys(), one->gradients.data(), rule(), 1, kNoBound, {}});
+    }
+    group_->pull(stream(), pulls);
+    group_->push(stream(), pushes);
+  }
+
+  static SgdStep<float> rule() { return {kRate, {}}; }
+  static constexpr float kNoBound = std::numeric_limits<float>::max();
+
+  const std::vector<std::unique_ptr<OneTable>>& tables() const { return tables_; }
+
+ private:
+  const int64_t size_;  // keys of a call for a table
+  std::vector<std::unique_ptr<OneTable>> tables_;
+  std::unique_ptr<TableGroup> group_;
+  uint64_t floats_ = 0;  // weights of a call
+  int64_t pushes_ = 0;
+};
+
+class OneByOne final : public ManyTables {
+ public:
+  using ManyTables::ManyTables;
+
+ private:
+  void step() override {
+    for (const auto& one : tables()) one->table.pull(stream(), one->device_keys(), one->weights.data());
+    for (const auto& one : tables()) {
+      one->table.push(stream(), one->device_keys(), one->gradients.data(), rule(), 1, kNoBound);
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<Benchmark> device_groups(const SharedGpu& device) {
+  const std::string name = "gpu/many-tables", alone = name + "/one-by-one";
+  return {{.name = alone,
+           .help = "the same table by table",
+           .unit = "rows",
+           .make = make_on<OneByOne>(device),
+           .limit = "gpu/copy"},
+          {.name = name,
+           .help = "1 M look-ups in 26 tables of rows of 1 to 64, pulled and then pushed by sgd, together",
+           .unit = "rows",
+           .make = make_on<ManyTables>(device),
+           .limit = "gpu/copy",
+           .peers = {alone}}};
+}
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
