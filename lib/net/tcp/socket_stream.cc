@@ -1,7 +1,6 @@
 #include "net/tcp/socket_stream.h"
 
 #include <linux/sockios.h>
-#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -19,24 +18,6 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// The system's buffers grow with what is sent at once, and stay large.  Between processes of a machine there is no way to
-// fill: bytes in a short buffer are in a cache still when they are read, and an all-reduce takes half the time.
-constexpr int kLoopbackSendBuffer = 200000;
-
-bool is_loopback(ConnectedSocket& socket) {
-  error_code unknown;
-  const ConnectedSocket::endpoint_type peer = socket.remote_endpoint(unknown);
-  if (unknown) return false;
-  if (peer.protocol().family() == AF_INET) {
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(peer.data());
-    return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-  }
-  if (peer.protocol().family() != AF_INET6) return false;
-  const auto* v6 = reinterpret_cast<const sockaddr_in6*>(peer.data());
-  return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
-         (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
-}
-
 // Options only help; a socket that refuses one works without.
 void set_options(ConnectedSocket& socket) {
   using KeepIdle = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
@@ -49,9 +30,6 @@ void set_options(ConnectedSocket& socket) {
   socket.set_option(KeepIdle(10), ignored);
   socket.set_option(KeepInterval(5), ignored);
   socket.set_option(KeepCount(3), ignored);
-  if (is_loopback(socket)) {
-    socket.set_option(asio::socket_base::send_buffer_size(kLoopbackSendBuffer), ignored);
-  }
 }
 
 // Reads and writes go straight to the system; Asio tells when they would not block.
