@@ -88,17 +88,11 @@ int NetExchange::await(std::span<const int> from) {
   return *first_heard(from);
 }
 
-std::vector<int> NetExchange::unflushed() const {
-  std::vector<int> ranks;
-  for (int rank = 0; rank < size(); ++rank) {
-    if (rank != rank_ && !link(rank).flushed()) ranks.push_back(rank);
-  }
-  return ranks;
-}
-
+// One after the other: a rank that has everything may leave while others are still written to.
 void NetExchange::flush() {
-  if (std::vector<int> waiting = unflushed(); !waiting.empty()) {
-    wait(std::move(waiting), [this] { return unflushed().empty(); });
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank == rank_ || link(rank).flushed()) continue;
+    wait({rank}, [this, rank] { return link(rank).flushed(); });
   }
 }
 

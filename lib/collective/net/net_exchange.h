@@ -46,7 +46,6 @@ class NetExchange final : public Exchange {
  private:
   RankLink& link(int rank) const { return *links_[static_cast<size_t>(rank)]; }
   std::optional<int> first_heard(std::span<const int> from) const;
-  std::vector<int> unflushed() const;
 
   void wait(std::vector<int> awaited, const std::function<bool()>& done);
   bool run_until(const std::function<bool()>& done, Time deadline);
