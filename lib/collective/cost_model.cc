@@ -88,7 +88,7 @@ bool direct_in_one_round(const ClusterParameters& cluster, const StepBytes& payl
   return static_cast<double>(cluster.ranks - 1) * payload.dense_bytes <= cluster.one_round_bytes;
 }
 
-// Each rank owns a part: all send it theirs, it adds, and sends all the sum.  Of few bytes all send all to all.
+// Each rank owns a part: all send it theirs, it adds, and sends all the sum.  A gradient of few bytes goes whole to all.
 static ExchangeCost direct_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double others = static_cast<double>(cluster.ranks - 1);
   if (direct_in_one_round(cluster, payload)) {
