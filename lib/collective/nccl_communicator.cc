@@ -269,8 +269,8 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
     }
   }
 
-  // Has NCCL run what `queue` gives it, when all ranks are there.  What the device has done before is done by then, since an
-  // emulated one does it while it is waited for.
+  // Waits until all ranks are there, and has NCCL run the operations that `queue` gives it.  The device has ended all of its
+  // work before, since an emulated one works only while it is waited for.
   template <class Body>
   void call(const char* name, const Body& queue) {
     if (error_) throw *error_;

@@ -21,12 +21,12 @@ struct NcclOptions {
 };
 
 // All ranks of `network` make theirs at the same time, with the same ranks.  Sums are NCCL's, on the devices: their order,
-// and so their bits, is NCCL's affair.  Arrays of the host are copied to the device and back; those of its DeviceExchange are not.
-// What is no array of numbers goes over `network`, over which ranks also wait for each other before each call of NCCL: so a
-// rank that is late is waited for as there, and one that is gone is named.
+// and so their bits, is NCCL's affair.  Arrays of the host are copied to the device and back; those of its DeviceExchange
+// are not.  Byte strings go over `network`, over which ranks also wait for each other before each call of NCCL: so a rank that
+// is late is waited for as there, and one that is gone is named.
 //
-// Throws kUsage, on all ranks, when a rank cannot load the library, has another version of it than rank 0, or a library for another kind of
-// device; and what NCCL says, as check_nccl.
+// Throws kUsage, on all ranks, when a rank cannot load the library, has another version of it than rank 0, or a library for
+// another kind of device; and the errors of NCCL, as check_nccl does.
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> network,
                                                      std::shared_ptr<NcclDevice> device,
                                                      const NcclOptions& options);

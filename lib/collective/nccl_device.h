@@ -16,7 +16,8 @@ class NcclDevice {
   virtual void* allocate(uint64_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
 
-  // From memory of the host to that of the device, and back.  What is sent must stay as it is until the next receive or wait.
+  // From memory of the host to that of the device, and back.  Bytes that are sent must not change until the next receive or
+  // wait.
   virtual void send(void* to, const void* from, uint64_t bytes) = 0;
   virtual void receive(void* to, const void* from, uint64_t bytes) = 0;
   virtual void wait() = 0;

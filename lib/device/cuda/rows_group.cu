@@ -39,7 +39,7 @@ void RowsGroup::remove(const DeviceTable& table) noexcept {
   group_ = nullptr;
 }
 
-// What there was is released first.
+// The memory of the group before this one is released first, so that both never take memory together.
 void RowsGroup::build() {
   group_ = nullptr;
   keys_ = {}, scores_ = {}, values_ = {}, found_ = {};

@@ -63,7 +63,7 @@ class RowsGroup {
     uint32_t most_keys, width;
   };
 
-  // What the next keys of a call take of the staged arrays.
+  // Where the next keys of a call begin in the staged arrays.
   struct Place {
     int64_t keys = 0, values = 0;
   };

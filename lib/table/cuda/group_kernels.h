@@ -122,7 +122,7 @@ __device__ inline uint32_t num_long_runs(const Parts& parts) {
 template <class Step>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
     step_group_long_runs(Parts parts, uint32_t tiles) {
-  // What can be read again is not kept meanwhile, as the sum takes all registers.
+  // The sum takes all registers: values that can be read again are read again after it.
   for (uint32_t item = blockIdx.x; item < num_long_runs(parts) * tiles; item += gridDim.x) {
     const uint32_t number = parts.parts[0].batch.long_runs[item / tiles], first = item % tiles * kTileColumns;
     const TablePart& part = part_with(parts, &TablePart::first_key, number);

@@ -3,8 +3,8 @@
 //
 // Results are those of the same calls table by table, bit for bit.  All calls are queued on a stream, which must be that of
 // the tables, or ordered with it by events.  None waits for the device, except a third call for the first: the tables of a call
-// are described to the device from host memory, of which there are two pieces.  What arguments point to lies in the memory of
-// the device, until that is waited for.
+// are described to the device from host memory, which has room for two calls.  Arguments point to memory of the device, which
+// must stay valid until that is waited for.
 #ifndef PS_TABLE_CUDA_TABLE_GROUP_H_
 #define PS_TABLE_CUDA_TABLE_GROUP_H_
 
@@ -23,7 +23,7 @@ namespace ps::device_table {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// What kernels know of one table of a call.
+// One table of a call, as kernels see it.
 struct TablePart {
   Rows rows;
   Batch batch;
