@@ -40,6 +40,7 @@ declare -A mishaps=()
 start() {
   local name=$1 trainers=$2 rank
   shift 2
+  rm -rf "$name"
   processes=()
   for ((rank = 0; rank < trainers; ++rank)); do
     env ${mishaps[$rank]:-} timeout 300 ps-train job.json --data train.txt --peers "$address" --trainers "$trainers" --rank $rank \
