@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/current_error.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "net/transport.h"
@@ -15,12 +16,21 @@ namespace {
 
 constexpr size_t kRemembered = 4;  // checkpoints
 
+// The answer names all files, and may find no memory: then it is that.
+void give(const CheckpointShardAnswer& answer, Reply& reply) {
+  try {
+    reply.answer(Payload(encode_shard_answer(answer)));
+  } catch (...) {
+    reply.fail(current_error());
+  }
+}
+
 }  // namespace
 
 void CheckpointShardService::ask(uint64_t step, bool come, ReplyPtr reply) {
   for (const Written& written : written_) {
     if (written.step != step) continue;
-    return reply->answer(Payload(encode_shard_answer(written.answer)));
+    return give(written.answer, *reply);
   }
   if (!come) return reply->answer(Payload(encode_shard_answer({std::nullopt, "it is not here"})));
   waiting_.emplace(step, std::move(reply));
@@ -34,7 +44,7 @@ void CheckpointShardService::add(int64_t checkpoint_step, const CheckpointShardA
                                  std::vector<std::string> folders) {
   const uint64_t step = static_cast<uint64_t>(checkpoint_step);
   auto [first, last] = waiting_.equal_range(step);
-  for (auto each = first; each != last; ++each) each->second->answer(Payload(encode_shard_answer(answer)));
+  for (auto each = first; each != last; ++each) give(answer, *each->second);
   waiting_.erase(first, last);
   std::erase_if(written_, [&](const Written& written) { return written.step == step; });
   if (written_.size() == kRemembered) written_.erase(written_.begin());

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/current_error.h"
 #include "base/error.h"
 #include "net/auth/token_file.h"
 #include "ps/wire/run_messages.h"
@@ -60,13 +61,14 @@ ReplyPtr timed(ShardPeer& peer, Responder& responder, RequestSeconds& seconds) {
   return std::make_unique<TimedReply>(std::move(responder), peer.host, seconds);
 }
 
-// An error that `body` throws is answered through the reply.
+// An error that `body` throws is answered through the reply, want of memory too: a reply that is dropped without an answer has
+// the peer ask again, and so without end.
 template <class Body>
 void with_reply(ReplyPtr reply, Body&& body) {
   try {
     body(reply);
-  } catch (const Error& error) {
-    if (reply) reply->fail(error);
+  } catch (...) {
+    if (reply) reply->fail(current_error());
   }
 }
 

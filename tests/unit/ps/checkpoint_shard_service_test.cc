@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
+
 #include "base/file.h"
 #include "support/scratch_folder.h"
 
@@ -15,12 +17,14 @@ using testing::HasSubstr;
 struct Outcome {
   std::optional<CheckpointShardAnswer> answer;
   std::optional<Error> error;
+  bool has_no_memory = false;  // the answer finds none
 };
 
 class KeptReply final : public Reply {
  public:
   explicit KeptReply(Outcome& outcome) : outcome_(outcome) {}
   void answer(std::shared_ptr<const Payload> payload) override {
+    if (outcome_.has_no_memory) throw std::bad_alloc();
     outcome_.answer = decode_shard_answer(payload->parts.at(0));
   }
   void fail(const Error& error) override { outcome_.error = error; }
@@ -53,6 +57,21 @@ class CheckpointShardServiceTest : public testing::Test {
   ScratchFolder folder_;
   CheckpointShardService shards_;
 };
+
+// A request that is dropped without an answer would be made again and again.
+TEST_F(CheckpointShardServiceTest, AnAnswerForWhichThereIsNoMemoryIsThatError) {
+  Outcome before, after, well;
+  before.has_no_memory = after.has_no_memory = true;
+  ask(3, before);
+  ask(3, well);
+  add(3, shard_of(3));
+  ask(3, after);
+  for (const Outcome* outcome : {&before, &after}) {
+    ASSERT_TRUE(outcome->error);
+    EXPECT_EQ(outcome->error->code(), Code::kExhausted);
+  }
+  EXPECT_TRUE(well.answer) << "the others have theirs";
+}
 
 TEST_F(CheckpointShardServiceTest, ARequestIsAnsweredWhenTheFilesAreWritten) {
   Outcome early, late, other;
