@@ -42,9 +42,15 @@ std::unique_ptr<CheckpointSave> CheckpointSave::ask(ServerCheckpoints* servers, 
   return servers->ask(pass, on_end) ? std::move(save) : nullptr;
 }
 
+// Copies that cannot be removed stay beside the model, which does not need them.
 CheckpointSave::~CheckpointSave() {
   if (written_.valid()) written_.wait();
-  if (target_) system_files().remove(target_->copies);
+  if (!target_) return;
+  try {
+    system_files().remove(target_->copies);
+  } catch (const std::exception&) {
+    return;
+  }
 }
 
 const AskedCheckpoint* CheckpointSave::checkpoint() const {

@@ -250,13 +250,19 @@ class TcpAttempt final : public ConnectAttempt {
             finish(nullptr, make_error("cannot connect to", address, asio::error::timed_out));
           }) {}
 
+    // The first name of a loop has Asio start a thread, which may be one too many.
     void resolve() {
-      resolver.async_resolve(
-          address.host, std::to_string(address.port), tcp::resolver::numeric_service,
-          [self = shared_from_this()](error_code error, tcp::resolver::results_type found) {
-            if (error) return self->finish(nullptr, make_error("cannot resolve", self->address, error));
-            if (self->on_connect) self->connect(found);
-          });
+      try {
+        resolver.async_resolve(
+            address.host, std::to_string(address.port), tcp::resolver::numeric_service,
+            [self = shared_from_this()](error_code error, tcp::resolver::results_type found) {
+              if (error) return self->finish(nullptr, make_error("cannot resolve", self->address, error));
+              if (self->on_connect) self->connect(found);
+            });
+      } catch (const boost::system::system_error& error) {
+        fail(Code::kExhausted, "cannot start a thread to resolve ", quote(address.host), ": ",
+             error.code().message());
+      }
     }
 
     void connect(const tcp::resolver::results_type& endpoints) {
