@@ -25,13 +25,6 @@ void ExchangeCommunicator::call(Collective collective, uint8_t algorithm, const 
   }
 }
 
-std::vector<ElementRange> ExchangeCommunicator::checked_parts(Elements data,
-                                                              std::span<const size_t> counts) const {
-  std::vector<ElementRange> parts = parts_of_counts(counts);
-  PS_CHECK(parts.size() == static_cast<size_t>(size()) && parts.back().end == data.count());
-  return parts;
-}
-
 void ExchangeCommunicator::all_reduce(Elements data) {
   if (size() == 1) return;
   all_reduce_by(algorithm_ != nullptr ? *algorithm_ : choose(data.size_bytes()), data);
@@ -43,13 +36,13 @@ void ExchangeCommunicator::all_reduce_by(const AllReduceAlgorithm& algorithm, El
 }
 
 void ExchangeCommunicator::reduce_scatter(Elements data, std::span<const size_t> counts) {
-  const std::vector<ElementRange> parts = checked_parts(data, counts);
+  const std::vector<ElementRange> parts = parts_of_ranks(counts, size(), data.count());
   if (size() == 1) return;
   call(Collective::kReduceScatter, 0, [&] { reduce_scatter_directly(*exchange_, data, parts); });
 }
 
 void ExchangeCommunicator::all_gather(Elements data, std::span<const size_t> counts) {
-  const std::vector<ElementRange> parts = checked_parts(data, counts);
+  const std::vector<ElementRange> parts = parts_of_ranks(counts, size(), data.count());
   if (size() == 1) return;
   call(Collective::kAllGather, 0, [&] { all_gather_directly(*exchange_, data, parts); });
 }

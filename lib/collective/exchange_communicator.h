@@ -46,7 +46,6 @@ class ExchangeCommunicator final : public Communicator {
 
  private:
   void call(Collective collective, uint8_t algorithm, const std::function<void()>& body);
-  std::vector<ElementRange> checked_parts(Elements data, std::span<const size_t> counts) const;
   double block_seconds(const AllReduceAlgorithm& algorithm, Elements data, int calls);
   void measure(size_t index, std::vector<AllReduceCost>& costs);
 

@@ -124,50 +124,44 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
 
   using Communicator::reduce_scatter;
   void reduce_scatter(Elements data, std::span<const size_t> counts) override {
-    const std::vector<ElementRange> parts = checked_parts(data, counts);
-    char* const there = stage(data.size_bytes());
-    device_->send(there, data.bytes().data(), data.size_bytes());
-    const NcclType type = nccl_type(data.type());
-    const auto at = [&](const ElementRange& part) { return there + part.begin * data.element_bytes(); };
-    const ElementRange own = parts[static_cast<size_t>(rank())];
+    const StagedParts staged = stage_parts(data, counts);
+    const int own = rank();
     call("reduce-scatter", [&] {
       if (are_equal(counts)) {
-        return check(
-            nccl_.ReduceScatter(there, at(own), own.count(), type, NcclOperation::kSum, handle_, stream()),
-            "ncclReduceScatter");
+        return check(nccl_.ReduceScatter(staged.there, staged.at(own), staged.count(own), staged.type,
+                                         NcclOperation::kSum, handle_, stream()),
+                     "ncclReduceScatter");
       }
       for (int root = 0; root < size(); ++root) {
-        const ElementRange& part = parts[static_cast<size_t>(root)];
-        if (part.count() == 0) continue;
-        check(nccl_.Reduce(at(part), at(part), part.count(), type, NcclOperation::kSum, root, handle_,
-                           stream()),
+        if (staged.count(root) == 0) continue;
+        check(nccl_.Reduce(staged.at(root), staged.at(root), staged.count(root), staged.type,
+                           NcclOperation::kSum, root, handle_, stream()),
               "ncclReduce");
       }
     });
-    const Elements sums = data.part(own.begin, own.count());
-    device_->receive(sums.bytes().data(), at(own), sums.size_bytes());
+    const ElementRange& part = staged.parts[static_cast<size_t>(own)];
+    const Elements sums = data.part(part.begin, part.count());
+    device_->receive(sums.bytes().data(), staged.at(own), sums.size_bytes());
   }
 
   using Communicator::all_gather;
   void all_gather(Elements data, std::span<const size_t> counts) override {
-    const std::vector<ElementRange> parts = checked_parts(data, counts);
-    char* const there = stage(data.size_bytes());
-    device_->send(there, data.bytes().data(), data.size_bytes());
-    const NcclType type = nccl_type(data.type());
-    const auto at = [&](const ElementRange& part) { return there + part.begin * data.element_bytes(); };
-    const ElementRange own = parts[static_cast<size_t>(rank())];
+    const StagedParts staged = stage_parts(data, counts);
+    const int own = rank();
     call("all-gather", [&] {
       if (are_equal(counts)) {
-        return check(nccl_.AllGather(at(own), there, own.count(), type, handle_, stream()), "ncclAllGather");
+        return check(
+            nccl_.AllGather(staged.at(own), staged.there, staged.count(own), staged.type, handle_, stream()),
+            "ncclAllGather");
       }
       for (int root = 0; root < size(); ++root) {
-        const ElementRange& part = parts[static_cast<size_t>(root)];
-        if (part.count() == 0) continue;
-        check(nccl_.Broadcast(at(part), at(part), part.count(), type, root, handle_, stream()),
+        if (staged.count(root) == 0) continue;
+        check(nccl_.Broadcast(staged.at(root), staged.at(root), staged.count(root), staged.type, root,
+                              handle_, stream()),
               "ncclBroadcast");
       }
     });
-    device_->receive(data.bytes().data(), there, data.size_bytes());
+    device_->receive(data.bytes().data(), staged.there, data.size_bytes());
   }
 
   void broadcast(Elements data, int root) override {
@@ -240,12 +234,6 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
              : " reaches the memory of emulated devices alone, and this device is a GPU");
   }
 
-  std::vector<ElementRange> checked_parts(Elements data, std::span<const size_t> counts) const {
-    std::vector<ElementRange> parts = parts_of_counts(counts);
-    PS_CHECK(parts.size() == static_cast<size_t>(size()) && parts.back().end == data.count());
-    return parts;
-  }
-
   static bool are_equal(std::span<const size_t> counts) {
     return std::ranges::all_of(counts, [&](size_t count) { return count == counts[0] && count > 0; });
   }
@@ -258,6 +246,24 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
     staged_ = static_cast<char*>(device_->allocate(bytes));
     staged_bytes_ = bytes;
     return staged_;
+  }
+
+  // An array of the host, copied to the device, of which each rank has a part.
+  struct StagedParts {
+    char* there;
+    NcclType type;
+    size_t element_bytes;
+    std::vector<ElementRange> parts;  // by rank
+
+    size_t count(int of) const { return parts[static_cast<size_t>(of)].count(); }
+    char* at(int of) const { return there + parts[static_cast<size_t>(of)].begin * element_bytes; }
+  };
+
+  StagedParts stage_parts(Elements data, std::span<const size_t> counts) {
+    std::vector<ElementRange> parts = parts_of_ranks(counts, size(), data.count());
+    char* const there = stage(data.size_bytes());
+    device_->send(there, data.bytes().data(), data.size_bytes());
+    return {there, nccl_type(data.type()), data.element_bytes(), std::move(parts)};
   }
 
   template <class Body>

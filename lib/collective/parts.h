@@ -38,6 +38,14 @@ inline std::vector<ElementRange> parts_of_counts(std::span<const size_t> counts)
   return parts;
 }
 
+// The same of the parts of all ranks, which make up so many elements.
+inline std::vector<ElementRange> parts_of_ranks(std::span<const size_t> counts, int num_ranks,
+                                                size_t num_elements) {
+  std::vector<ElementRange> parts = parts_of_counts(counts);
+  PS_CHECK(parts.size() == static_cast<size_t>(num_ranks) && parts.back().end == num_elements);
+  return parts;
+}
+
 inline std::vector<ElementRange> even_parts(size_t count, int num_parts) {
   std::vector<ElementRange> parts;
   for (int i = 0; i < num_parts; ++i) parts.push_back(even_part(count, num_parts, i));

@@ -43,20 +43,9 @@ class CodedBytes {
   gpu::DeviceArray<char> bytes_;
 };
 
-class CodecOnDevice final : public CodecThere {
+// A gradient and its residual, which codecs encode in their ways.
+class GradientOnDevice : public CodecThere {
  public:
-  CodecOnDevice(gpu::Stream& stream, CodedBytes& bytes, const CodecFormat& format, uint64_t elements,
-                bool keeps_residual)
-      : stream_(stream),
-        bytes_(bytes),
-        format_(format),
-        elements_(static_cast<int64_t>(elements)),
-        odd_(stream.device(), 1) {
-    if (!keeps_residual || elements == 0) return;
-    residual_ = gpu::DeviceArray<float>(stream.device(), elements_);
-    stream_.fill(residual_.data(), 0, residual_.bytes());
-  }
-
   void set_residual(std::span<const float> residual) override {
     PS_CHECK(residual.size_bytes() == residual_.bytes());
     if (residual.empty()) return;
@@ -70,6 +59,41 @@ class CodecOnDevice final : public CodecThere {
     stream_.copy_to_host(residual.data(), residual_.data(), residual.size_bytes());
     stream_.synchronize();
   }
+
+  void get_values(std::span<float> values) override {
+    PS_CHECK(std::ssize(values) == elements_);
+    if (values.empty()) return;
+    stream_.copy_to_host(values.data(), values_, values.size_bytes());
+    stream_.synchronize();
+    for (float& value : values) value *= scale_;
+  }
+
+ protected:
+  GradientOnDevice(gpu::Stream& stream, const CodecFormat& format, uint64_t elements, bool has_residual)
+      : stream_(stream),
+        format_(format),
+        elements_(static_cast<int64_t>(elements)),
+        odd_(stream.device(), 1) {
+    if (!has_residual || elements == 0) return;
+    residual_ = gpu::DeviceArray<float>(stream.device(), elements_);
+    stream_.fill(residual_.data(), 0, residual_.bytes());
+  }
+
+  gpu::Stream& stream_;
+  const CodecFormat format_;
+  const int64_t elements_;
+  gpu::DeviceArray<float> residual_;  // of no values: there is none
+  gpu::DeviceArray<uint64_t> odd_;    // index of a sum that is not finite
+  uint64_t odd_here_ = kAllFinite;
+  const float* values_ = nullptr;  // of the last encoding
+  float scale_ = 1;
+};
+
+class CodecOnDevice final : public GradientOnDevice {
+ public:
+  CodecOnDevice(gpu::Stream& stream, CodedBytes& bytes, const CodecFormat& format, uint64_t elements,
+                bool keeps_residual)
+      : GradientOnDevice(stream, format, elements, keeps_residual), bytes_(bytes) {}
 
   void begin_encode(const float* values, float scale, uint64_t step, std::string& bytes) override {
     values_ = values, scale_ = scale;
@@ -85,14 +109,6 @@ class CodecOnDevice final : public CodecThere {
   uint64_t finish_encode() override {
     stream_.synchronize();
     return odd_here_;
-  }
-
-  void get_values(std::span<float> values) override {
-    PS_CHECK(std::ssize(values) == elements_);
-    if (values.empty()) return;
-    stream_.copy_to_host(values.data(), values_, values.size_bytes());
-    stream_.synchronize();
-    for (float& value : values) value *= scale_;
   }
 
   void decode(std::string_view bytes, float divisor, float* values) override {
@@ -113,59 +129,33 @@ class CodecOnDevice final : public CodecThere {
   }
 
  private:
-  gpu::Stream& stream_;
   CodedBytes& bytes_;
-  const CodecFormat format_;
-  const int64_t elements_;
-  gpu::DeviceArray<float> residual_;  // of no values: there is none
-  gpu::DeviceArray<uint64_t> odd_;    // index of a sum that is not finite
-  uint64_t odd_here_ = kAllFinite;
-  const float* values_ = nullptr;  // of the last encoding
-  float scale_ = 1;
 };
 
-// Gradients of which some values are sent.  The sums from which they are selected are the residual, if there is one.
-class SelectionOnDevice final : public CodecThere {
+// Gradients of which some values are sent.  The sums from which they are selected are the residual; without error feedback
+// that is made anew by each encoding.
+class SelectionOnDevice final : public GradientOnDevice {
  public:
   SelectionOnDevice(gpu::Stream& stream, const CodecFormat& format, uint64_t elements, bool keeps_residual)
-      : stream_(stream),
-        format_(format),
-        elements_(static_cast<int64_t>(elements)),
+      : GradientOnDevice(stream, format, elements, /*has_residual=*/true),
         keeps_residual_(keeps_residual),
         selector_(stream.device(), format.selection),
         finder_(stream.device()),
-        sums_(stream.device(), elements_),
-        num_(stream.device(), 1),
-        odd_(stream.device(), 1) {
+        num_(stream.device(), 1) {
     PS_CHECK(elements <= kMaxSparseSize);
-    if (elements > 0) stream_.fill(sums_.data(), 0, sums_.bytes());
     if (format_.kind == CodecFormat::Kind::kLargest) make_room(format_.count);
-  }
-
-  void set_residual(std::span<const float> residual) override {
-    PS_CHECK(keeps_residual_ && residual.size_bytes() == sums_.bytes());
-    if (residual.empty()) return;
-    stream_.copy_to_device(sums_.data(), residual.data(), residual.size_bytes());
-    stream_.synchronize();
-  }
-
-  void get_residual(std::span<float> residual) override {
-    PS_CHECK(keeps_residual_ && residual.size_bytes() == sums_.bytes());
-    if (residual.empty()) return;
-    stream_.copy_to_host(residual.data(), sums_.data(), residual.size_bytes());
-    stream_.synchronize();
   }
 
   void begin_encode(const float* values, float scale, uint64_t step, std::string& bytes) override {
     values_ = values, scale_ = scale, encoded_ = &bytes;
     if (elements_ == 0) return;
     stream_.fill(odd_.data(), 0xff, odd_.bytes());
-    make_sums(stream_, {values, scale, sums_.data(), elements_, keeps_residual_, odd_.data()});
+    make_sums(stream_, {values, scale, residual_.data(), elements_, keeps_residual_, odd_.data()});
     if (format_.kind == CodecFormat::Kind::kLargest) {
-      selector_.select(stream_, sums_.data(), static_cast<uint64_t>(elements_), format_.count,
+      selector_.select(stream_, residual_.data(), static_cast<uint64_t>(elements_), format_.count,
                        format_.seed + hash_key(step), {index_.data(), value_.data(), num_.data()});
     } else {
-      finder_.count(stream_, sums_.data(), elements_, bits_of(format_.tau), num_.data());
+      finder_.count(stream_, residual_.data(), elements_, bits_of(format_.tau), num_.data());
     }
     stream_.copy_to_host(&odd_here_, odd_.data(), odd_.bytes());
     stream_.copy_to_host(&num_here_, num_.data(), num_.bytes());
@@ -175,24 +165,15 @@ class SelectionOnDevice final : public CodecThere {
     stream_.synchronize();
     if (odd_here_ != kAllFinite) return odd_here_;
     get_selected();
+    encoded_->clear();
     if (format_.kind == CodecFormat::Kind::kLargest) {
       round_values(format_.encoding, selected_.value);
-      encoded_->clear();
       encode_sparse(format_.encoding, selected_, *encoded_);
     } else {
-      encoded_->clear();
       encode_threshold(format_.tau, selected_, *encoded_);
     }
     if (keeps_residual_) take_selected_out();
     return kAllFinite;
-  }
-
-  void get_values(std::span<float> values) override {
-    PS_CHECK(std::ssize(values) == elements_);
-    if (values.empty()) return;
-    stream_.copy_to_host(values.data(), values_, values.size_bytes());
-    stream_.synchronize();
-    for (float& value : values) value *= scale_;
   }
 
   void decode(std::string_view bytes, float divisor, float* values) override {
@@ -222,7 +203,7 @@ class SelectionOnDevice final : public CodecThere {
     if (num == 0) return;
     if (format_.kind == CodecFormat::Kind::kFromSize) {
       make_room(num);
-      finder_.write(stream_, sums_.data(), elements_, bits_of(format_.tau), index_.data(), value_.data());
+      finder_.write(stream_, residual_.data(), elements_, bits_of(format_.tau), index_.data(), value_.data());
     }
     stream_.copy_to_host(selected_.index.data(), index_.data(), num * sizeof(uint32_t));
     stream_.copy_to_host(selected_.value.data(), value_.data(), num * sizeof(float));
@@ -235,7 +216,7 @@ class SelectionOnDevice final : public CodecThere {
     if (size == 0) return;
     if (format_.kind == CodecFormat::Kind::kFromSize || rounds_values(format_.encoding))
       stream_.copy_to_device(value_.data(), selected_.value.data(), size * sizeof(float));
-    take_out(stream_, {index_.data(), value_.data(), size}, sums_.data());
+    take_out(stream_, {index_.data(), value_.data(), size}, residual_.data());
     stream_.synchronize();
   }
 
@@ -263,22 +244,15 @@ class SelectionOnDevice final : public CodecThere {
     value_ = gpu::DeviceArray<float>(stream_.device(), static_cast<int64_t>(size));
   }
 
-  gpu::Stream& stream_;
-  const CodecFormat format_;
-  const int64_t elements_;
   const bool keeps_residual_;
   DeviceSelector selector_;
   DeviceFinder finder_;
-  gpu::DeviceArray<float> sums_, dense_;  // dense_: a part that is added up
+  gpu::DeviceArray<float> dense_;  // a part that is added up
   gpu::DeviceArray<uint32_t> index_, num_;
   gpu::DeviceArray<float> value_;
-  gpu::DeviceArray<uint64_t> odd_;  // index of a sum that is not finite
-  uint64_t odd_here_ = kAllFinite;
   uint32_t num_here_ = 0;
   SparseVector selected_;
-  std::string* encoded_ = nullptr;
-  const float* values_ = nullptr;  // of the last encoding
-  float scale_ = 1;
+  std::string* encoded_ = nullptr;  // by the last encoding
 };
 
 class CodecModelDevice final : public CodecDevice {
