@@ -186,6 +186,15 @@ ps::Program program() {
                           "W trainers has the examples that a batch W times as large has in one process.",
                .group = "Cluster",
                .job_key = "cluster.trainers"},
+              {.name = "max-trainers",
+               .argument = "N",
+               .help = "ranks of the job, so that trainers may join it while it runs",
+               .details =
+                   "A trainer of rank W to N - 1 joins the job of the W trainers that began it, and may "
+                   "leave it.  The data are divided over N ranks.  See TRAINERS THAT JOIN.",
+               .group = "Cluster",
+               .default_text = "that of --trainers",
+               .job_key = "cluster.max_trainers"},
               {.name = "role",
                .argument = "ROLE",
                .help = "part in heterogeneous training",

@@ -22,6 +22,11 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
     s.field("trainers", &ClusterOptions::trainers, "processes that train together")
         .at_least(1)
         .at_most(kMostTrainers);
+    s.field("max_trainers", &ClusterOptions::max_trainers,
+            "ranks of the job: those from cluster.trainers on may join it while it runs, and leave it; 0: as "
+            "many as trainers, nobody joins")
+        .at_least(0)
+        .at_most(kMostTrainers);
     s.field(
         "peers", &ClusterOptions::peers,
         "where trainers without servers meet: HOST:PORT at which trainer 0 listens, or that of each trainer "
@@ -54,6 +59,10 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
             "trainers")
         .at_least(0.1);
     s.check([](const ClusterOptions& options, std::string_view path) {
+      if (options.max_trainers != 0 && options.max_trainers < options.trainers) {
+        fail(Code::kUsage, json_path(path, "max_trainers"), ": ", options.max_trainers,
+             " is less than cluster.trainers, ", options.trainers);
+      }
       if (options.discovery.empty()) return;
       try {
         parse_etcd_url(options.discovery);

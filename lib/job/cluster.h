@@ -2,6 +2,7 @@
 #ifndef PS_JOB_CLUSTER_H_
 #define PS_JOB_CLUSTER_H_
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,16 @@ struct ClusterOptions {
   std::string discovery;  // etcd://HOST:PORT/PREFIX, where servers register instead; empty: nowhere
   int num_servers = 1;    // that are to be there, with discovery
   int trainers = 1;
+  int max_trainers =
+      0;  // ranks in all, of which those from `trainers` on may join the running job; 0: none may
   std::vector<std::string> peers;    // HOST:PORT of trainer 0, or of each trainer, without servers
   std::vector<std::string> compute;  // HOST:PORT of compute trainers, to which readers send batches
   std::string collective = "net";    // net | mpi | nccl
   std::string nccl_library = "libnccl.so.2";
   double server_timeout = 60, trainer_timeout = 60, request_timeout = 15;  // seconds
   std::string on_trainer_loss = "stop";                                    // stop | continue
+
+  int ranks() const { return std::max(trainers, max_trainers); }
 
   static const ObjectSpec<ClusterOptions>& spec();
 };

@@ -122,12 +122,33 @@ void check_pull_ahead(const Job& job) {
   }
 }
 
+void check_max_trainers(const Job& job) {
+  const ClusterOptions& cluster = job.cluster;
+  if (cluster.ranks() == cluster.trainers) return;
+  const std::string join = cat("cluster.max_trainers is ", cluster.max_trainers, ", more than the ",
+                               cluster.trainers, " of cluster.trainers, but ");
+  const Json strategy = complete_strategy(job.train.strategy);
+  if (strategy["type"] != "parameter_server") {
+    fail(Code::kUsage, join, "train.strategy.type is ", quote(strategy["type"].get<std::string>()),
+         ": trainers join a running job with parameter_server alone; leave out cluster.max_trainers");
+  }
+  if (cluster.on_trainer_loss != "continue") {
+    fail(Code::kUsage, join, "cluster.on_trainer_loss is ", quote(cluster.on_trainer_loss),
+         ", with which a job needs all of its ranks: set it to continue, or leave out cluster.max_trainers");
+  }
+  if (job.train.pull_ahead > 0) {
+    fail(Code::kUsage, join, "train.pull_ahead is ", job.train.pull_ahead,
+         ": trainers that join know nothing of batches on their way; leave out one of the two");
+  }
+}
+
 ServerPlan server_plan(const Job& job, CpuLevel cpu) {
   const StrategyEntry& strategy = find_strategy(job.train.strategy);
   if (strategy.serve == nullptr) {
     fail(Code::kUsage, "train.strategy.type: ", strategy.name, " has no servers");
   }
   check_pull_ahead(job);
+  check_max_trainers(job);
   ServerPlan plan =
       strategy.serve(job.train.strategy, make_optimizer_plan(job.optimizer, job.train.gradient, cpu));
   if (job.train.pull_ahead > 0) plan.consistency.ahead = ahead_consistency(job.train.pull_ahead).ahead;

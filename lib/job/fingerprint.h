@@ -35,6 +35,9 @@ Json job_identity(const Job& job);
 // Throws kUsage when train.pull_ahead goes together with nothing else that the job says.
 void check_pull_ahead(const Job& job);
 
+// Throws kUsage when trainers are to join a running job that cannot take them in.
+void check_max_trainers(const Job& job);
+
 // The part of the job's servers, whose kernels are of level `cpu`.  Throws kUsage when its strategy has none, and as check_pull_ahead.
 ServerPlan server_plan(const Job& job, CpuLevel cpu);
 

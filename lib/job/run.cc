@@ -182,7 +182,7 @@ void Run::build(const DataSchema& schema) {
 
 // Without connections to each other, trainers that shuffle together read all examples.
 void Run::exchange_examples(const DataSchema& schema) {
-  const bool together = data_.options().shuffle == "global" && job_.cluster.trainers > 1;
+  const bool together = data_.options().shuffle == "global" && job_.cluster.ranks() > 1;
   if (!together || options_.task != "train" || strategy().run().finished()) return;
   if (auto exchange = running_->exchange_examples(job_, options_, schema))
     input_.reader->exchange_through(std::move(exchange));
@@ -264,7 +264,7 @@ bool Run::train_whole() {
   const double start = monotonic_seconds();
   check_validation(job_);
   input_.reader = data_.make_reader(job_.data.files, job_.data.shuffle, job_.train.passes,
-                                    {options_.rank, job_.cluster.trainers}, DataPart::kTraining);
+                                    {options_.rank, job_.cluster.ranks()}, DataPart::kTraining);
   build(input_.reader->schema());
   if (job_.data.validates()) open_validation();
   if (!job_.data.test_files.empty()) {

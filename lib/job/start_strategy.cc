@@ -134,9 +134,9 @@ void check_device(const Job& job, const RunOptions& options) {
   check_model_device(job);
   if (!job.device.caches_rows() || options.task != "train") return;
   const std::string device = cat("device.type: ", quote(job.device.type), ", but ");
-  if (job.cluster.trainers > 1) {
+  if (job.cluster.ranks() > 1) {
     fail(
-        Code::kUsage, device, job.cluster.trainers,
+        Code::kUsage, device, job.cluster.ranks(),
         " trainers exchange rows, and a device only trains rows of a trainer alone: leave out --trainers, or "
         "train with --device cpu");
   }
@@ -180,6 +180,7 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   remote.hello.role = options.task == "train" ? "train" : "read";
   remote.hello.rank = options.rank;
   remote.hello.trainers = job.cluster.trainers;
+  remote.hello.max_trainers = job.cluster.max_trainers;
   remote.hello.generation = options.generation;
   remote.hello.resume = options.resume;
   remote.hello.passes = job.train.passes;
@@ -199,12 +200,25 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   return remote;
 }
 
+// Trainers that join are told by servers where the run is.
+static void check_joins(const Job& job, const RunOptions& options) {
+  if (job.cluster.ranks() == job.cluster.trainers) return;
+  check_max_trainers(job);
+  const std::string join = cat("cluster.max_trainers is ", job.cluster.max_trainers, ", but ");
+  if (!has_servers(job))
+    fail(Code::kUsage, join, "nobody joins without servers: give --servers or --discovery");
+  if (options.role == "trainer") return;
+  fail(Code::kUsage, join, "--role ", options.role,
+       " has its place from the beginning: leave out --max-trainers");
+}
+
 void check_part(const Job& job, const RunOptions& options) {
   const int trainers = job.cluster.trainers;
-  if (options.rank >= trainers) {
-    fail(Code::kUsage, "rank ", options.rank, " is not below the number of trainers, ", trainers,
-         ": give --trainers");
+  if (options.rank >= job.cluster.ranks()) {
+    fail(Code::kUsage, "rank ", options.rank, " is not below the number of trainers, ", job.cluster.ranks(),
+         ": give --trainers, or, to join a running job, --max-trainers");
   }
+  if (options.task == "train") check_joins(job, options);
   if (trainers > 1 && options.task != "train") {
     fail(Code::kUsage, "only training is shared by trainers; ", options.task, " runs in one process");
   }
@@ -329,12 +343,15 @@ std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions
                                                 const std::vector<ParameterSpec>& parameters,
                                                 ServerFinder& servers, Device& device,
                                                 const ModelPlacement& model, Log& log) {
+  constexpr uint64_t kAnother = uint64_t{1} << 32;  // a process that goes back counts its generations by one
   check_divided(job, options, parameters);
+  RunOptions again = options;
   for (;;) {
     try {
-      return std::make_unique<RunningStrategy>(job, options, schema, parameters, servers, device, model, log);
+      return std::make_unique<RunningStrategy>(job, again, schema, parameters, servers, device, model, log);
     } catch (const ServersMoved& moved) {
       log.info(moved.message());
+      if (moved.left()) again.generation += kAnother;
     }
   }
 }

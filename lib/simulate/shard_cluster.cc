@@ -52,6 +52,7 @@ RemoteOptions ShardCluster::options(int rank) {
   options.on_waiting = [this](const std::string& text) { on_waiting(text); };
   options.hello.rank = rank;
   options.hello.trainers = job_.trainers();
+  options.hello.max_trainers = job_.ranks();
   options.hello.generation = ++num_processes_;
   options.hello.job = {{"optimizer", job_.optimizer}};
   options.hello.schema = to_json(DataSchema());
@@ -79,9 +80,15 @@ uint64_t ShardCluster::num_proxy_faults() const {
 void ShardCluster::spawn(const RemoteOptions& options, std::function<void(RemoteStore&)> body) {
   SimHost& host = network_.host(cat("trainer", options.hello.rank));
   add_host(host);
-  host.spawn([this, &host, options, body = std::move(body)] {
-    RemoteStore store(host, options, job_.consistency, job_.parameters(), job_.types);
-    body(store);
+  host.spawn([this, &host, options = options, body = std::move(body)]() mutable {
+    for (;; options.hello.generation = ++num_processes_) {
+      try {
+        RemoteStore store(host, options, job_.consistency, job_.parameters(), job_.types);
+        return body(store);
+      } catch (const ServersMoved&) {
+        continue;
+      }
+    }
   });
 }
 

@@ -58,7 +58,8 @@ struct SyntheticJob {
   Json optimizer = {{"type", "sgd"}, {"learning_rate", 0.1}};
   Consistency consistency;
   std::optional<RowPolicy> rows;                   // of the table
-  std::vector<std::vector<int>> steps = {{5, 3}};  // of each trainer, by pass
+  std::vector<std::vector<int>> steps = {{5, 3}};  // of each share, by pass; a rank has a share
+  int joining = 0;                                 // of the ranks, the last: the run begins without them
   RowTypes types = {};
   bool small = false;
   bool dense = false;  // without the table
@@ -70,7 +71,8 @@ struct SyntheticJob {
   // Told of each batch that a trainer has pushed: of a share, in a pass.
   std::function<void(uint32_t share, int64_t pass, int64_t batch)> on_push = {};
 
-  int trainers() const { return static_cast<int>(steps.size()); }
+  int ranks() const { return static_cast<int>(steps.size()); }
+  int trainers() const { return ranks() - joining; }  // with which the run begins
   OptimizerPlan plan() const { return make_optimizer_plan(optimizer, "mean"); }
   std::vector<ParameterSpec> parameters() const;
   SyntheticBatch batch(int rank, int64_t step) const;

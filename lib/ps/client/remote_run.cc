@@ -62,7 +62,7 @@ void RemoteRun::check_rows() const {
 
 // The first step that some shard has not applied: the others know its push.  A rank that was given up was
 // missing in some steps anyway; it begins at the first that is new to all shards.
-const RunStatus& RemoteRun::find_start(const Consistency& consistency, bool given_up) const {
+const RunStatus& RemoteRun::find_start(const Consistency& consistency, bool given_up) {
   std::vector<const RunStatus*> all;
   for (size_t s = 0; s < links_.size(); ++s) all.push_back(&links_.welcome(s).run_status);
   auto first = [&](const RunStatus* each) { return first_step(*each, consistency); };
@@ -79,8 +79,9 @@ const RunStatus& RemoteRun::find_start(const Consistency& consistency, bool give
     return each->pass == start.pass && each->dealings == start.dealings;
   };
   if (given_up && consistency.async && !std::ranges::all_of(all, same_data)) {
-    fail(Code::kUnavailable,
-         "the trainers that went on without this one are between two parts of their data; start it again");
+    leave_run();
+    throw ServersMoved("the other trainers are between two parts of their data: coming once more",
+                       /*left=*/true);
   }
   return start;
 }

@@ -25,7 +25,8 @@ class RemoteRun final : public RunControl {
       : links_(links), group_(group), pushes_(pushes), checkpoints_(checkpoints) {}
 
   // Resumes the rank's part where the shards have it, and `states` from the chunks of the process before.
-  // Throws StateLost when that process has not left all that it takes to do the same as it would have done.
+  // Throws StateLost when that process has not left all that it takes to do the same as it would have done, and
+  // ServersMoved, having left the run, where an asynchronous rank has come between two parts of the others' data.
   void resume(const Consistency& consistency, TrainerStateLink& states);
 
   uint64_t id() const override { return run_status().run; }
@@ -47,7 +48,7 @@ class RemoteRun final : public RunControl {
  private:
   const RunStatus& run_status() const { return links_.welcome(0).run_status; }
   void check_rows() const;
-  const RunStatus& find_start(const Consistency& consistency, bool given_up) const;
+  const RunStatus& find_start(const Consistency& consistency, bool given_up);
   bool is_together(const Consistency& consistency) const;
   uint64_t first_step(const RunStatus& status, const Consistency& consistency) const;
   void finish_held(uint64_t start) const;

@@ -48,7 +48,7 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
       pushes_({links_, specs_, pulls_, residuals_, states_}, consistency, types.push,
               options.checkpoint_at_end),
       model_(links_, specs_, pushes_),
-      group_(links_, options.hello.rank, options.hello.trainers),
+      group_(links_, options.hello.rank, options.hello.ranks()),
       checkpoints_(links_, pushes_, states_),
       run_(links_, group_, pushes_, checkpoints_) {
   check_widths(specs_);

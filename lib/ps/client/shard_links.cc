@@ -179,7 +179,7 @@ void ShardLinks::ask_absent() {
           for (int rank : decode_ranks(frame.body.bytes())) ranks.push_back(std::to_string(rank));
           if (ranks.empty()) return;
           options_.on_waiting(
-              cat("trainer ", join(ranks, ", "), " of ", options_.hello.trainers, " is not there"));
+              cat("trainer ", join(ranks, ", "), " of ", options_.hello.ranks(), " is not there"));
         } catch (const Error&) {
           return;
         }

@@ -63,7 +63,14 @@ class StateLost final : public Error {
 // to be looked for, and greeted, again.
 class ServersMoved final : public Error {
  public:
-  explicit ServersMoved(const std::string& message) : Error(Code::kUnavailable, message) {}
+  explicit ServersMoved(const std::string& message, bool left = false)
+      : Error(Code::kUnavailable, message), left_(left) {}
+
+  // The process has taken part for a moment, and left: only another generation of it may come again.
+  bool left() const { return left_; }
+
+ private:
+  bool left_;
 };
 
 // Driven by the owner thread, in wait() alone.  A request is sent again, for as long as it takes, while its

@@ -12,7 +12,7 @@ namespace ps {
 // On disk: never renumber.  The body of an event is that of the request in ps-wire(5), unless the event's comment says
 // otherwise.
 enum class ShardEvent : uint8_t {
-  kRun = 1,      // a run begins: run:u64 trainers:u32
+  kRun = 1,      // a run begins: run:u64 trainers:u32, and ranks:u32 where some may join it
   kTrainer = 2,  // a process takes the trainer's rank: generation:u64
   kGoOn = 3,     // these trainers are given up, and the others go on without them: ranks:u32[]
   kPull = 4,

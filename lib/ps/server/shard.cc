@@ -82,11 +82,12 @@ void Shard::step(Body&& body) {
 // ---- trainers that come and go
 
 RunStatus Shard::join(const Member& member, Time now) {
-  PS_CHECK(member.rank >= 0 && member.rank < member.trainers && member.generation != 0);
+  PS_CHECK(member.rank >= 0 && member.rank < member.ranks() && member.generation != 0);
   if (!roster_.has(member)) {
     const bool begins = roster_.begins_run(member, now);
     if (begins) {
       roster_.check_can_begin(member, now);
+      check_joins(member);
       begin_run(member.run != 0 ? member.run : member.generation, member, now);
     }
     roster_.check_can_take_over(member);
@@ -96,22 +97,32 @@ RunStatus Shard::join(const Member& member, Time now) {
   return run_status(roster_.at(member.rank));
 }
 
+void Shard::check_joins(const Member& member) const {
+  if (member.ranks() == member.trainers || clock_->goes_on_without_trainers()) return;
+  fail(Code::kUsage, "cluster.max_trainers is ", member.max_trainers,
+       ", but nobody joins trainers that pull ahead: leave out cluster.max_trainers, or train.pull_ahead");
+}
+
 void Shard::begin_run(uint64_t run, const Member& member, Time now) {
-  const uint32_t num_trainers = static_cast<uint32_t>(member.trainers);
-  held_.check_trainers(num_trainers);
+  const uint32_t num_ranks = static_cast<uint32_t>(member.ranks());
+  held_.check_trainers(num_ranks);
   refuse_waiting(Error(kStateLost, "another run has begun"));
-  changes_.note(ShardEvent::kRun, member.rank, [&] { return event_of_numbers(run, num_trainers); });
-  roster_.begin_run(run, member.trainers, now);
-  clock_->restart(num_trainers);
-  states_.restart(num_trainers);
-  pulls_.restart(num_trainers);
+  changes_.note(ShardEvent::kRun, member.rank, [&] {
+    const uint32_t num_trainers = static_cast<uint32_t>(member.trainers);
+    return num_ranks == num_trainers ? event_of_numbers(run, num_trainers)
+                                     : event_of_numbers(run, num_trainers, num_ranks);
+  });
+  roster_.begin_run(run, member.trainers, member.ranks(), now);
+  clock_->restart(num_ranks);
+  states_.restart(num_ranks);
+  pulls_.restart(num_ranks);
   gatherings_.present().restart(0);
   checkpoints_.plan() = {};
   going_ = false;
   count_chunks();
   trainers_held_ = HeldBytes();  // nothing is held for the run before
-  trainers_held_ = held_.take_trainers(num_trainers);
-  const std::optional<RunState> from = recovery_.release_restored(num_trainers);
+  trainers_held_ = held_.take_trainers(num_ranks);
+  const std::optional<RunState> from = recovery_.release_restored(num_ranks);
   if (!from) return;
   clock_->resume_from(*from);
   states_.resume();
@@ -125,6 +136,7 @@ void Shard::take_over(int rank, uint64_t generation) {
   RosterEntry& trainer = roster_.at(rank);
   changes_.note(ShardEvent::kTrainer, rank, [&] { return event_of_numbers(generation); });
   if (trainer.generation != 0) ++counters_.trainers_returned;
+  if (trainer.generation == 0 && trainer.given_up) ++counters_.trainers_joined;
   roster_.take_over(trainer, generation);
   states_.of(rank).last_return = 0;
   pulls_.history(rank).take_over();
@@ -168,6 +180,16 @@ void Shard::end_run(int rank) {
   RosterEntry& ending = roster_.at(rank);
   changes_.note(ShardEvent::kEndRun, rank, empty_event);
   ending.ended = true;
+}
+
+// A process that came when the others had gone on without its rank found them in the midst of a run: nobody waits for
+// another in its place.
+void Shard::leave_run(int rank, Time now) {
+  roster_.leave_run(rank, now);
+  const RosterEntry& trainer = roster_.at(rank);
+  const bool goes_on = roster_.loss().go_on && clock_->goes_on_without_trainers();
+  if (goes_on && trainer.was_given_up && !trainer.given_up && !trainer.ended)
+    go_on_without(std::vector{rank});
 }
 
 void Shard::check_trainers(Time now) {
@@ -347,6 +369,7 @@ void Shard::describe(ShardStatus& status) const {
   status.held.push_back({"answers", pulls_.bytes_in_use()});
   uint64_t furthest = 0;
   for (const RosterEntry& trainer : roster_.trainers()) {
+    if (trainer.given_up && trainer.generation == 0) continue;  // nobody has come
     const uint64_t clock = clock_->trainer(trainer.rank).pushed_steps();
     furthest = std::max(furthest, clock);
     status.trainers.push_back({.rank = trainer.rank,

@@ -63,7 +63,7 @@ class Shard {
 
   // To be called when a trainer ends before its run does: the others soon go on without it, or get the error that the run
   // cannot go on.
-  void leave_run(int rank, Time now) { roster_.leave_run(rank, now); }
+  void leave_run(int rank, Time now);
 
   void pull(int rank, PullRequest request, ReplyPtr& reply);
   void push(int rank, PushRequest request, ReplyPtr& reply);
@@ -124,6 +124,7 @@ class Shard {
   void step(Body&& body);
 
   void receive_push(int rank, PushRequest request, ReplyPtr& reply);
+  void check_joins(const Member& member) const;
 
   RunStatus run_status(const RosterEntry& trainer) const;
   void count_chunks() {

@@ -48,6 +48,7 @@ bool ShardHost::has_finished(const Hello& hello) {
 void ShardHost::admit(const Hello& hello) {
   if (failed_) throw *failed_;
   if (!shard_) resume_log(hello);
+  if (hello.role == "train" && hello.joins()) check_has_run_of(hello);
   if (shard_ && has_lost_run(hello)) {
     check_may_drop(hello);
     drop_shard();
@@ -59,6 +60,14 @@ void ShardHost::admit(const Hello& hello) {
   if (!gives_way(hello)) fail(Code::kUsage, "other trainers differ: ", *difference);
   drop_shard();
   make_first_shard(hello);
+}
+
+// Who joins a run neither begins one, nor has one go back: those with whom it began do.
+void ShardHost::check_has_run_of(const Hello& hello) const {
+  if (hello.known || hello.going) return;
+  const uint64_t run = shard_ ? shard_->roster().run() : 0;
+  const bool is_another = hello.run != 0 && hello.run != run;
+  if (run == 0 || is_another || has_lost_run(hello)) fail_to_join(hello.rank, hello.trainers);
 }
 
 // Rows that nobody has trained are the same on every server: a reader of them has come too early.

@@ -74,6 +74,7 @@ class ShardHost {
 
  private:
   bool has_lost_run(const Hello& hello) const;
+  void check_has_run_of(const Hello& hello) const;
   void check_may_drop(const Hello& hello) const;
   bool gives_way(const Hello& hello) const;
   void new_shard(const Json& schema, const Json& place, const std::string& cpu);

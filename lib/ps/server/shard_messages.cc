@@ -127,8 +127,10 @@ void greet(ShardPeer& peer, const Hello& hello, Responder& responder) {
   if (!finished) host.admit(hello);
   Welcome welcome = finished ? host.welcome_finished(hello) : host.welcome();
   if (!finished && hello.role == "train") {
-    const Member member{hello.rank, hello.trainers, hello.generation, hello.known, hello.run, hello.going};
+    const Member member{hello.rank, hello.trainers, hello.generation,  hello.known,
+                        hello.run,  hello.going,    hello.max_trainers};
     welcome.run_status = host.join(member);
+    welcome.max_trainers = static_cast<int>(host.shard().roster().size());
     peer.member = member;
   } else {
     host.join_reader();

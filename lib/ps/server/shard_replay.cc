@@ -96,10 +96,12 @@ void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time n
 void ShardReplay::begin_run(std::string_view body, Time now) {
   ByteReader in(body);
   const uint64_t run = in.get<uint64_t>();
-  const uint32_t trainers = in.get<uint32_t>();
-  if (!in.ok() || run == 0 || trainers == 0 || trainers > static_cast<uint32_t>(kMostTrainers))
+  const uint32_t trainers = in.get<uint32_t>(), ranks = in.remaining() > 0 ? in.get<uint32_t>() : trainers;
+  const bool makes_sense = run != 0 && trainers > 0 && trainers <= ranks;
+  if (!in.ok() || !makes_sense || ranks > static_cast<uint32_t>(kMostTrainers))
     refuse(ShardEvent::kRun, body);
-  shard_.begin_run(run, {.rank = 0, .trainers = static_cast<int>(trainers)}, now);
+  const Member first{.trainers = static_cast<int>(trainers), .max_trainers = static_cast<int>(ranks)};
+  shard_.begin_run(run, first, now);
 }
 
 // All that a trainer gave, in one.

@@ -141,9 +141,9 @@ class TrainerSnapshot {
 
 void load_trainers(ByteReader& in, uint64_t run, const SnapshotContext& context) {
   const RunState state = RunState::load(in);
-  const size_t num_trainers = state.trainers.size();
+  const size_t num_trainers = state.trainers.size();  // ranks, of which flags say who is given up
   context.trainers_held = context.held.take_trainers(num_trainers);
-  context.roster.begin_run(run, static_cast<int>(num_trainers), Time());
+  context.roster.begin_run(run, static_cast<int>(num_trainers), static_cast<int>(num_trainers), Time());
   context.clock.restart(num_trainers);
   context.clock.resume_from(state);
   context.states.restart(num_trainers);

@@ -9,6 +9,11 @@
 
 namespace ps {
 
+void fail_to_join(int rank, int num_trainers) {
+  fail(Code::kUnavailable, "trainer ", rank, " joins a run of ", num_trainers,
+       " trainers once they have begun it, and they have not");
+}
+
 RosterEntry& TrainerRoster::at(int rank) {
   return const_cast<RosterEntry&>(std::as_const(*this).at(rank));
 }
@@ -49,20 +54,25 @@ bool TrainerRoster::begins_run(const Member& member, Time now) const {
   if (trainers_.empty()) return true;
   if (member.run != 0) return member.run != run_;
   if (!loss_.go_on && is_left(now)) return true;
-  const bool same_size = trainers_.size() == static_cast<size_t>(member.trainers);
+  const bool same_size = trainers_.size() == static_cast<size_t>(member.ranks());
   return same_size ? trainers_[static_cast<size_t>(member.rank)].ended
                    : !anybody_connected() || is_stalled(now);
 }
 
 void TrainerRoster::check_can_begin(const Member& member, Time now) const {
-  if (member.trainers > kMostTrainers) {
-    fail(Code::kUsage, member.trainers, " trainers, expected at most ", kMostTrainers);
+  if (member.ranks() > kMostTrainers) {
+    fail(Code::kUsage, member.ranks(), " trainers, expected at most ", kMostTrainers);
+  }
+  if (member.ranks() > member.trainers && !loss_.go_on) {
+    fail(Code::kUsage, "cluster.max_trainers is ", member.max_trainers, ", more than the ", member.trainers,
+         " of cluster.trainers, and the servers have cluster.on_trainer_loss stop: give them continue");
   }
   if (member.known || member.going) {
     fail(kStateLost, "the run of trainer ", member.rank,
          " is not known here any more: the server was restarted, or another run has begun");
   }
   if (anybody_connected() && !is_stalled(now)) fail(Code::kUnavailable, "another run has to end first");
+  if (member.joins()) fail_to_join(member.rank, member.trainers);
 }
 
 void TrainerRoster::check_can_take_over(const Member& member) const {
@@ -74,8 +84,8 @@ void TrainerRoster::check_can_take_over(const Member& member) const {
     fail(kStateLost, "the run of trainer ", member.rank,
          " is not known here any more: the server was restarted, or another run has begun");
   }
-  if (trainers_.size() != static_cast<size_t>(member.trainers)) {
-    fail(Code::kUsage, "trainer ", member.rank, " was started as one of ", member.trainers,
+  if (trainers_.size() != static_cast<size_t>(member.ranks())) {
+    fail(Code::kUsage, "trainer ", member.rank, " was started as one of ", member.ranks(),
          " trainers, the others as ", trainers_.size());
   }
   if (trainers_[rank].connections > 0) {
@@ -83,13 +93,15 @@ void TrainerRoster::check_can_take_over(const Member& member) const {
   }
 }
 
-void TrainerRoster::begin_run(uint64_t run, int num_trainers, Time now) {
+void TrainerRoster::begin_run(uint64_t run, int num_trainers, int num_ranks, Time now) {
   run_ = run;
   begun_at_ = now;
-  trainers_.assign(static_cast<size_t>(num_trainers), {});
-  for (size_t rank = 0; rank < trainers_.size(); ++rank) {
-    trainers_[rank].rank = static_cast<int>(rank);
-    trainers_[rank].gone_since = now;
+  trainers_.assign(static_cast<size_t>(num_ranks), {});
+  for (int rank = 0; rank < num_ranks; ++rank) {
+    RosterEntry& trainer = trainers_[static_cast<size_t>(rank)];
+    trainer.rank = rank;
+    trainer.gone_since = now;
+    trainer.given_up = rank >= num_trainers;
   }
 }
 

@@ -3,6 +3,7 @@
 #ifndef PS_PS_SERVER_TRAINER_ROSTER_H_
 #define PS_PS_SERVER_TRAINER_ROSTER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,11 +16,15 @@ namespace ps {
 // A trainer as it introduces itself.
 struct Member {
   int rank = 0;
-  int trainers = 1;
+  int trainers = 1;         // with which the run begins
   uint64_t generation = 0;  // of its process
   bool known = false;       // the trainer says that this shard has welcomed it before
   uint64_t run = 0;  // the number of the run, which the job's first shard has given it; 0: this is that shard
-  bool going = false;  // some trainer has been welcomed by all shards of that run
+  bool going = false;    // some trainer has been welcomed by all shards of that run
+  int max_trainers = 0;  // ranks of the run in all; 0: as many as trainers
+
+  int ranks() const { return std::max(trainers, max_trainers); }
+  bool joins() const { return rank >= trainers; }  // the run begins without this rank
 };
 
 // The rule for a trainer that has no connection while the other trainers wait for it.
@@ -39,6 +44,9 @@ struct RosterEntry {
   bool was_given_up = false;    // the rank was given up when this process came
   std::optional<Time> left_at;  // it has said that it ends before the run does
 };
+
+// Throws kUnavailable: there is no run yet that this rank could join.
+[[noreturn]] void fail_to_join(int rank, int num_trainers);
 
 // One owner thread.
 class TrainerRoster {
@@ -67,12 +75,14 @@ class TrainerRoster {
   bool begins_run(const Member& member, Time now) const;
 
   // Throws unless the process, which is not here, may begin a run or take its rank over: kUnavailable while
-  // another process has the rank or the last run goes on, kStateLost when the member's run is no more, kFenced
-  // when another has taken its rank over, kUsage when the trainers disagree on their number, or are too many.
+  // another process has the rank or the last run goes on, or there is no run that the member could join, kStateLost
+  // when the member's run is no more, kFenced when another has taken its rank over, kUsage when the trainers
+  // disagree on their number, are too many, or some are to join a run that ends with the first that is lost.
   void check_can_begin(const Member& member, Time now) const;
   void check_can_take_over(const Member& member) const;
 
-  void begin_run(uint64_t run, int num_trainers, Time now);
+  // The ranks from `num_trainers` on are given up until a process comes that has one of them.
+  void begin_run(uint64_t run, int num_trainers, int num_ranks, Time now);
   void take_over(RosterEntry& trainer, uint64_t generation);
 
   // Another connection of a member that has its rank.  Throws kFenced when the others have gone on without it.

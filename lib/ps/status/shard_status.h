@@ -24,7 +24,7 @@ struct ShardCounters {
   uint64_t refused_for_memory = 0;
   uint64_t refused_not_finite = 0;  // pushes and loads with NaN or infinite values
   uint64_t pulls_repeated = 0;      // answered with what was answered before
-  uint64_t trainers_given_up = 0, trainers_returned = 0;
+  uint64_t trainers_given_up = 0, trainers_returned = 0, trainers_joined = 0;
 };
 
 // Counters of a shard's checkpoints.

@@ -103,6 +103,8 @@ void add_requests(MetricsText& text, const ServerStatus& server) {
           &ShardCounters::trainers_returned);
   counter("pskit_shard_trainers_given_up_total", "Trainers that the others went on without.",
           &ShardCounters::trainers_given_up);
+  counter("pskit_shard_trainers_joined_total", "Processes that took a rank without which the others trained.",
+          &ShardCounters::trainers_joined);
 }
 
 void add_checkpoints(MetricsText& text, const ServerStatus& server) {

@@ -88,6 +88,9 @@ const ObjectSpec<Hello>& Hello::spec() {
     s.field("role", &Hello::role, "what it wants").one_of({"train", "read"});
     s.field("rank", &Hello::rank, "of the trainer").at_least(0);
     s.field("trainers", &Hello::trainers, "how many there are").at_least(1).at_most(1 << 16);
+    s.field("max_trainers", &Hello::max_trainers, "ranks of the run in all, 0: as many as trainers")
+        .at_least(0)
+        .at_most(1 << 16);
     s.field("generation", &Hello::generation, "of its process").at_least(1);
     s.field("known", &Hello::known, "this shard has welcomed it before");
     s.field("server", &Hello::server, "number of the server among those of the job").at_least(0);
@@ -103,8 +106,12 @@ const ObjectSpec<Hello>& Hello::spec() {
     s.field("schema", &Hello::schema, "of the data").must();
     s.field("place", &Hello::place, "of the shard among those of the job").must();
     s.check([](const Hello& hello, std::string_view path) {
-      if (hello.rank < hello.trainers) return;
-      fail(Code::kUsage, json_path(path, "rank"), ": ", hello.rank, " is not below ", hello.trainers,
+      if (hello.max_trainers != 0 && hello.max_trainers < hello.trainers) {
+        fail(Code::kUsage, json_path(path, "max_trainers"), ": ", hello.max_trainers, " is less than ",
+             hello.trainers, " trainers");
+      }
+      if (hello.rank < hello.ranks()) return;
+      fail(Code::kUsage, json_path(path, "rank"), ": ", hello.rank, " is not below ", hello.ranks(),
            " trainers");
     });
     return s;
@@ -153,6 +160,7 @@ const ObjectSpec<Welcome>& Welcome::spec() {
     ObjectSpec<Welcome> s;
     s.field("protocol", &Welcome::protocol, "version that the server speaks").must();
     s.field("cpu", &Welcome::cpu, "level of the kernels of the trainer that came first");
+    s.field("max_trainers", &Welcome::max_trainers, "ranks of the run in all").at_least(0).at_most(1 << 16);
     s.field("run_status", &Welcome::run_status, "where the run is");
     return s;
   }();

@@ -3,6 +3,7 @@
 #ifndef PS_PS_WIRE_HELLO_H_
 #define PS_PS_WIRE_HELLO_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ struct Hello {
   int protocol = kProtocolVersion;
   std::string role = "train";  // train: takes part in steps; read: reads alone, and has no rank
   int rank = 0, trainers = 1;
+  int max_trainers =
+      0;  // ranks that the run has in all, of which those from `trainers` on join it; 0: none does
   uint64_t generation = 1;  // of the trainer's process
   bool known = false;       // this shard has welcomed it before
   int server = 0;           // number of the shard's server in the list that all trainers have
@@ -38,6 +41,9 @@ struct Hello {
   Json job;            // must be equal to the server's
   Json schema, place;  // must be equal to those of the trainer that came first
 
+  int ranks() const { return std::max(trainers, max_trainers); }  // of the run
+  bool joins() const { return rank >= trainers; }                 // the run has begun without this rank
+
   static const ObjectSpec<Hello>& spec();
 };
 
@@ -45,6 +51,7 @@ struct Hello {
 struct Welcome {
   int protocol = kProtocolVersion;
   std::string cpu;       // of the trainer that came first
+  int max_trainers = 0;  // ranks that the run has in all; for role train alone
   RunStatus run_status;  // for role train alone
 
   static const ObjectSpec<Welcome>& spec();

@@ -25,7 +25,7 @@
 
 namespace ps {
 
-inline constexpr int kProtocolVersion = 4;
+inline constexpr int kProtocolVersion = 5;
 
 // On the wire: never renumber.
 enum class Message : uint16_t {

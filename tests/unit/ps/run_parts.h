@@ -28,7 +28,7 @@ struct RunParts {
       : optimizers(make_optimizer_plan(sgd_with(more), "sum")),
         pulls(tables, memory, held, counters, 1 << 20, keeps_answers) {
     clock = make_step_clock(consistency, {roster, applier, states, pulls, held, checkpoints, counters});
-    roster.begin_run(1, num_trainers, Time());
+    roster.begin_run(1, num_trainers, num_trainers, Time());
     clock->restart(static_cast<size_t>(num_trainers));
     states.restart(static_cast<size_t>(num_trainers));
     pulls.restart(static_cast<size_t>(num_trainers));
