@@ -74,6 +74,7 @@ inline std::string hello_message(Script& script, Hello hello, uint64_t run, bool
   hello.role = script.choice(4) == 0 ? "read" : "train";
   hello.trainers = script.rarely() ? 1 << script.choice(12) : 1 + static_cast<int>(script.choice(3));
   hello.rank = static_cast<int>(script.choice(4));
+  if (script.choice(4) == 0) hello.max_trainers = static_cast<int>(script.choice(5));
   hello.generation = 1 + script.choice(5);
   hello.known = script.rarely();
   hello.run = script.choice(4) == 0 ? run : script.choice(4) == 0 ? script.number() : 0;

@@ -414,6 +414,7 @@ def anything_in_any_order(server, hello):
 
     say_anything(server, hello, 1, go_on,
                  rank=lambda r: r.randrange(3), trainers=lambda r: r.choice((2, 2, 2, 3)),
+                 max_trainers=lambda r: r.choice((0, 0, 0, 3)),
                  generation=lambda r: r.choice((1, 1, 2, 3)), run=lambda r: r.choice((0, 0, 0, 7)),
                  known=lambda r: r.random() < 0.3, recovers=lambda r: r.random() < 0.2,
                  role=lambda r: r.choice(("train", "train", "read")), going=lambda r: r.random() < 0.2)

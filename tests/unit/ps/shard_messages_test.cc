@@ -220,5 +220,29 @@ TEST_F(ShardHostTest, MoreTrainersThanConnectionsAreRefused) {
   come(hello(2, 0, 0));
 }
 
+// Those with whom the run began make the shard, and say that the run goes back.
+TEST_F(ShardHostTest, OneThatJoinsMakesNoShardAndEndsNoRun) {
+  job_.trainer_loss.go_on = true;
+  const auto joining = [this](uint64_t generation, uint64_t run) {
+    Hello other = hello(generation, run, 2);
+    other.max_trainers = 3;
+    return other;
+  };
+  EXPECT_EQ(refusal([&] { host_->admit(joining(1, 5)); }), Code::kUnavailable);
+  EXPECT_FALSE(host_->has_shard());
+  for (int rank : {0, 1}) {
+    Hello first = hello(static_cast<uint64_t>(rank) + 2, 5, rank);
+    first.max_trainers = 3;
+    host_->admit(first);
+    host_->join({rank, 2, first.generation, false, 5, false, 3});
+  }
+  EXPECT_EQ(refusal([&] { host_->admit(joining(1, 6)); }), Code::kUnavailable) << "of another run";
+  Hello back = joining(1, 6);
+  back.recovers = true;
+  EXPECT_EQ(refusal([&] { host_->admit(back); }), Code::kUnavailable) << "others say so first";
+  EXPECT_EQ(host_->shard().roster().run(), 5u);
+  EXPECT_EQ(refusal([&] { host_->admit(joining(1, 5)); }), std::nullopt);
+}
+
 }  // namespace
 }  // namespace ps::shard_messages_test

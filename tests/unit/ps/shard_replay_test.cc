@@ -235,5 +235,45 @@ INSTANTIATE_TEST_SUITE_P(Modes, ReplayTest,
                          testing::Values(Consistency{}, Consistency{.staleness = 2},
                                          Consistency{.async = true, .max_lag = 4}));
 
+// A run that others may join is another event: its ranks come behind the trainers with whom it began.
+TEST_F(AheadReplayTest, ARunKnowsAgainWhoMayJoinIt) {
+  loss_.go_on = true;
+  const auto come = [this](int rank) {
+    shard_->join({.rank = rank, .trainers = 2, .generation = 9, .max_trainers = 4}, now_);
+  };
+  make(0);
+  std::vector<Change> changes;
+  shard_->on_change([&](ShardEvent event, int rank, std::string_view body) {
+    changes.push_back({event, rank, std::string(body)});
+  });
+  for (int rank : {0, 1, 3}) come(rank);
+  for (int rank : {0, 1, 3}) push(rank, 0, {1}, 1);
+  shard_->leave_run(3, now_);
+  const std::string snapshot = shard_->recovery().save_snapshot();
+  ASSERT_EQ(changes[0].event, ShardEvent::kRun);
+  EXPECT_EQ(changes[0].body.size(), 16u);
+  for (const bool by_snapshot : {false, true}) {
+    make(0);
+    ShardReplay replay(*shard_);
+    if (by_snapshot) replay.load_snapshot(snapshot);
+    for (const Change& change : changes) {
+      if (!by_snapshot) replay.add(change.event, change.rank, change.body, now_);
+    }
+    replay.end(now_);
+    EXPECT_EQ(shard_->recovery().save_snapshot(), snapshot);
+    EXPECT_EQ(shard_->steps().clock(), 1u);
+    for (int rank : {2, 3}) EXPECT_TRUE(shard_->roster().is_given_up(rank));
+    for (int rank : {0, 1}) push(rank, 1, {1}, 1);
+    EXPECT_EQ(shard_->steps().clock(), 2u);
+  }
+}
+
+TEST_F(AheadReplayTest, ARunOfFewerRanksThanTrainersIsRefused) {
+  make(0);
+  ShardReplay replay(*shard_);
+  replay.add(ShardEvent::kRun, 0, event_of_numbers(uint64_t{5}, uint32_t{3}, uint32_t{2}), now_);
+  EXPECT_THROW(replay.end(now_), Error);
+}
+
 }  // namespace
 }  // namespace ps::shard_replay_test

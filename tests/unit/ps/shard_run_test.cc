@@ -223,5 +223,104 @@ TEST_F(ShardGoesOnTest, WhenAllAreGoneNobodyIsGivenUp) {
   EXPECT_EQ(join(1, 2, 7).step, 0u);
 }
 
+// ---- trainers that join
+
+class ShardJoinsTest : public ShardTest {
+ protected:
+  ShardJoinsTest() { loss_.go_on = true; }
+
+  static Member member(int rank, uint64_t generation = 1) {
+    return {.rank = rank, .trainers = 2, .generation = generation, .max_trainers = 3};
+  }
+  RunStatus come(int rank, uint64_t generation = 1) { return shard_->join(member(rank, generation), now_); }
+  void begin(const Consistency& consistency = {}) {
+    make(0, consistency);
+    for (int rank : {0, 1}) come(rank);
+  }
+};
+
+TEST_F(ShardJoinsTest, AStepIsMadeOfThePushesOfThoseThatAreThere) {
+  begin();
+  for (int rank : {0, 1}) push(rank, 0, {1}, 1);
+  EXPECT_EQ(shard_->steps().clock(), 1u);
+  push(0, 1, {1}, 1);
+  const RunStatus status = come(2);
+  EXPECT_EQ(status.step, 1u);
+  EXPECT_EQ(status.batches, 0u);
+  EXPECT_TRUE(status.was_given_up);
+  EXPECT_TRUE(status.pass_begun);
+  EXPECT_TRUE(status.deals);
+  push(1, 1, {1}, 1);
+  EXPECT_EQ(shard_->steps().clock(), 1u) << "it takes part from the step on in which it came";
+  push(2, 1, {1}, 1);
+  EXPECT_EQ(shard_->steps().clock(), 2u);
+  EXPECT_THAT(weights({1}), ElementsAre(-5));
+  EXPECT_EQ(shard_->counters().trainers_joined, 1u);
+  EXPECT_EQ(shard_->counters().trainers_returned, 0u);
+}
+
+TEST_F(ShardJoinsTest, NobodyWaitsForOneThatSaysThatItLeaves) {
+  begin();
+  come(2);
+  for (int rank : {0, 1}) push(rank, 0, {1}, 1);
+  push(2, 0, {1}, 10);
+  push(2, 1, {1}, 100);
+  for (int rank : {0, 1}) push(rank, 1, {1}, 1);
+  auto first = push(0, 2, {1}, 1), second = push(1, 2, {1}, 1);
+  EXPECT_TRUE(first->waits());
+  shard_->leave_run(2, now_);
+  EXPECT_FALSE(first->waits());
+  EXPECT_THAT(weights({1}), ElementsAre(-116)) << "what it has pushed counts";
+  shard_->leave(member(2), now_);
+  EXPECT_EQ(come(2, 7).step, 3u) << "and it may come again";
+  EXPECT_EQ(shard_->counters().trainers_given_up, 1u);
+}
+
+// Where all are being ended, they leave one after the other, and none goes on for a step.
+TEST_F(ShardJoinsTest, ThoseWithWhomTheRunBeganAreWaitedForWhenTheyLeave) {
+  begin();
+  auto first = push(0, 0, {1}, 1);
+  shard_->leave_run(1, now_);
+  EXPECT_TRUE(first->waits());
+  now_ += std::chrono::seconds(1);
+  shard_->check_trainers(now_);
+  EXPECT_FALSE(first->waits());
+}
+
+TEST_F(ShardJoinsTest, APassEndsWithoutTheShareOfARankOnceThatIsDealt) {
+  begin({.async = true});
+  const auto end = [this](int rank, uint64_t step) {
+    return push_body(rank, encode_push({.step = step, .ended = true, .asks = true}, 0, ""));
+  };
+  push(0, 0, {1}, 1);
+  auto first = end(0, 1), second = end(1, 0);
+  ASSERT_TRUE(first->answer && second->answer);
+  EXPECT_TRUE(first->done().dealt);
+  const RankWork work = shard_->steps().work_of(0);
+  EXPECT_EQ(work.strand, (DataStrand{2, 3, 0, 2})) << "nobody has the share of rank 2";
+  EXPECT_EQ(come(2).dealings, 1u);
+  EXPECT_FALSE(shard_->steps().work_of(2).strand) << "it waits for the next dealing";
+}
+
+TEST_F(ShardJoinsTest, StatusTellsOfTheRanksThatSomebodyHasHad) {
+  begin();
+  const auto num_told = [this] {
+    ShardStatus status;
+    shard_->describe(status);
+    return status.trainers.size();
+  };
+  EXPECT_EQ(num_told(), 2u);
+  come(2);
+  EXPECT_EQ(num_told(), 3u);
+  shard_->leave_run(2, now_);
+  EXPECT_EQ(num_told(), 3u);
+}
+
+TEST_F(ShardJoinsTest, NobodyJoinsTrainersThatPullAhead) {
+  make(0, {.ahead = 2});
+  EXPECT_THAT(refusal([&] { come(0); }, Code::kUsage), HasSubstr("leave out cluster.max_trainers"));
+  EXPECT_EQ(shard_->roster().run(), 0u);
+}
+
 }  // namespace
 }  // namespace ps::shard_run_test
