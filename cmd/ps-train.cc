@@ -191,9 +191,9 @@ ps::Program program() {
                .help = "ranks of the job, so that trainers may join it while it runs",
                .details =
                    "A trainer of rank W to N - 1 joins the job of the W trainers that began it, and may "
-                   "leave it.  The data are divided over N ranks.  See TRAINERS THAT JOIN.",
+                   "leave it.  The data are divided over N ranks.  Without this flag nobody joins.  See "
+                   "TRAINERS THAT JOIN.",
                .group = "Cluster",
-               .default_text = "that of --trainers",
                .job_key = "cluster.max_trainers"},
               {.name = "role",
                .argument = "ROLE",
