@@ -3,7 +3,7 @@
 #include <map>
 
 #include "counted_run.h"
-#include "seeds.h"
+#include "recovering_cluster.h"
 
 namespace ps {
 namespace {
@@ -129,6 +129,42 @@ TEST_P(JoinsTest, TrainersThatJoinAndDieAtAnyMomentLoseNothingAndCountNothingTwi
   if (!many) return;
   EXPECT_GT(joined_in_all, 150u);
   EXPECT_GT(given_up, 60u);
+}
+
+// Servers go back to a checkpoint, or take up their logs, and those that have joined go with the others.
+TEST_P(JoinsTest, ServersThatComeBackCountOn) {
+  Totals totals;
+  uint64_t joined_in_all = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(cat("seed ", seed));
+    Random random(seed, 2);
+    RecoveryPlan plan(random);
+    plan.job = job();
+    plan.job.small = true;
+    plan.job.on_loss = {.timeout = 20s, .go_on = true};  // trainers come to servers again meanwhile
+    plan.steps = draw(random, 1, 3);
+    plan.durable = seed % 2 == 0;
+    const ScratchFolder folder;
+    RecoveringCluster cluster(plan, folder.path(), seed, totals);
+    cluster.network().set_default_link({.latency = 50ms, .jitter = 10ms});
+    for (int rank : {2, 3})
+      cluster.again(100ms * draw(random, 1, 40), [&cluster, rank] { cluster.start_trainer(rank); });
+    const Time lost = 100ms * draw(random, 10, 60);
+    cluster.network().at(lost, [&cluster] { cluster.lose_trainer(2); });
+    for (int crash = 0; crash < 3; ++crash) {
+      const size_t server = random.below(static_cast<uint64_t>(plan.servers));
+      cluster.network().at(100ms * draw(random, 5, 100), [&cluster, server] {
+        cluster.crash_server(server, 300ms, RecoveringCluster::Crash::kMachine);
+      });
+    }
+    cluster.start_trainers();
+    cluster.run();
+    joined_in_all += cluster.first_shard().counters().trainers_joined;
+    EXPECT_EQ(applied_by(cluster.first_shard()), samples_of(plan.job));
+  }
+  EXPECT_GT(totals.server_crashes, 15u);
+  EXPECT_GT(totals.went_back, 3u) << "trainers seldom went back: the test proves nothing";
+  EXPECT_GE(joined_in_all, 8u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, JoinsTest,

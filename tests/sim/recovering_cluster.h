@@ -159,7 +159,7 @@ class RecoveringCluster {
 
   // All processes are killed.
   void stop() {
-    for (int rank = 0; rank < plan_.job.trainers(); ++rank) trainer_host(rank).kill();
+    for (int rank = 0; rank < plan_.job.ranks(); ++rank) trainer_host(rank).kill();
     for (auto& server : servers_) server->shards.clear();
   }
 
@@ -263,6 +263,7 @@ class RecoveringCluster {
     options.servers = addresses_;
     options.hello.rank = rank;
     options.hello.trainers = plan_.job.trainers();
+    options.hello.max_trainers = plan_.job.ranks();
     options.hello.generation = ++num_processes_;
     options.hello.passes = static_cast<int>(plan_.job.steps[0].size());
     options.hello.lost = lost;

@@ -77,6 +77,19 @@ TEST_F(JobTest, ARunOfMoreTrainersThanAServerTakesIsRefused) {
       1024);
 }
 
+TEST_F(JobTest, RanksThatJoinAreBesideThoseThatBegin) {
+  const auto job_of = [this](const char* trainers, const char* most) {
+    return load(kJob, {{.key = "cluster.trainers", .values = {trainers}, .typed = "--trainers"},
+                       {.key = "cluster.max_trainers", .values = {most}, .typed = "--max-trainers"}});
+  };
+  EXPECT_EQ(job_of("3", "0").cluster.ranks(), 3);
+  EXPECT_EQ(job_of("3", "3").cluster.ranks(), 3);
+  EXPECT_EQ(job_of("3", "5").cluster.ranks(), 5);
+  EXPECT_THAT(refusal(kJob, {{.key = "cluster.max_trainers", .values = {"2"}, .typed = "--max-trainers"},
+                             {.key = "cluster.trainers", .values = {"3"}, .typed = "--trainers"}}),
+              HasSubstr("2 is less than cluster.trainers, 3"));
+}
+
 TEST_F(JobTest, TextWhereAListBelongsIsRefused) {
   for (const char* key : {"model.layers", "model.evaluators"}) {
     EXPECT_THAT(refusal(kJob, {{.key = key, .values = {"auc"}, .is_set = true, .typed = "--set"}}),
