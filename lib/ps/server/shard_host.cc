@@ -62,7 +62,7 @@ void ShardHost::admit(const Hello& hello) {
   make_first_shard(hello);
 }
 
-// Who joins a run neither begins one, nor has one go back: those with whom it began do.
+// A trainer that joins a run neither begins one nor has one go back: those with whom the run began do.
 void ShardHost::check_has_run_of(const Hello& hello) const {
   if (hello.known || hello.going) return;
   const uint64_t run = shard_ ? shard_->roster().run() : 0;

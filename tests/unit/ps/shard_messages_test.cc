@@ -220,7 +220,7 @@ TEST_F(ShardHostTest, MoreTrainersThanConnectionsAreRefused) {
   come(hello(2, 0, 0));
 }
 
-// Those with whom the run began make the shard, and say that the run goes back.
+// The trainers with whom the run began make the shard, and say that the run goes back.
 TEST_F(ShardHostTest, OneThatJoinsMakesNoShardAndEndsNoRun) {
   job_.trainer_loss.go_on = true;
   const auto joining = [this](uint64_t generation, uint64_t run) {
