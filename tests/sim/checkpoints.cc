@@ -121,7 +121,7 @@ TEST_F(FailingDisk, FailsOneCheckpointAtWhateverCallAndTrainingGoesOn) {
   for (const Failure& failure : {Failure{ENOSPC, "no space left"}, Failure{EIO, "input/output error"},
                                  Failure{ENOMEM, "out of memory"}}) {
     const bool lasting = failure.error == ENOSPC;
-    const int every = static_cast<int>(std::min<int64_t>(try_every(), 5));
+    const int every = static_cast<int>(try_every(5));
     int num_failures = 0;
     bool met = true;
     for (int64_t call = lasting ? 0 : 1; met; call += 3 * every) {

@@ -126,7 +126,7 @@ TEST_P(GoesOn, WithoutATrainerAndTakesItInAgain) {
   ShardCluster calm(job, {2, 1, 0});
   calm.network().set_default_link(slow);
   calm.train();
-  const int every = static_cast<int>(std::min<int64_t>(try_every(), 5));
+  const int every = static_cast<int>(try_every(5));
   uint64_t given_up = 0, returned = 0;
   for (int moment = 0; moment < 20; moment += every) {
     for (const bool returns : {false, true}) {

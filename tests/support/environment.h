@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -21,9 +22,19 @@ inline int64_t try_every() {
   return number_from_environment("PS_TRY_EVERY", 1);
 }
 
+// The same for cases of which each is one of a few kinds: one in no more than `most`.
+inline int64_t try_every(int64_t most) {
+  return std::min(try_every(), most);
+}
+
 // Returns the number of cases out of `times` to try: at least 1.
 inline int64_t tries(int64_t times) {
   return (times + try_every() - 1) / try_every();
+}
+
+// The same where every kind of case is to be among them: one in no more than `most`.
+inline int64_t tries(int64_t times, int64_t most) {
+  return (times + try_every(most) - 1) / try_every(most);
 }
 
 // Bytes of address space that this process has.

@@ -14,6 +14,7 @@
 #include "config/json.h"
 #include "config/spec.h"
 #include "normal_values.h"
+#include "support/environment.h"
 
 namespace ps::dgc_test {
 namespace {
@@ -71,16 +72,19 @@ struct PlainDgc {
 // Norms are summed in other orders: the scale may differ in its last bits.
 void expect_near(std::span<const float> found, const Floats& expected, double tolerance) {
   ASSERT_EQ(found.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found[i], expected[i], tolerance) << i;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (std::fabs(static_cast<double>(found[i]) - static_cast<double>(expected[i])) <= tolerance) continue;
+    FAIL() << "value " << i << " is " << found[i] << ", expected " << expected[i];
+  }
 }
 
-void expect_plain(const DgcOptions& options, const std::vector<int64_t>& shape) {
+void expect_plain(const DgcOptions& options, const std::vector<int64_t>& shape, uint64_t steps = 60) {
   DeepGradientCompression dgc(options, {.shape = shape, .num_trainers = 3, .seed = 1, .key = 2});
   const size_t size = dgc.elements();
   PlainDgc plain{options, 3, Floats(size), Floats(size)};
   Floats weights = normal_values(kSeed, 99, size), plain_weights = weights;
   const double tolerance = options.clip_norm ? 1e-5 : 0;
-  for (uint64_t step = 0; step < 60; ++step) {
+  for (uint64_t step = 0; step < steps; ++step) {
     const Floats gradient = normal_values(kSeed, step, size);
     const uint64_t count = dgc.selected();
     ASSERT_LT(count, size);
@@ -116,7 +120,9 @@ TEST(Dgc, IsThePlainAlgorithm) {
   options.factor_masking = false;
   expect_plain(options, {50, 40});
   options.nesterov = false;
-  expect_plain(options, {257, 400});  // so many that a threshold comes from a sample
+  options.rampup_step = 6;
+  expect_plain(options, {257, 400}, 12);  // so many that, from step 4 on, a threshold comes from a sample
+  options.rampup_step = 30;
   options.clip_norm = 3;
   options.factor_masking = true;
   expect_plain(options, {50, 40});
@@ -331,6 +337,7 @@ TEST(Dgc, SendsAsFewBytesAsWasPublished) {
   EXPECT_EQ(std::round(resnet[static_cast<size_t>(SparseEncoding::kRun16)]), 277);
   EXPECT_GE(resnet[static_cast<size_t>(SparseEncoding::kVarint)], 277);
   EXPECT_GE(resnet[static_cast<size_t>(SparseEncoding::kVarintF16)], 320);
+  if (try_every() > 1) return;
   // 60,965,224 values, published 597.
   EXPECT_GE(ratios(alexnet())[static_cast<size_t>(SparseEncoding::kRun16)], 597);
 }

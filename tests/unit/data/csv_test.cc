@@ -7,6 +7,7 @@
 #include "data/csv/learn.h"
 #include "data/look.h"
 #include "data_test.h"
+#include "support/environment.h"
 
 namespace ps::csv_test {
 
@@ -339,9 +340,11 @@ TEST_F(Csv, EveryChangedByteAndEveryPrefixIsReadOrRefused) {
   DataOptions options = table({column("n", "number"), job});
   options.csv.escape = "\\";
   const std::string bytes = "n,job,y\r\n1.5,\"a, \"\"b\"\"\",1\n,x,0\n";
+  int64_t number = 0;
   for (size_t i = 0; i <= bytes.size(); ++i) {
     error_of(options, std::string_view(bytes).substr(0, i));
     for (char c : {'\0', '\n', '"', '\\', ',', '\xff'}) {
+      if (number++ % try_every() != 0) continue;
       std::string changed = bytes;
       if (i < bytes.size()) changed[i] = c;
       error_of(options, changed);

@@ -163,12 +163,13 @@ class EveryNetwork : public testing::TestWithParam<const char*> {
                            [](const auto& each) { return std::string(each.param); })
 
 // Types of requests of the test service.
-inline constexpr uint16_t kEcho = 16;    // the answer is the request
-inline constexpr uint16_t kLater = 17;   // is answered by TestService::answer_later, last come first
-inline constexpr uint16_t kFail = 18;    // throws kFenced
-inline constexpr uint16_t kForget = 19;  // drops the responder
-inline constexpr uint16_t kBusy = 20;    // kUnavailable, as often as TestService::busy says; then as kEcho
-inline constexpr uint16_t kHello = 21;   // establishes the peer of that name
+inline constexpr uint16_t kEcho = 16;   // the answer is the request
+inline constexpr uint16_t kLater = 17;  // is answered by TestService::answer_later, last come first
+inline constexpr uint16_t kFail = 18;   // throws kFenced
+// Drops the responder, as often as TestService::forgetful says; then as kEcho.
+inline constexpr uint16_t kForget = 19;
+inline constexpr uint16_t kBusy = 20;   // kUnavailable, as often as TestService::busy says; then as kEcho
+inline constexpr uint16_t kHello = 21;  // establishes the peer of that name
 
 // The behaviour of all sessions of a test, and a record of their requests.
 struct TestService {
@@ -182,6 +183,7 @@ struct TestService {
   std::vector<Frame> kept;  // when keep
   std::vector<std::string> closed;
   int busy = 0;
+  int forgetful = 0;
   bool keep = false;
   uint64_t max_body_bytes = 64 << 20;
   uint32_t last_deadline_ms = 0;
@@ -217,7 +219,7 @@ class TestSession final : public Session {
     if (type == kHello) link_.establish(text);
     if (type == kFail) fail(Code::kFenced, "another server owns this");
     if (type == kBusy && service_.busy-- > 0) fail(Code::kUnavailable, "busy");
-    if (type == kForget) return void(Responder(std::move(responder)));
+    if (type == kForget && service_.forgetful-- > 0) return void(Responder(std::move(responder)));
     if (type == kLater) return service_.later.push_back({std::move(text), std::move(responder)});
     responder.answer(Payload(std::move(text)));
   }

@@ -17,6 +17,7 @@
 #include "config/catalog.h"
 #include "config/json.h"
 #include "config/spec.h"
+#include "support/environment.h"
 #include "table/sparse_table.h"
 
 namespace ps::row_spill_test {
@@ -151,8 +152,18 @@ std::string name_of(const testing::TestParamInfo<const OptimizerEntry*>& test) {
   return std::string(test.param->name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, RowSpillTest,
-                         testing::ValuesIn(optimizer_catalog().begin(), optimizer_catalog().end()), name_of);
+// All, or one in three.
+std::vector<const OptimizerEntry*> optimizers_to_try() {
+  const int64_t every = try_every(3);
+  int64_t number = 0;
+  std::vector<const OptimizerEntry*> out;
+  for (const OptimizerEntry* entry : optimizer_catalog()) {
+    if (number++ % every == 0) out.push_back(entry);
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, RowSpillTest, testing::ValuesIn(optimizers_to_try()), name_of);
 
 // An index takes some 23 bytes a row; of a block there are its record, and at the table its number and a null pointer.
 TEST(RowSpillMemory, OfRowsOnDiskTheirIndexAndAFewBytesABlockStay) {
