@@ -13,6 +13,7 @@
 #include "codec/codec.h"
 #include "config/json.h"
 #include "gpu/device_data.h"
+#include "support/environment.h"
 #include "test_device.h"
 
 namespace ps {
@@ -90,7 +91,7 @@ TEST_P(DeviceRowCodec, GivesTheBytesOfTheProcessor) {
   const RowType type = GetParam();
   const RowCodec& processor = row_codec(type, best_cpu_level());
   OnDevice by_lane(0), at_random(1);
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (uint64_t seed = 0; seed < static_cast<uint64_t>(tries(200, 4)); ++seed) {
     Random random(41, seed);
     const Shape shape = draw_shape(random);
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(shape.rows) + " x " +
@@ -171,7 +172,7 @@ void compare_steps(const char* codec, uint64_t seed, gpu::Stream& stream) {
 TEST_P(DeviceCodec, GivesTheBytesOfTheProcessorAndItsResiduals) {
   gpu::Device by_lane(test_device::by_seed(0)), at_random(test_device::by_seed(1));
   gpu::Stream first(by_lane), second(at_random);
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (uint64_t seed = 0; seed < static_cast<uint64_t>(tries(200, 4)); ++seed) {
     compare_steps(GetParam(), seed, seed % 2 == 0 ? first : second);
     ASSERT_FALSE(testing::Test::HasFatalFailure());
   }
@@ -187,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(All, DeviceCodec,
 
 // Some sums are not finite for what was left of former steps.
 TEST(DeviceCodecs, TellTheFirstSumThatIsNotFinite) {
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  for (uint64_t seed = 0; seed < static_cast<uint64_t>(tries(40, 4)); ++seed) {
     Random random(43, seed);
     const size_t size = 1 + random.below(2000);
     Floats values(size, 1.0f), left(size, 2.0f);

@@ -16,6 +16,7 @@
 #include "codec/dgc.h"
 #include "gpu/device_data.h"
 #include "support/bits.h"
+#include "support/environment.h"
 #include "test_device.h"
 
 namespace ps {
@@ -113,7 +114,7 @@ void DeviceSelection::expect_processors_selection(const Case& c, const Floats& v
 
 TEST_F(DeviceSelection, SelectsWhatTheProcessorSelects) {
   constexpr uint64_t kSizes[] = {0, 1, 2, 3, 31, 127, 511, 512, 513, 700, 2049, 5000};
-  for (uint64_t seed = 0; seed < 240; ++seed) {
+  for (uint64_t seed = 0; seed < static_cast<uint64_t>(tries(240, 4)); ++seed) {
     Random random(31, seed);
     const uint64_t size = seed % 3 == 0 ? kSizes[random.below(std::size(kSizes))] : random.below(6000);
     const Case c{.seed = seed,
@@ -129,7 +130,7 @@ TEST_F(DeviceSelection, SelectsWhatTheProcessorSelects) {
 
 // These have a sample: 4096 of the values at least are read before the pass over all.
 TEST_F(DeviceSelection, SelectsWhatTheProcessorSelectsFromASample) {
-  for (uint64_t seed = 0; seed < 60; ++seed) {
+  for (uint64_t seed = 0; seed < static_cast<uint64_t>(tries(60, 4)); ++seed) {
     Random random(32, seed);
     const uint64_t size = 16'384 + random.below(30'000);
     const uint64_t count = seed % 7 == 0 ? size : size / (1 + random.below(40));
@@ -281,7 +282,7 @@ class DeviceDgc {
 
 TEST_F(DeviceSelection, StepsOfDgcLeaveWhatTheProcessorsLeave) {
   int64_t checked = 0;
-  for (uint64_t seed = 0; seed < 70; ++seed) {
+  for (uint64_t seed = 0; seed < static_cast<uint64_t>(tries(70, 4)); ++seed) {
     const DgcCase c = draw_case(seed);
     SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(c.elements) + " elements");
     Random random(36, seed);
@@ -304,7 +305,7 @@ TEST_F(DeviceSelection, StepsOfDgcLeaveWhatTheProcessorsLeave) {
       ++checked;
     }
   }
-  EXPECT_GE(checked, 200);
+  EXPECT_GE(checked, tries(180, 4));
 }
 
 TEST_F(DeviceSelection, StepsOfDgcTellThatAMoveIsNotFinite) {

@@ -126,7 +126,7 @@ TEST(Ahead, StepsDoNotWaitForRoundTrips) {
 // The weights of a step need the gradients of all trainers in the step before: their way to the servers, and the weights' way
 // back, are a round trip, whatever rows come early.  Trainers that wait for every step wait for no more.
 TEST(Ahead, StepsOfSeveralPlainTrainersWaitForOneRoundTripAsTheyHaveTo) {
-  constexpr int kFew = 30, kMany = 90;
+  constexpr int kFew = 20, kMany = 50;
   const auto seconds = [](int steps) {
     SyntheticJob job;
     job.small = true;

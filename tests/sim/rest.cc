@@ -10,6 +10,7 @@ class RestOfPassTest : public testing::TestWithParam<Consistency> {
   SyntheticJob job() const {
     SyntheticJob job;
     job.consistency = GetParam();
+    job.small = true;
     job.steps = {{14, 6}, {14, 6}, {9, 8}};
     return job;
   }
@@ -126,7 +127,6 @@ TEST_P(RestOfPassTest, ServersThatComeBackCountOn) {
     Random random(seed, 0);
     RecoveryPlan plan(random);
     plan.job = job();
-    plan.job.small = true;
     plan.job.on_loss = {.timeout = 5s, .go_on = true};  // trainers come to servers again meanwhile
     plan.steps = draw(random, 1, 3);
     plan.durable = seed % 2 == 0;

@@ -88,7 +88,7 @@ struct Rows {
 // Gradients so that each is rounded down by a third of a unit: without feedback, all steps together would be
 // off by as much a step.
 TEST(ErrorFeedback, NoStepsErrorIsLost) {
-  constexpr int kSteps = 300;
+  constexpr int kSteps = 60;
   SyntheticJob job;
   job.optimizer = {{"type", "sgd"}, {"learning_rate", 1}};
   job.types.push = RowType::kBf16;

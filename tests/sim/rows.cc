@@ -13,8 +13,8 @@ struct Outcome {
   RowReport report;
 };
 
-Outcome outcome_of(ParameterStore& store) {
-  return {store.keys(0), all_weights(store), store.row_report(0)};
+Outcome outcome_of(ParameterStore& store, const SyntheticJob& job) {
+  return {store.keys(0), all_weights(store, job.small), store.row_report(0)};
 }
 
 void expect_same(const Outcome& a, const Outcome& b) {
@@ -29,7 +29,7 @@ Outcome alone(const SyntheticJob& job, int threads = 1) {
   LocalGroup group;
   LocalRun run;
   run_trainer(store, group, run, job, 0);
-  return outcome_of(store);
+  return outcome_of(store, job);
 }
 
 Outcome served(const SyntheticJob& job, int servers, int ports, int sparse_ports, uint64_t seed = 1) {
@@ -38,7 +38,7 @@ Outcome served(const SyntheticJob& job, int servers, int ports, int sparse_ports
   for (int rank = 0; rank < job.trainers(); ++rank) {
     cluster.spawn(rank, [&job, &outcome, rank](RemoteStore& store) {
       run_trainer(store, store.group(), store.run(), job, rank);
-      if (rank == 0) outcome = outcome_of(store);
+      if (rank == 0) outcome = outcome_of(store, job);
       store.run().end_run();
     });
   }
@@ -77,6 +77,7 @@ class EveryPolicy : public testing::TestWithParam<std::tuple<Case, const char*>>
     job.optimizer = {{"type", std::get<1>(GetParam())}, {"learning_rate", 0.05}, {"l2", 0.001}};
     job.rows = RowPolicy::spec().parse(parse_json(what().rows, "rows"), "rows");
     job.steps = {{9, 8}};
+    job.small = true;
     return job;
   }
 };

@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 
 #include "base/random.h"
 #include "codec/codec.h"
@@ -11,6 +10,7 @@
 #include "device/model_devices.h"
 #include "model/cuda/gpu_kernels.h"
 #include "model/model_device.h"
+#include "support/environment.h"
 
 namespace ps::codec_on_device_test {
 namespace {
@@ -19,8 +19,7 @@ using Floats = std::vector<float>;
 
 // More by the environment.
 uint64_t seeds() {
-  const char* asked = std::getenv("PS_GPU_SEEDS");
-  return asked != nullptr ? std::strtoull(asked, nullptr, 10) : 200;
+  return static_cast<uint64_t>(number_from_environment("PS_GPU_SEEDS", tries(200, 4)));
 }
 
 std::vector<uint32_t> bits_of(const Floats& values) {
