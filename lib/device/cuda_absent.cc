@@ -22,6 +22,10 @@ std::shared_ptr<ModelDevice> make_cuda_model_device(int number) {
   refuse(number);
 }
 
+std::unique_ptr<RowDevice> make_cuda_row_device(std::shared_ptr<ModelDevice>) {
+  return nullptr;
+}
+
 std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice>) {
   return nullptr;
 }

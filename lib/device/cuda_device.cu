@@ -44,6 +44,10 @@ std::unique_ptr<RowDevice> make_cuda_device(int number) {
   return make_table_device(open_gpu(number));
 }
 
+std::unique_ptr<RowDevice> make_cuda_row_device(std::shared_ptr<ModelDevice> model) {
+  return make_table_device(std::move(model));
+}
+
 std::shared_ptr<ModelDevice> make_cuda_model_device(int number) {
   return make_gpu_kernels(open_gpu(number));
 }

@@ -4,15 +4,21 @@
 #include <exception>
 
 #include "base/clock.h"
+#include "math/sparse_kernels.h"
 
 namespace ps {
 
 DeviceStore::DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_ptr<RowDevice> device,
-                         const CachePlan& plan, bool own_thread)
+                         const CachePlan& plan, bool own_thread, std::optional<ModelBesideRows> model)
     : StoreInFront(inner), lender_(lender), device_(std::move(device)), own_thread_(own_thread) {
+  if (model) model_ = std::make_unique<Device>(*model->host, model->kernels);
   for (const PlannedCache& planned : plan.caches) {
     Cached cached;
-    cached.cache = std::make_unique<RowCache>(device_->make_rows(planned.rows), lender, planned.parameter,
+    cached.there = model && (*model->used)[static_cast<size_t>(planned.parameter)] &&
+                   !lender.reads_gradients(planned.parameter);
+    CachedRowsOptions options = planned.rows;
+    options.values_there = cached.there;
+    cached.cache = std::make_unique<RowCache>(device_->make_rows(options), lender, planned.parameter,
                                               planned.rows.rounding);
     cached.width = planned.rows.width;
     caches_.push_back(std::move(cached));
@@ -72,17 +78,41 @@ void DeviceStore::load_next() {
   for (size_t c = 0; c < caches_.size(); ++c) caches_[c].cache->load_ahead(batches_[0][c], batches_[1][c]);
 }
 
-void DeviceStore::pull_cached(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
-  std::vector<RowsRead> reads;
-  for (Cached& cached : caches_) {
-    const size_t parameter = static_cast<size_t>(cached.cache->parameter());
-    const std::vector<uint64_t>& keys = plans[parameter].keys;
-    cached.weights.resize(keys.size() * cached.width);
-    cached.rows.resize(keys.size());
-    for (size_t n = 0; n < keys.size(); ++n) cached.rows[n] = cached.weights.data() + n * cached.width;
-    reads.push_back(cached.cache->begin_pull(keys, cached.weights.data()));
-    views[parameter].rows = cached.rows.data();
+// Has the view point to weights of so many keys, and returns these.
+float* DeviceStore::make_view(Cached& cached, size_t keys, ParameterView<float>& view) {
+  if (!cached.there) {
+    cached.weights.resize(keys * cached.width);
+    cached.rows.resize(keys);
+    for (size_t n = 0; n < keys; ++n) cached.rows[n] = cached.weights.data() + n * cached.width;
+    view.rows = cached.rows.data();
+    return cached.weights.data();
   }
+  const auto rows = static_cast<int64_t>(keys), width = static_cast<int64_t>(cached.width);
+  cached.weights_there.resize(*model_, rows * width);
+  cached.gradients_there.resize(*model_, rows * width);
+  cached.rows_there.resize(*model_, rows);
+  point_to_rows(*model_, cached.weights_there.data(), rows, width, cached.rows_there.data());
+  view = {.rows = cached.rows_there.data(), .row_gradients = cached.gradients_there.data(), .there = true};
+  return cached.weights_there.data();
+}
+
+void DeviceStore::pull_cached(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
+  const auto keys_of = [&](const Cached& cached) {
+    return std::span(plans[static_cast<size_t>(cached.cache->parameter())].keys);
+  };
+  std::vector<RowsLookUp> look_ups;
+  for (Cached& cached : caches_) look_ups.push_back(cached.cache->begin_look_up(keys_of(cached)));
+  device_->look_up_all(look_ups);
+  std::vector<RowsRead> reads;
+  std::vector<RowsAdvance> idle_steps;
+  for (Cached& cached : caches_) {
+    const auto keys = keys_of(cached);
+    float* const weights =
+        make_view(cached, keys.size(), views[static_cast<size_t>(cached.cache->parameter())]);
+    reads.push_back(cached.cache->begin_pull(keys, weights));
+    if (cached.cache->idle_steps()) idle_steps.push_back(*cached.cache->idle_steps());
+  }
+  if (!idle_steps.empty()) device_->advance_all(idle_steps);
   device_->read_all(reads);
 }
 

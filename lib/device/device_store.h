@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,10 +17,19 @@
 #include "device/cache_plan.h"
 #include "device/compute_thread.h"
 #include "device/row_cache.h"
+#include "math/device_buffer.h"
+#include "model/model_device.h"
 #include "store/row_lender.h"
 #include "store/store_in_front.h"
 
 namespace ps {
+
+// A model on the same device as the rows, which row_device_of made.
+struct ModelBesideRows {
+  std::shared_ptr<ModelDevice> kernels;
+  Device* host;                   // outlives the store
+  const std::vector<bool>* used;  // by parameter: layers on the device use it
+};
 
 // The other store has the rows put back that it needs for models.
 class DeviceStore final : public StoreInFront {
@@ -27,8 +37,11 @@ class DeviceStore final : public StoreInFront {
   // `inner` and `lender` are one store, in which nothing was trained yet; it outlives this one, and is not used after
   // it.  Without a thread of its own, batches are computed before the work for coming ones, for tests on simulated
   // time.  Throws kExhausted when the device has too little memory.
+  //
+  // With a model beside the rows, weights and gradients of the parameters that it uses stay in memory of the device, but for
+  // those whose gradients the lender reads.
   DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_ptr<RowDevice> device,
-              const CachePlan& plan, bool own_thread = true);
+              const CachePlan& plan, bool own_thread = true, std::optional<ModelBesideRows> model = {});
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
@@ -53,15 +66,22 @@ class DeviceStore final : public StoreInFront {
     size_t width = 1;
     std::vector<float> weights;  // [N, width]
     std::vector<float*> rows;    // [N]
+
+    // The same in memory of the device, and gradients.
+    bool there = false;
+    DeviceBuffer<float> weights_there, gradients_there;
+    DeviceBuffer<float*> rows_there;
   };
 
   void work_until_ended();
   void load_next();
+  float* make_view(Cached& cached, size_t keys, ParameterView<float>& view);
   void pull_cached(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
 
   RowLender& lender_;
   const std::shared_ptr<RowDevice> device_;
   const bool own_thread_;
+  std::unique_ptr<Device> model_;  // null: the model is elsewhere
   std::vector<Cached> caches_;
   std::deque<std::vector<std::vector<uint64_t>>> batches_;  // told of and not trained: their keys, by cache
   double late_seconds_ = 0;                                 // of work that took longer than its batch

@@ -32,6 +32,10 @@ std::unique_ptr<RowDevice> make_emulated_device() {
   return make_table_device(make_device());
 }
 
+std::unique_ptr<RowDevice> make_emulated_row_device(std::shared_ptr<ModelDevice> model) {
+  return make_table_device(std::move(model));
+}
+
 std::shared_ptr<ModelDevice> make_emulated_model_device() {
   return make_gpu_kernels(make_device());
 }

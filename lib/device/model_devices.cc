@@ -35,6 +35,11 @@ std::shared_ptr<NcclDevice> nccl_device_of(std::shared_ptr<ModelDevice> model) {
   return make_cuda_nccl_device(std::move(model));
 }
 
+std::unique_ptr<RowDevice> row_device_of(std::shared_ptr<ModelDevice> model) {
+  if (auto emulated = make_emulated_row_device(model)) return emulated;
+  return make_cuda_row_device(std::move(model));
+}
+
 std::unique_ptr<Device> device_of(Device& host, std::shared_ptr<ModelDevice> kernels) {
   return std::make_unique<Device>(host, std::move(kernels));
 }

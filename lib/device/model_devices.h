@@ -14,6 +14,7 @@ class CompressionDevice;
 class DgcDevice;
 class ModelDevice;
 class NcclDevice;
+class RowDevice;
 
 // Opens the device `emulated`, `emulated:N` or `cuda:N`, the first of several.  Throws kUsage where there is none.
 std::shared_ptr<ModelDevice> open_model_device(std::string_view type);
@@ -30,11 +31,16 @@ std::shared_ptr<CompressionDevice> compression_device_of(std::shared_ptr<ModelDe
 // The same device, for NCCL, which adds up in its memory.
 std::shared_ptr<NcclDevice> nccl_device_of(std::shared_ptr<ModelDevice> model);
 
+// The same device, for rows that are trained in its memory beside the model: they need not leave it.
+std::unique_ptr<RowDevice> row_device_of(std::shared_ptr<ModelDevice> model);
+
 // The kinds of devices: of this build's emulator, and GPU number `number`.
 std::shared_ptr<ModelDevice> make_emulated_model_device();
 std::shared_ptr<ModelDevice> make_cuda_model_device(int number);
 
-// The same for their compression, and for NCCL; null for a model on another kind.
+// The same for rows, for compression, and for NCCL; null for a model on another kind.
+std::unique_ptr<RowDevice> make_emulated_row_device(std::shared_ptr<ModelDevice> model);
+std::unique_ptr<RowDevice> make_cuda_row_device(std::shared_ptr<ModelDevice> model);
 std::shared_ptr<DgcDevice> make_emulated_dgc_device(std::shared_ptr<ModelDevice> model);
 std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice> model);
 std::shared_ptr<CodecDevice> make_emulated_codec_device(std::shared_ptr<ModelDevice> model);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -43,6 +42,7 @@ RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int para
 
 void RowCache::pull(std::span<const uint64_t> keys, float* weights) {
   const RowsRead last = begin_pull(keys, weights);
+  take_idle_steps();
   if (!last.keys.empty()) rows_->read(last.keys, last.weights);
 }
 
@@ -51,13 +51,22 @@ void RowCache::push(std::span<const uint64_t> keys, const float* gradients) {
   if (!last.keys.empty()) rows_->step(last.keys, last.stamp, last.gradients, last.step, last.scale);
 }
 
+RowsLookUp RowCache::begin_look_up(std::span<const uint64_t> keys) {
+  looked_up_ = round_length(keys);
+  return part_of_look_up(keys.first(looked_up_));
+}
+
 RowsRead RowCache::begin_pull(std::span<const uint64_t> keys, float* weights) {
   const int64_t now = static_cast<int64_t>(steps());
   counts_.asked += keys.size();
-  all_there_ = round_length(keys) == keys.size();
-  while (!keys.empty()) {
-    const auto round = keys.first(round_length(keys));
-    look_up(round);
+  idle_steps_.reset();
+  size_t looked_up = std::exchange(looked_up_, 0);
+  const size_t first_round = looked_up != 0 ? looked_up : round_length(keys);
+  all_there_ = first_round == keys.size();
+  for (size_t length = first_round; !keys.empty(); length = round_length(keys)) {
+    const auto round = keys.first(length);
+    if (std::exchange(looked_up, 0) == 0) look_up(round);
+    note_found(round);
     counts_.fetched += round_.missing.size();
     round_.incoming.resize(round_.missing.size() * values_);
     const double waited = lender_.waited_seconds();
@@ -68,6 +77,7 @@ RowsRead RowCache::begin_pull(std::span<const uint64_t> keys, float* weights) {
     seconds_.building -= lender_.waited_seconds() - waited;
     make_room(round, now);
     if (round.size() == keys.size()) break;
+    take_idle_steps();
     rows_->read(round, weights);
     keys = keys.subspan(round.size());
     weights += round.size() * width_;
@@ -81,13 +91,16 @@ RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradi
   const std::optional<CurrentStep<float>> step = lender_.optimizer(parameter_).current_step();
   PS_CHECK(step && steps() > 0);
   const int64_t before = static_cast<int64_t>(steps()) - 1;
+  idle_steps_.reset();  // those of the pull
   while (!keys.empty()) {
     const auto round = all_there_ ? keys : keys.first(round_length(keys));
     if (!all_there_) {
       look_up(round);
+      note_found(round);
       counts_.fetched += round_.missing.size();
       take_stored(round_.missing, before);
       make_room(round, before);
+      take_idle_steps();
     }
     changed_ = true;
     if (round.size() == keys.size()) break;
@@ -111,11 +124,20 @@ size_t RowCache::round_length(std::span<const uint64_t> keys) {
   return length;
 }
 
-// Finds the keys of a round that are on the device, and gives the others, `missing`, positions in `incoming`.
-void RowCache::look_up(std::span<const uint64_t> keys) {
+// Finds the keys of a round that are on the device, for note_found.
+RowsLookUp RowCache::part_of_look_up(std::span<const uint64_t> keys) {
   round_.found.resize(keys.size());
   round_.stamps.resize(keys.size());
-  rows_->look_up(keys, round_.found.data(), round_.stamps.data(), nullptr);
+  return {rows_.get(), keys, round_.found.data(), round_.stamps.data()};
+}
+
+void RowCache::look_up(std::span<const uint64_t> keys) {
+  const RowsLookUp part = part_of_look_up(keys);
+  rows_->look_up(keys, part.found, part.stamps, nullptr);
+}
+
+// Gives the keys that are not on the device, `missing`, positions in `incoming`.
+void RowCache::note_found(std::span<const uint64_t> keys) {
   round_.sources.assign(keys.size(), CachedRows::kNoSource);
   round_.missing.clear();
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -138,11 +160,12 @@ void RowCache::take_stored(std::span<const uint64_t> keys, int64_t to) {
   }
 }
 
-// Puts the rows of a round on the device that are not there, `incoming`.  Brings those there that have sat out steps up to
-// date with so many steps.
+// Puts the rows of a round on the device that are not there, `incoming`.  Those there that have sat out steps come up to date
+// with so many steps: by idle_steps_, or, where rows have to come, at once, so that none of these leaves for them.
 void RowCache::make_room(std::span<const uint64_t> keys, int64_t to) {
-  if (layout_.stamped && !advance_there(keys, to)) take_found(keys, to);
+  if (layout_.stamped && !plan_idle_steps(keys, to)) take_found(keys, to);
   if (round_.incoming.empty()) return;
+  take_idle_steps();
   round_.stamps.assign(keys.size(), steps());
   load(keys, static_cast<uint64_t>(to) + 1);
 }
@@ -212,6 +235,7 @@ void RowCache::load_stored(std::span<const uint64_t> present, std::span<const ui
   {
     Timer timer(*this, seconds_.building);
     look_up(keys);
+    note_found(keys);
   }
   RowBlock stored;
   lender_.take_stored(parameter_, round_.missing, stored);
@@ -232,24 +256,49 @@ void RowCache::load_stored(std::span<const uint64_t> present, std::span<const ui
   if (come > 0) load(touched, steps() + 2);
 }
 
-// Has the device bring rows up to date.  Returns false if the optimizer has no rule for that.
-bool RowCache::advance_there(std::span<const uint64_t> keys, int64_t to) {
+// idle_steps_ <- what brings rows up to date that have sat out steps, if there are any.  Returns false if the optimizer has
+// no rule for that.
+bool RowCache::plan_idle_steps(std::span<const uint64_t> keys, int64_t to) {
   round_.which.assign(keys.size(), CachedRows::kNoSource);
   round_.changes.clear();
-  std::map<uint64_t, uint32_t> change_of;  // by stamp
-  for (size_t i = 0; i < keys.size(); ++i) {
+  round_.ages.clear();
+  bool all_known = true;
+  for (size_t i = 0; i < keys.size() && all_known; ++i) {
     if (!sat_out(i, to)) continue;
-    const auto [change, is_new] =
-        change_of.try_emplace(round_.stamps[i], static_cast<uint32_t>(round_.changes.size()));
-    round_.which[i] = change->second;
-    if (!is_new) continue;
-    const auto rule = lender_.optimizer(parameter_).idle_change(static_cast<int64_t>(round_.stamps[i]), to);
-    if (!rule) return false;
-    round_.changes.push_back(*rule);
+    round_.which[i] = change_of(round_.stamps[i], to);
+    all_known = round_.which[i] != CachedRows::kNoSource;
   }
+  for (uint64_t age : round_.ages) change_of_age_[age] = CachedRows::kNoSource;
+  if (!all_known) return false;
   const uint64_t stamp = static_cast<uint64_t>(to);
-  if (!round_.changes.empty()) rows_->advance(keys, stamp + 1, stamp, round_.which, round_.changes);
+  if (!round_.changes.empty())
+    idle_steps_ = RowsAdvance{rows_.get(), keys, stamp + 1, stamp, round_.which, round_.changes};
   return true;
+}
+
+// Returns the number of the change, made when it is asked for first, of rows with this stamp; kNoSource if the optimizer has
+// no rule.
+uint32_t RowCache::change_of(uint64_t stamp, int64_t to) {
+  constexpr uint64_t kMostAges = 1 << 16;  // older rows, which are few, have a change each
+  const uint64_t age = static_cast<uint64_t>(to) - stamp;
+  if (age < kMostAges && age >= change_of_age_.size()) change_of_age_.resize(age + 1, CachedRows::kNoSource);
+  if (age < kMostAges && change_of_age_[age] != CachedRows::kNoSource) return change_of_age_[age];
+  const auto rule = lender_.optimizer(parameter_).idle_change(static_cast<int64_t>(stamp), to);
+  if (!rule) return CachedRows::kNoSource;
+  const uint32_t number = static_cast<uint32_t>(round_.changes.size());
+  round_.changes.push_back(*rule);
+  if (age < kMostAges) {
+    change_of_age_[age] = number;
+    round_.ages.push_back(age);
+  }
+  return number;
+}
+
+void RowCache::take_idle_steps() {
+  if (!idle_steps_) return;
+  rows_->advance(idle_steps_->keys, idle_steps_->touched, idle_steps_->stamp, idle_steps_->which,
+                 idle_steps_->changes);
+  idle_steps_.reset();
 }
 
 // Adds rows that are on the device and have sat out steps to `incoming`, brought up to date here.

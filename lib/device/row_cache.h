@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -48,9 +49,12 @@ class RowCache final : public RowBorrower {
   // weights [keys, width] <- those of the rows, made if they are missing, up to date with all steps begun.
   void pull(std::span<const uint64_t> keys, float* weights);
 
-  // The same, but for a last call of the device, which is left to who reads or steps the rows of many caches together.  Nothing
-  // else of the cache may be called before it.
+  // The same in parts, which leave calls of the device to who makes them for many caches together: a pull begins with the
+  // first, whose call is made before the second; then come the call of idle_steps(), if there is one, and that of the second,
+  // before anything else of the cache is called.  A push needs one.
+  RowsLookUp begin_look_up(std::span<const uint64_t> keys);
   RowsRead begin_pull(std::span<const uint64_t> keys, float* weights);
+  const std::optional<RowsAdvance>& idle_steps() const { return idle_steps_; }
   RowsStep begin_push(std::span<const uint64_t> keys, const float* gradients);
 
   // Keys ascend.  Puts rows on the device that the next batch uses and the lender has here, while the present one, of the last pull, is
@@ -80,7 +84,8 @@ class RowCache final : public RowBorrower {
     std::vector<float> incoming;      // rows
     std::vector<float> present;       // rows that were found, if they are brought up to date on the host
     std::vector<uint32_t> which;      // of each key, its change in `changes`
-    std::vector<IdleChange> changes;  // one for each stamp
+    std::vector<IdleChange> changes;  // by the steps that rows have sat out
+    std::vector<uint64_t> ages;       // of change_of_age_, that have one
     StampedRows leaving;
   };
 
@@ -89,10 +94,14 @@ class RowCache final : public RowBorrower {
   void drop_others(RowBlock& stored) const;
   void load_stored(std::span<const uint64_t> present, std::span<const uint64_t> keys);
   void load(std::span<const uint64_t> keys, uint64_t touched);
+  RowsLookUp part_of_look_up(std::span<const uint64_t> keys);
   void look_up(std::span<const uint64_t> keys);
+  void note_found(std::span<const uint64_t> keys);
   void take_stored(std::span<const uint64_t> keys, int64_t to);
   void make_room(std::span<const uint64_t> keys, int64_t to);
-  bool advance_there(std::span<const uint64_t> keys, int64_t to);
+  bool plan_idle_steps(std::span<const uint64_t> keys, int64_t to);
+  uint32_t change_of(uint64_t stamp, int64_t to);
+  void take_idle_steps();
   void take_found(std::span<const uint64_t> keys, int64_t to);
   bool sat_out(size_t i, int64_t to) const {
     return round_.found[i] != 0 && static_cast<int64_t>(round_.stamps[i]) < to;
@@ -118,6 +127,9 @@ class RowCache final : public RowBorrower {
 
   std::vector<uint8_t> in_bucket_;  // keys of the round, by bucket
   Round round_;
+  size_t looked_up_ = 0;                   // keys of begin_look_up, the first of the next pull
+  std::optional<RowsAdvance> idle_steps_;  // of the rows of the round that have sat out steps
+  std::vector<uint32_t> change_of_age_;    // by the steps that a row has sat out: its change, or kNoSource
 };
 
 }  // namespace ps

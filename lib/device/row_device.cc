@@ -36,6 +36,15 @@ std::unique_ptr<RowDevice> open_one(std::string_view type) {
 
 }  // namespace
 
+void RowDevice::look_up_all(std::span<const RowsLookUp> look_ups) {
+  for (const RowsLookUp& each : look_ups) each.rows->look_up(each.keys, each.found, each.stamps, nullptr);
+}
+
+void RowDevice::advance_all(std::span<const RowsAdvance> advances) {
+  for (const RowsAdvance& each : advances)
+    each.rows->advance(each.keys, each.touched, each.stamp, each.which, each.changes);
+}
+
 void RowDevice::read_all(std::span<const RowsRead> reads) {
   for (const RowsRead& read : reads) read.rows->read(read.keys, read.weights);
 }

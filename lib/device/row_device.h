@@ -25,6 +25,7 @@ struct CachedRowsOptions {
   uint64_t rows = 32;           // capacity, rounded up to whole buckets
   uint32_t most_keys = 32;      // of a call
   ValueRounding rounding = {};  // of weights as they lie there
+  bool values_there = false;    // read() and step() take memory of the device
 };
 
 // A stamp is the number of steps that a row has seen, below 2^32, as are the times at which rows are touched.  Each array is as long as `keys`, rows hold weights and state.
@@ -62,7 +63,8 @@ class CachedRows {
   virtual void advance(std::span<const uint64_t> keys, uint64_t touched, uint64_t stamp,
                        std::span<const uint32_t> which, std::span<const IdleChange> changes) = 0;
 
-  // weights [keys, width] <- those of rows that are there.
+  // weights [keys, width] <- those of rows that are there.  They are in memory of the host, as are the gradients of step,
+  // unless the options say that they are in that of the device.
   virtual void read(std::span<const uint64_t> keys, float* weights) = 0;
 
   // Applies a step to rows that are there, with gradients [keys, width] that are multiplied by `scale` first.  The rows
@@ -75,7 +77,22 @@ class CachedRows {
   virtual void clear() = 0;
 };
 
-// The parts of a call for rows of many parameters: as CachedRows::read and CachedRows::step.
+// The parts of a call for rows of many parameters: as CachedRows::look_up, without rows, advance, read and step.
+struct RowsLookUp {
+  CachedRows* rows;
+  std::span<const uint64_t> keys;
+  uint8_t* found;
+  uint64_t* stamps;
+};
+
+struct RowsAdvance {
+  CachedRows* rows;
+  std::span<const uint64_t> keys;
+  uint64_t touched, stamp;
+  std::span<const uint32_t> which;
+  std::span<const IdleChange> changes;
+};
+
 struct RowsRead {
   CachedRows* rows;
   std::span<const uint64_t> keys;
@@ -103,7 +120,10 @@ class RowDevice {
   // The device must outlive the rows.  Throws kExhausted.
   virtual std::unique_ptr<CachedRows> make_rows(const CachedRowsOptions& options) = 0;
 
-  // Read and step rows of this device, of each parameter at most once: together if the device can, else one after the other.
+  // Make such calls for rows of this device, of each parameter at most once: together if the device can, else one after the
+  // other.
+  virtual void look_up_all(std::span<const RowsLookUp> look_ups);
+  virtual void advance_all(std::span<const RowsAdvance> advances);
   virtual void read_all(std::span<const RowsRead> reads);
   virtual void step_all(std::span<const RowsStep> steps);
 };

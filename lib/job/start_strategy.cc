@@ -290,9 +290,12 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
   }
   const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu);
   std::shared_ptr<RowDevice> row_device;
+  bool rows_beside_model = false;
   CachePlan caches;
   if (trains && job.device.caches_rows()) {
-    row_device = open_row_device(job.device.type);
+    rows_beside_model =
+        model.device != nullptr && !with_servers && job.device.type.find(',') == std::string::npos;
+    row_device = rows_beside_model ? row_device_of(model.device) : open_row_device(job.device.type);
     caches = plan_caches(*row_device, job.device, parameters, optimizers);
     log.info("Rows are trained on device ", job.device.type, ":\n", describe(caches, parameters));
   }
@@ -308,6 +311,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                               .trains = trains,
                               .pull_ahead = job.train.pull_ahead,
                               .row_device = row_device,
+                              .rows_beside_model = rows_beside_model,
                               .caches = &caches,
                               .window = static_cast<size_t>(job.device.window),
                               .model_device = model.device,

@@ -20,6 +20,11 @@ struct Factor {
   bool transposed = false;
 };
 
+// An array in memory of the host, and its copy on a device.
+struct Upload {
+  void *here, *there;
+};
+
 class DeviceKernels {
  public:
   virtual ~DeviceKernels() = default;
@@ -36,8 +41,17 @@ class DeviceKernels {
   virtual void copy(void* to, const void* from, uint64_t bytes) = 0;
   virtual void wait() = 0;
 
-  // Returns the copy on the device of an array of the host that stays as it is until the next begin_batch(): it is sent
-  // once.
+  // upload returns room for an array of the batch: the caller fills `here`, in memory of the host, before it calls anything
+  // else that queues work, and that work finds the array `there`, in memory of the device.  All arrays that are filled between
+  // two pieces of work go there together.
+  //
+  // download queues a copy of an array of the device to memory of the host, and returns it; it is there after the next wait().
+  //
+  // mirror returns the copy on the device of an array of the host that stays as it is for the whole batch: it is sent once.
+  //
+  // All three are good until the next begin_batch(), which is called when the work of the last batch has been waited for.
+  virtual Upload upload(uint64_t bytes) = 0;
+  virtual const void* download(const void* from, uint64_t bytes) = 0;
   virtual const void* mirror(const void* host, uint64_t bytes) = 0;
   virtual void begin_batch() = 0;
 

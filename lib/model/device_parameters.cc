@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/reals.h"
-#include "math/device_kernels.h"
+#include "math/dense_kernels.h"
 #include "math/sparse_kernels.h"
 
 namespace ps {
@@ -16,62 +16,118 @@ std::span<const ParameterView<T>> DeviceParameters<T>::send(std::span<const Para
                                                             Device& device) {
   specs_ = specs;
   views_ = views;
-  kernels_ = device.kernels().get();
+  device_ = &device;
   copies_.resize(specs.size());
   there_.assign(views.begin(), views.end());
-  sent_.assign(specs.size(), false);
   for (size_t p = 0; p < specs.size(); ++p) {
-    if (!used[p] || views[p].there) continue;
-    sent_[p] = true;
-    specs[p].kind == ParameterKind::kRows ? send_rows(p, plans[p].keys, device) : send_whole(p, device);
+    Copy& copy = copies_[p];
+    copy.sent = used[p] && !views[p].there;
+    copy.rows = specs[p].kind == ParameterKind::kRows ? std::ssize(plans[p].keys) : specs[p].rows;
+    copy.cols = specs[p].cols;
   }
+  upload();
+  point_to_values();
   return there_;
 }
 
+// Puts the values of all parameters into the memory from which they go to the device together.
 template <class T>
-void DeviceParameters<T>::send_whole(size_t parameter, Device& device) {
-  const ParameterView<T>& here = views_[parameter];
-  const int64_t size = specs_[parameter].rows * specs_[parameter].cols;
-  Copy& copy = copies_[parameter];
-  copy.value.resize(device, size);
-  kernels_->send(copy.value.data(), here.value, copy.value.bytes());
-  there_[parameter].value = copy.value.data();
-  if (here.gradient == nullptr) return;
-  copy.gradient.resize(device, size);
-  there_[parameter].gradient = copy.gradient.data();
+void DeviceParameters<T>::upload() {
+  for (Copy& copy : copies_) {
+    if (copy.sent)
+      copy.values = device_->kernels()->upload(static_cast<uint64_t>(copy.rows * copy.cols) * sizeof(T));
+  }
+  const std::vector<RowBlock> blocks = row_blocks();
+  device_->host().run(std::ssize(blocks), [&](int64_t b) {
+    const RowBlock& block = blocks[static_cast<size_t>(b)];
+    const Copy& copy = copies_[block.parameter];
+    const ParameterView<T>& here = views_[block.parameter];
+    T* const to = static_cast<T*>(copy.values.here);
+    if (here.rows == nullptr) {
+      std::copy(here.value + block.begin * copy.cols, here.value + block.end * copy.cols,
+                to + block.begin * copy.cols);
+      return;
+    }
+    for (int64_t n = block.begin; n < block.end; ++n)
+      std::copy_n(here.rows[n], copy.cols, to + n * copy.cols);
+  });
+}
+
+// Has the views point to the values, and to room for gradients.
+template <class T>
+void DeviceParameters<T>::point_to_values() {
+  int64_t gradients = 0;
+  for (size_t p = 0; p < copies_.size(); ++p) {
+    copies_[p].gradient = copies_[p].sent && gradient_here(p) != nullptr ? gradients : -1;
+    if (copies_[p].gradient >= 0) gradients += copies_[p].rows * copies_[p].cols;
+  }
+  gradients_.resize(*device_, gradients);
+  for (size_t p = 0; p < copies_.size(); ++p) {
+    Copy& copy = copies_[p];
+    if (!copy.sent) continue;
+    T* const values = static_cast<T*>(copy.values.there);
+    T* const gradient = copy.gradient < 0 ? nullptr : gradients_.data() + copy.gradient;
+    if (specs_[p].kind != ParameterKind::kRows) {
+      there_[p].value = values;
+      there_[p].gradient = gradient;
+      continue;
+    }
+    copy.pointers.resize(*device_, copy.rows);
+    point_to_rows(*device_, values, copy.rows, copy.cols, copy.pointers.data());
+    there_[p].rows = copy.pointers.data();
+    there_[p].row_gradients = gradient;
+  }
 }
 
 template <class T>
-void DeviceParameters<T>::send_rows(size_t parameter, std::span<const uint64_t> keys, Device& device) {
+T* DeviceParameters<T>::gradient_here(size_t parameter) const {
   const ParameterView<T>& here = views_[parameter];
-  const int64_t rows = std::ssize(keys), cols = specs_[parameter].cols;
-  Copy& copy = copies_[parameter];
-  copy.gathered.resize(keys.size() * static_cast<size_t>(cols));
-  for (int64_t n = 0; n < rows; ++n) std::copy_n(here.rows[n], cols, copy.gathered.data() + n * cols);
-  copy.value.resize(device, rows * cols);
-  kernels_->send(copy.value.data(), copy.gathered.data(), copy.value.bytes());
-  copy.rows.resize(device, rows);
-  point_to_rows(device, copy.value.data(), rows, cols, copy.rows.data());
-  there_[parameter].rows = copy.rows.data();
-  if (here.row_gradients == nullptr) return;
-  copy.gradient.resize(device, rows * cols);
-  there_[parameter].row_gradients = copy.gradient.data();
+  return specs_[parameter].kind == ParameterKind::kRows ? here.row_gradients : here.gradient;
+}
+
+// Returns the rows of all parameters that were sent, divided for the threads of the host.
+template <class T>
+auto DeviceParameters<T>::row_blocks() const -> std::vector<RowBlock> {
+  constexpr int64_t kBlockValues = 16384;
+  std::vector<RowBlock> blocks;
+  for (size_t p = 0; p < copies_.size(); ++p) {
+    if (!copies_[p].sent) continue;
+    const int64_t rows = copies_[p].rows,
+                  at_once = std::max<int64_t>(1, kBlockValues / std::max<int64_t>(1, copies_[p].cols));
+    for (int64_t begin = 0; begin < rows; begin += at_once)
+      blocks.push_back({p, begin, std::min(rows, begin + at_once)});
+  }
+  return blocks;
+}
+
+template <class T>
+void DeviceParameters<T>::zero_gradients() {
+  fill_values(*device_, T(0), gradients_.size(), gradients_.data());
 }
 
 template <class T>
 void DeviceParameters<T>::return_gradients() {
-  for (size_t p = 0; p < sent_.size(); ++p) {
-    T* const here = specs_[p].kind == ParameterKind::kRows ? views_[p].row_gradients : views_[p].gradient;
-    if (sent_[p] && here != nullptr)
-      kernels_->receive(here, copies_[p].gradient.data(), copies_[p].gradient.bytes());
-  }
+  if (gradients_.size() == 0) return;
+  const T* const come =
+      static_cast<const T*>(device_->kernels()->download(gradients_.data(), gradients_.bytes()));
+  device_->kernels()->wait();
+  const std::vector<RowBlock> blocks = row_blocks();
+  device_->host().run(std::ssize(blocks), [&](int64_t b) {
+    const RowBlock& block = blocks[static_cast<size_t>(b)];
+    const Copy& copy = copies_[block.parameter];
+    if (copy.gradient < 0) return;
+    const T* const from = come + copy.gradient;
+    std::copy(from + block.begin * copy.cols, from + block.end * copy.cols,
+              gradient_here(block.parameter) + block.begin * copy.cols);
+  });
 }
 
 template <class T>
 void DeviceParameters<T>::return_statistics() {
-  for (size_t p = 0; p < sent_.size(); ++p) {
-    if (!sent_[p] || specs_[p].kind != ParameterKind::kStatistic) continue;
-    kernels_->receive(views_[p].value, copies_[p].value.data(), copies_[p].value.bytes());
+  for (size_t p = 0; p < copies_.size(); ++p) {
+    if (!copies_[p].sent || specs_[p].kind != ParameterKind::kStatistic) continue;
+    const uint64_t bytes = static_cast<uint64_t>(copies_[p].rows * copies_[p].cols) * sizeof(T);
+    device_->kernels()->receive(views_[p].value, copies_[p].values.there, bytes);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "math/device.h"
 #include "math/device_buffer.h"
+#include "math/device_kernels.h"
 #include "math/key_plan.h"
 #include "optim/parameter.h"
 
@@ -23,28 +24,44 @@ class DeviceParameters {
                                          std::span<const KeyPlan> plans,
                                          std::span<const ParameterView<T>> views, Device& device);
 
+  // Returns true if the last send sent the parameter.
+  bool was_sent(size_t parameter) const { return copies_[parameter].sent; }
+
+  // Sets the gradients of the parameters that were sent to zero, on the device.
+  void zero_gradients();
+
   // The gradients, and the statistics, of the last send <- those of the device.  Both wait for it.
   void return_gradients();
   void return_statistics();
 
  private:
   struct Copy {
-    DeviceBuffer<T> value, gradient;  // [rows, cols], or [N, cols]
-    DeviceBuffer<T*> rows;            // [N]
-    std::vector<T> gathered;          // [N, cols], what is sent
+    bool sent = false;
+    int64_t rows = 0, cols = 0;  // of its values, [rows, cols] or [N, cols]
+    Upload values;
+    DeviceBuffer<T*> pointers;  // [N], to rows
+    int64_t gradient = -1;      // where its gradient begins in gradients_; -1: it has none
   };
 
-  void send_whole(size_t parameter, Device& device);
-  void send_rows(size_t parameter, std::span<const uint64_t> keys, Device& device);
+  // Some rows of a parameter.
+  struct RowBlock {
+    size_t parameter;
+    int64_t begin, end;
+  };
 
-  std::vector<Copy> copies_;  // by parameter
+  void upload();
+  void point_to_values();
+  T* gradient_here(size_t parameter) const;
+  std::vector<RowBlock> row_blocks() const;
+
+  std::vector<Copy> copies_;   // by parameter
+  DeviceBuffer<T> gradients_;  // of all parameters that were sent
   std::vector<ParameterView<T>> there_;
 
   // These are of the last send.
   std::span<const ParameterSpec> specs_;
-  std::vector<bool> sent_;
   std::span<const ParameterView<T>> views_;
-  DeviceKernels* kernels_ = nullptr;
+  Device* device_ = nullptr;
 };
 
 extern template class DeviceParameters<float>;

@@ -223,7 +223,9 @@ void NetworkExecution<T>::compute_for_others(std::span<const ParameterView<T>> v
 template <class T>
 void NetworkExecution<T>::zero_gradients() {
   const auto zero = [](Device& device, T* data, int64_t size) { fill_values(device, T(0), size, data); };
+  if (there()) device_parameters_.zero_gradients();
   for (size_t p = 0; p < layers_.wiring.parameters.size(); ++p) {
+    if (there() && device_parameters_.was_sent(p)) continue;
     const ParameterSpec& spec = layers_.wiring.parameters[p];
     Device& device = layers_.on_devices[p] ? *device_ : device_->host();
     if (spec.kind == ParameterKind::kMatrix) zero(device, views_[p].gradient, spec.rows * spec.cols);

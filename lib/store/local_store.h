@@ -72,6 +72,9 @@ class LocalStore final : public ParameterStore, public RowLender {
   bool can_lend_dense(int parameter) const;
   void lend_dense(int parameter, RowBorrower& borrower);
 
+  bool reads_gradients(int parameter) const override {
+    return clipping_.needs(static_cast<size_t>(parameter));
+  }
   const Optimizer<float>& optimizer(int parameter) const override { return *table(parameter).optimizer(); }
   float last_scale(int parameter) const override { return loans_[static_cast<size_t>(parameter)].scale; }
   void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) override;

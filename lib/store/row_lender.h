@@ -45,6 +45,9 @@ class RowLender {
   // It must outlive all use of the lender.
   virtual void lend_rows(int parameter, RowBorrower& borrower) = 0;
 
+  // Returns true if pushes read the gradients of the parameter, which must then be in memory of the host.
+  virtual bool reads_gradients(int parameter) const { return (void)parameter, true; }
+
   virtual TableLayout layout(int parameter) const = 0;
   virtual const Optimizer<float>& optimizer(int parameter) const = 0;
 

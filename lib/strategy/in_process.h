@@ -4,6 +4,7 @@
 #define PS_STRATEGY_IN_PROCESS_H_
 
 #include <memory>
+#include <optional>
 
 #include "device/device_store.h"
 #include "device/model_store.h"
@@ -16,7 +17,10 @@ class InProcess final : public Strategy {
   explicit InProcess(const TrainerSetup& setup)
       : store_(setup.parameters, setup.optimizers, setup.memory_limit, setup.device) {
     if (setup.row_device != nullptr) {
-      on_device_ = std::make_unique<DeviceStore>(store_, store_, setup.row_device, *setup.caches);
+      std::optional<ModelBesideRows> model;
+      if (setup.rows_beside_model) model = {setup.model_device, &setup.device, setup.on_devices};
+      on_device_ = std::make_unique<DeviceStore>(store_, store_, setup.row_device, *setup.caches,
+                                                 /*own_thread=*/true, model);
     }
     const bool alone = setup.peers == nullptr && setup.servers == nullptr;
     if (setup.model_device == nullptr || !setup.trains || !alone) return;

@@ -91,6 +91,7 @@ struct TrainerSetup {
   int64_t pull_ahead = 0;  // with servers: batches whose rows are pulled before they are needed
   // The device for rows, and its plan, for an InProcess store; null: rows stay on the processor.
   std::shared_ptr<RowDevice> row_device = nullptr;
+  bool rows_beside_model = false;  // the row device is that of the model
   const CachePlan* caches = nullptr;
   size_t window = 0;  // of DeviceOptions
   // The device that computes the model, and the parameters whose layers all run there; null: the processor.

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "config/json.h"
 #include "gpu/device_data.h"
 #include "merged_gradients.h"
 #include "optim/kernels/steps.h"

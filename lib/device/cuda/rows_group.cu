@@ -16,10 +16,25 @@ constexpr uint64_t rounded_values(uint64_t values) {
   return (values + 3) / 4 * 4;
 }
 
+// Returns true if kernels can use values where they lie: they read them 16 bytes at a time.
+bool usable(const float* values, bool there) {
+  return there && reinterpret_cast<uintptr_t>(values) % 16 == 0;
+}
+
+template <class T>
+void send(gpu::Stream& stream, const StagedArray<T>& array, int64_t size) {
+  stream.copy_to_device(array.device.data(), array.host.data(), static_cast<uint64_t>(size) * sizeof(T));
+}
+
+template <class T>
+void receive(gpu::Stream& stream, const StagedArray<T>& array, int64_t size) {
+  stream.copy_to_host(array.host.data(), array.device.data(), static_cast<uint64_t>(size) * sizeof(T));
+}
+
 }  // namespace
 
 uint64_t RowsGroup::bytes_for(const DeviceTableOptions& options) {
-  constexpr uint64_t kOfKey = 2 * sizeof(uint64_t) + sizeof(uint8_t);
+  constexpr uint64_t kOfKey = 2 * sizeof(uint64_t) + sizeof(uint8_t) + sizeof(uint32_t) + sizeof(IdleChange);
   return TableGroup::bytes_for(options) + options.max_batch * kOfKey +
          rounded_values(uint64_t{options.max_batch} * options.width) * sizeof(float);
 }
@@ -42,7 +57,7 @@ void RowsGroup::remove(const DeviceTable& table) noexcept {
 // The memory of the group before this one is released first, so that both never take memory together.
 void RowsGroup::build() {
   group_ = nullptr;
-  keys_ = {}, scores_ = {}, values_ = {}, found_ = {};
+  keys_ = {}, scores_ = {}, values_ = {}, found_ = {}, which_ = {}, changes_ = {};
   uint64_t keys = 0, values = 0;
   std::vector<DeviceTable*> tables;
   for (const Member& member : members_) {
@@ -55,7 +70,9 @@ void RowsGroup::build() {
   keys_ = StagedArray<uint64_t>(device, memory_, most_keys);
   scores_ = StagedArray<uint64_t>(device, memory_, most_keys);
   values_ = StagedArray<float>(device, memory_, static_cast<int64_t>(values));
-  found_ = gpu::DeviceArray<uint8_t>(device, most_keys);
+  found_ = StagedArray<uint8_t>(device, memory_, most_keys);
+  which_ = StagedArray<uint32_t>(device, memory_, most_keys);
+  changes_ = StagedArray<IdleChange>(device, memory_, most_keys);
   counts_ = gpu::HostArray<DeviceTableCounts>(memory_, std::ssize(members_));
   group_ = std::make_unique<TableGroup>(device, stream_, tables);
   stream_.synchronize();
@@ -72,60 +89,126 @@ DeviceKeys RowsGroup::stage_keys(const Place& place, std::span<const uint64_t> k
   return {keys_.device.data() + place.keys, std::ssize(keys), scores_.device.data() + place.keys};
 }
 
-void RowsGroup::pass(Place& place, const Member& member, size_t keys) {
+void RowsGroup::send_keys(const Place& end) {
+  send(stream_, keys_, end.keys);
+}
+
+// `staged`: values of the table pass through the staged arrays.
+void RowsGroup::pass(Place& place, const Member& member, size_t keys, bool staged) {
   PS_CHECK(keys <= member.most_keys);
   place.keys += static_cast<int64_t>(keys);
-  place.values += static_cast<int64_t>(rounded_values(uint64_t{keys} * member.width));
+  if (staged) place.values += static_cast<int64_t>(rounded_values(uint64_t{keys} * member.width));
+}
+
+void RowsGroup::look_up(std::span<const LookUp> look_ups) {
+  if (group_ == nullptr) build();
+  std::vector<TableLookUp> calls(members_.size());
+  Place place;
+  for (const LookUp& look_up : look_ups) {
+    const size_t t = index_of(look_up.table);
+    calls[t] = {stage_keys(place, look_up.keys), found_.device.data() + place.keys,
+                scores_.device.data() + place.keys};
+    pass(place, members_[t], look_up.keys.size());
+  }
+  send_keys(place);
+  group_->look_up(stream_, calls);
+  receive(stream_, found_, place.keys);
+  receive(stream_, scores_, place.keys);
+  stream_.synchronize();
+  place = {};
+  for (const LookUp& look_up : look_ups) {
+    std::copy_n(found_.host.data() + place.keys, look_up.keys.size(), look_up.found);
+    std::copy_n(scores_.host.data() + place.keys, look_up.keys.size(), look_up.scores);
+    pass(place, members_[index_of(look_up.table)], look_up.keys.size());
+  }
+}
+
+void RowsGroup::advance(std::span<const Advance> advances) {
+  if (group_ == nullptr) build();
+  std::vector<TableAdvance> calls(members_.size());
+  Place place;
+  int64_t changes = 0;
+  for (const Advance& advance : advances) {
+    const size_t t = index_of(advance.table);
+    std::ranges::copy(advance.which, which_.host.data() + place.keys);
+    std::ranges::copy(advance.changes, changes_.host.data() + changes);
+    calls[t] = {stage_keys(place, advance.keys), which_.device.data() + place.keys,
+                changes_.device.data() + changes, advance.score};
+    changes += std::ssize(advance.changes);
+    pass(place, members_[t], advance.keys.size());
+  }
+  send_keys(place);
+  send(stream_, which_, place.keys);
+  send(stream_, changes_, changes);
+  group_->advance(stream_, calls);
+  stream_.synchronize();
 }
 
 void RowsGroup::read(std::span<const Read> reads) {
   if (group_ == nullptr) build();
   std::vector<TableFind> calls(members_.size());
   Place place;
+  bool to_host = false;
   for (const Read& read : reads) {
     const size_t t = index_of(read.table);
-    const Place before = place;
-    pass(place, members_[t], read.keys.size());
-    calls[t] = {stage_keys(before, read.keys), found_.data() + before.keys,
-                values_.device.data() + before.values};
+    const bool staged = !usable(read.weights, read.there);
+    to_host = to_host || !read.there;
+    calls[t] = {stage_keys(place, read.keys), found_.device.data() + place.keys,
+                staged ? values_.device.data() + place.values : read.weights};
+    pass(place, members_[t], read.keys.size(), staged);
   }
-  stream_.copy_to_device(keys_.device.data(), keys_.host.data(),
-                         static_cast<uint64_t>(place.keys) * sizeof(uint64_t));
+  send_keys(place);
   group_->find(stream_, calls);
-  stream_.copy_to_host(values_.host.data(), values_.device.data(),
-                       static_cast<uint64_t>(place.values) * sizeof(float));
+  if (to_host) receive(stream_, values_, place.values);
+  for (const Read& read : reads) {
+    const float* const from = calls[index_of(read.table)].weights;
+    const uint64_t bytes = read.keys.size() * members_[index_of(read.table)].width * sizeof(float);
+    if (read.there && from != read.weights) stream_.copy_on_device(read.weights, from, bytes);
+  }
   stream_.synchronize();
   place = {};
   for (const Read& read : reads) {
     const Member& member = members_[index_of(read.table)];
-    std::copy_n(values_.host.data() + place.values, read.keys.size() * member.width, read.weights);
-    pass(place, member, read.keys.size());
+    if (!read.there) {
+      std::copy_n(values_.host.data() + place.values, read.keys.size() * member.width, read.weights);
+    }
+    pass(place, member, read.keys.size(), !usable(read.weights, read.there));
   }
 }
 
 void RowsGroup::step(std::span<const Step> steps) {
   if (group_ == nullptr) build();
   std::vector<TablePush> calls(members_.size());
+  std::vector<float*> copied(members_.size());  // where gradients that are there are copied to, or null
   Place place;
+  bool from_host = false;
   for (const Step& step : steps) {
     if (std::holds_alternative<std::monostate>(step.step.step)) continue;
     const size_t t = index_of(step.table);
-    const Place before = place;
-    pass(place, members_[t], step.keys.size());
-    std::fill_n(scores_.host.data() + before.keys, step.keys.size(), step.score);
-    std::copy_n(step.gradients, step.keys.size() * members_[t].width, values_.host.data() + before.values);
-    calls[t] = {stage_keys(before, step.keys),
-                values_.device.data() + before.values,
+    const bool staged = !usable(step.gradients, step.there);
+    float* const values = values_.device.data() + place.values;
+    if (staged && step.there) copied[t] = values;
+    std::fill_n(scores_.host.data() + place.keys, step.keys.size(), step.score);
+    if (!step.there) {
+      from_host = true;
+      std::copy_n(step.gradients, step.keys.size() * members_[t].width, values_.host.data() + place.values);
+    }
+    calls[t] = {stage_keys(place, step.keys),
+                staged ? values : step.gradients,
                 step.step.step,
                 step.scale,
                 step.step.bound,
                 {}};
+    pass(place, members_[t], step.keys.size(), staged);
   }
-  const uint64_t key_bytes = static_cast<uint64_t>(place.keys) * sizeof(uint64_t);
-  stream_.copy_to_device(keys_.device.data(), keys_.host.data(), key_bytes);
-  stream_.copy_to_device(scores_.device.data(), scores_.host.data(), key_bytes);
-  stream_.copy_to_device(values_.device.data(), values_.host.data(),
-                         static_cast<uint64_t>(place.values) * sizeof(float));
+  send_keys(place);
+  send(stream_, scores_, place.keys);
+  if (from_host) send(stream_, values_, place.values);
+  for (const Step& step : steps) {
+    const size_t t = index_of(step.table);
+    if (copied[t] == nullptr) continue;
+    stream_.copy_on_device(copied[t], step.gradients, step.keys.size() * members_[t].width * sizeof(float));
+  }
   group_->push(stream_, calls);
   group_->copy_counts(stream_, counts_.data());
   stream_.synchronize();

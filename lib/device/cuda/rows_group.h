@@ -29,10 +29,28 @@ struct StagedArray {
 
 class RowsGroup {
  public:
+  struct LookUp {
+    const DeviceTable* table;
+    std::span<const uint64_t> keys;
+    uint8_t* found;    // [keys]: 1 or 0
+    uint64_t* scores;  // [keys]
+  };
+
+  // As DeviceTable::advance.
+  struct Advance {
+    const DeviceTable* table;
+    std::span<const uint64_t> keys;
+    std::span<const uint32_t> which;
+    std::span<const IdleChange> changes;  // no more than keys
+    uint64_t score;
+  };
+
+  // Weights and gradients are those of the host unless they are `there`, in memory of the device.
   struct Read {
     const DeviceTable* table;
     std::span<const uint64_t> keys;
     float* weights;  // [keys, width]
+    bool there;
   };
 
   struct Step {
@@ -40,6 +58,7 @@ class RowsGroup {
     std::span<const uint64_t> keys;
     uint64_t score;          // of all rows
     const float* gradients;  // [keys, width]
+    bool there;
     const CurrentStep<float>& step;
     float scale;
   };
@@ -54,6 +73,8 @@ class RowsGroup {
   void remove(const DeviceTable& table) noexcept;
 
   // Each waits for the device.  A table is named once at most.  The keys of a step have rows.
+  void look_up(std::span<const LookUp> look_ups);
+  void advance(std::span<const Advance> advances);
   void read(std::span<const Read> reads);
   void step(std::span<const Step> steps);
 
@@ -71,7 +92,8 @@ class RowsGroup {
   void build();
   size_t index_of(const DeviceTable* table) const;
   DeviceKeys stage_keys(const Place& place, std::span<const uint64_t> keys);
-  static void pass(Place& place, const Member& member, size_t keys);
+  void send_keys(const Place& end);
+  static void pass(Place& place, const Member& member, size_t keys, bool staged = true);
 
   gpu::Stream& stream_;
   gpu::HostMemory memory_;
@@ -79,7 +101,9 @@ class RowsGroup {
   std::unique_ptr<TableGroup> group_;  // null when a member has been removed
   StagedArray<uint64_t> keys_, scores_;
   StagedArray<float> values_;  // gradients or weights
-  gpu::DeviceArray<uint8_t> found_;
+  StagedArray<uint8_t> found_;
+  StagedArray<uint32_t> which_;
+  StagedArray<IdleChange> changes_;
   gpu::HostArray<DeviceTableCounts> counts_;
 };
 

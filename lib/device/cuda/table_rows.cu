@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "device/cuda/rows_group.h"
+#include "model/cuda/gpu_kernels.h"
 #include "table/cuda/device_table.h"
 
 namespace ps {
@@ -45,7 +46,7 @@ uint64_t floats_of_row(const CachedRowsOptions& options) {
 
 // The arrays of TableRows beside its table.
 uint64_t staging_bytes(const CachedRowsOptions& options) {
-  constexpr uint64_t kOfKey = 4 * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t) + sizeof(IdleChange);
+  constexpr uint64_t kOfKey = 4 * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t);
   const uint64_t floats = 2 * floats_of_row(options);
   return options.most_keys * (kOfKey + floats * sizeof(float)) + sizeof(uint32_t) +
          RowsGroup::bytes_for(table_options(options));
@@ -63,7 +64,6 @@ class TableRows final : public CachedRows {
         out_keys_(stream.device(), options.most_keys),
         out_scores_(stream.device(), options.most_keys),
         sources_(stream.device(), options.most_keys),
-        changes_(stream.device(), options.most_keys),
         found_(stream.device(), options.most_keys),
         rows_(stream.device(), int64_t{options.most_keys} * table_.row_floats()),
         out_rows_(stream.device(), rows_.size()),
@@ -108,17 +108,12 @@ class TableRows final : public CachedRows {
 
   void advance(std::span<const uint64_t> keys, uint64_t touched, uint64_t stamp,
                std::span<const uint32_t> which, std::span<const IdleChange> changes) override {
-    PS_CHECK(which.size() == keys.size() && changes.size() <= keys.size());
-    const DeviceKeys on_device = send_keys(keys);
-    stream_.copy_to_device(sources_.data(), which.data(), which.size_bytes());
-    stream_.copy_to_device(changes_.data(), changes.data(), changes.size_bytes());
-    table_.set_step(stamp);
-    table_.advance(stream_, on_device, sources_.data(), changes_.data(), score_of(touched, stamp));
-    stream_.synchronize();
+    const RowsGroup::Advance one[] = {part_of(RowsAdvance{this, keys, touched, stamp, which, changes})};
+    group_.advance(one);
   }
 
   void read(std::span<const uint64_t> keys, float* weights) override {
-    const RowsGroup::Read one[] = {{&table_, keys, weights}};
+    const RowsGroup::Read one[] = {part_of(RowsRead{this, keys, weights})};
     group_.read(one);
   }
 
@@ -129,7 +124,17 @@ class TableRows final : public CachedRows {
   }
 
   // The parts of a call for many tables.
-  RowsGroup::Read part_of(const RowsRead& read) const { return {&table_, read.keys, read.weights}; }
+  RowsGroup::LookUp part_of(const RowsLookUp& part) const {
+    return {&table_, part.keys, part.found, part.stamps};
+  }
+  RowsGroup::Advance part_of(const RowsAdvance& part) {
+    PS_CHECK(part.which.size() == part.keys.size() && part.changes.size() <= part.keys.size());
+    table_.set_step(part.stamp);
+    return {&table_, part.keys, part.which, part.changes, score_of(part.touched, part.stamp)};
+  }
+  RowsGroup::Read part_of(const RowsRead& read) const {
+    return {&table_, read.keys, read.weights, options_.values_there};
+  }
   RowsGroup::Step part_of(const RowsStep& step) {
     return begin_step(step.keys, step.stamp, step.gradients, step.step, step.scale);
   }
@@ -149,7 +154,7 @@ class TableRows final : public CachedRows {
   RowsGroup::Step begin_step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
                              const CurrentStep<float>& step, float scale) {
     table_.set_step(stamp);
-    return {&table_, keys, score_of(stamp, stamp), gradients, step, scale};
+    return {&table_, keys, score_of(stamp, stamp), gradients, options_.values_there, step, scale};
   }
 
   uint64_t row_bytes(size_t rows) const { return rows * table_.row_floats() * sizeof(float); }
@@ -190,7 +195,6 @@ class TableRows final : public CachedRows {
   DeviceTable table_;
   gpu::DeviceArray<uint64_t> keys_, scores_, out_keys_, out_scores_;
   gpu::DeviceArray<uint32_t> sources_;
-  gpu::DeviceArray<IdleChange> changes_;
   gpu::DeviceArray<uint8_t> found_;
   gpu::DeviceArray<float> rows_, out_rows_;
   gpu::DeviceArray<uint32_t> out_count_;
@@ -200,9 +204,14 @@ class TableRows final : public CachedRows {
 class TableDevice final : public RowDevice {
  public:
   explicit TableDevice(std::unique_ptr<gpu::Device> device)
-      : device_(std::move(device)), stream_(*device_), group_(stream_) {}
+      : device_(std::move(device)),
+        own_stream_(std::make_unique<gpu::Stream>(*device_)),
+        stream_(*own_stream_),
+        group_(stream_) {}
+  explicit TableDevice(std::shared_ptr<ModelDevice> model)
+      : model_(std::move(model)), stream_(*stream_of(*model_)), group_(stream_) {}
 
-  uint64_t free_bytes() const override { return device_->memory().free_bytes; }
+  uint64_t free_bytes() const override { return stream_.device().memory().free_bytes; }
   uint64_t bytes_for(const CachedRowsOptions& options) const override {
     return DeviceTable::bytes_for(table_options(options)) + staging_bytes(options);
   }
@@ -214,20 +223,28 @@ class TableDevice final : public RowDevice {
     return std::make_unique<TableRows>(stream_, group_, options);
   }
 
-  void read_all(std::span<const RowsRead> reads) override {
-    std::vector<RowsGroup::Read> parts;
-    for (const RowsRead& read : reads) parts.push_back(dynamic_cast<TableRows&>(*read.rows).part_of(read));
-    group_.read(parts);
+  void look_up_all(std::span<const RowsLookUp> look_ups) override {
+    group_.look_up(parts_of<RowsGroup::LookUp>(look_ups));
+    for (const RowsLookUp& look_up : look_ups) keep_stamps(look_up.stamps, look_up.keys.size());
   }
-  void step_all(std::span<const RowsStep> steps) override {
-    std::vector<RowsGroup::Step> parts;
-    for (const RowsStep& step : steps) parts.push_back(dynamic_cast<TableRows&>(*step.rows).part_of(step));
-    group_.step(parts);
+  void advance_all(std::span<const RowsAdvance> advances) override {
+    group_.advance(parts_of<RowsGroup::Advance>(advances));
   }
+  void read_all(std::span<const RowsRead> reads) override { group_.read(parts_of<RowsGroup::Read>(reads)); }
+  void step_all(std::span<const RowsStep> steps) override { group_.step(parts_of<RowsGroup::Step>(steps)); }
 
  private:
-  const std::unique_ptr<gpu::Device> device_;
-  gpu::Stream stream_;
+  template <class Part, class Call>
+  static std::vector<Part> parts_of(std::span<const Call> calls) {
+    std::vector<Part> parts;
+    for (const Call& call : calls) parts.push_back(dynamic_cast<TableRows&>(*call.rows).part_of(call));
+    return parts;
+  }
+
+  const std::unique_ptr<gpu::Device> device_;  // null, as the next: those of the model
+  const std::unique_ptr<gpu::Stream> own_stream_;
+  const std::shared_ptr<ModelDevice> model_;  // null: there is none
+  gpu::Stream& stream_;
   RowsGroup group_;
 };
 
@@ -235,6 +252,11 @@ class TableDevice final : public RowDevice {
 
 std::unique_ptr<RowDevice> make_table_device(std::unique_ptr<gpu::Device> device) {
   return std::make_unique<TableDevice>(std::move(device));
+}
+
+std::unique_ptr<RowDevice> make_table_device(std::shared_ptr<ModelDevice> model) {
+  if (stream_of(*model) == nullptr) return nullptr;
+  return std::make_unique<TableDevice>(std::move(model));
 }
 
 }  // namespace PS_GPU_NAMESPACE

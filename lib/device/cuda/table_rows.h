@@ -7,12 +7,16 @@
 
 #include "device/row_device.h"
 #include "gpu/device.h"
+#include "model/model_device.h"
 
 namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
 
 std::unique_ptr<RowDevice> make_table_device(std::unique_ptr<gpu::Device> device);
+
+// In the memory and on the stream of the device of a model; null for a model on another kind.
+std::unique_ptr<RowDevice> make_table_device(std::shared_ptr<ModelDevice> model);
 
 }  // namespace PS_GPU_NAMESPACE
 

@@ -1,12 +1,13 @@
 #include "model/cuda/gpu_kernels.h"
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 #include <unordered_map>
 #include <variant>
-#include <vector>
 
 #include "gpu/algorithms.h"
+#include "model/cuda/batch_transfers.h"
 #include "optim/kernels/arithmetic.h"
 
 namespace ps {
@@ -43,7 +44,12 @@ struct StepItems {
 
 class GpuKernels final : public ModelDevice {
  public:
-  explicit GpuKernels(std::unique_ptr<gpu::Device> device) : device_(std::move(device)), stream_(*device_) {}
+  explicit GpuKernels(std::unique_ptr<gpu::Device> device)
+      : device_(std::move(device)),
+        host_memory_(*device_),
+        uploads_(*device_, host_memory_),
+        downloads_(*device_, host_memory_),
+        stream_(*device_) {}
 
   gpu::Stream& stream() { return stream_; }
 
@@ -55,33 +61,45 @@ class GpuKernels final : public ModelDevice {
     if (bytes > 0) stream_.copy_to_device(to, from, bytes);
   }
   void receive(void* to, const void* from, uint64_t bytes) override {
+    uploads_.send(stream_);
     if (bytes > 0) stream_.copy_to_host(to, from, bytes);
     stream_.synchronize();
   }
   void copy(void* to, const void* from, uint64_t bytes) override {
+    uploads_.send(stream_);
     if (bytes > 0) stream_.copy_on_device(to, from, bytes);
   }
   void wait() override { stream_.synchronize(); }
 
-  // The arrays of a batch come in the order in which those of the last one did, so that each finds memory of about the
-  // right size.
-  const void* mirror(const void* host, uint64_t bytes) override {
-    const auto [found, is_new] = mirrored_.try_emplace(host, mirrored_.size());
-    const size_t number = found->second;
-    if (number == mirrors_.size()) mirrors_.emplace_back();
-    gpu::DeviceArray<char>& memory = mirrors_[number];
-    if (!is_new) return memory.data();
-    if (memory.bytes() < bytes) memory = gpu::DeviceArray<char>(*device_, static_cast<int64_t>(bytes));
-    stream_.copy_to_device(memory.data(), host, bytes);
-    return memory.data();
+  Upload upload(uint64_t bytes) override { return uploads_.add(bytes); }
+  const void* download(const void* from, uint64_t bytes) override {
+    uploads_.send(stream_);
+    void* const to = downloads_.add(bytes).here;
+    if (bytes > 0) stream_.copy_to_host(to, from, bytes);
+    return to;
   }
-  void begin_batch() override { mirrored_.clear(); }
+  const void* mirror(const void* host, uint64_t bytes) override {
+    const auto [found, is_new] = mirrored_.try_emplace(host, nullptr);
+    if (!is_new) return found->second;
+    const Upload array = uploads_.add(bytes);
+    std::memcpy(array.here, host, bytes);
+    found->second = array.there;
+    return array.there;
+  }
+  void begin_batch() override {
+    stream_.synchronize();
+    uploads_.clear();
+    downloads_.clear();
+    mirrored_.clear();
+  }
 
   void run_items(int64_t items, const AnyItems& body) override {
+    uploads_.send(stream_);
     std::visit([&](const auto& each) { run_items_of(items, each); }, body);
   }
 
   void add_product(const Factor& a, const Factor& b, int64_t m, int64_t n, int64_t k, float* out) override {
+    uploads_.send(stream_);
     gpu::multiply(stream_, {a.data, a.cols, a.transposed}, {b.data, b.cols, b.transposed}, m, n, k, 1.0f, out,
                   n);
   }
@@ -106,11 +124,11 @@ class GpuKernels final : public ModelDevice {
   }
 
   const std::unique_ptr<gpu::Device> device_;
-  gpu::Stream stream_;
-
-  // Copies of arrays of the host: mirrors_[mirrored_[address]].
-  std::unordered_map<const void*, size_t> mirrored_;
-  std::vector<gpu::DeviceArray<char>> mirrors_;
+  gpu::HostMemory host_memory_;
+  BatchArrays<true> uploads_;
+  BatchArrays<false> downloads_;
+  std::unordered_map<const void*, const void*> mirrored_;  // arrays of the host, and their copies
+  gpu::Stream stream_;  // goes first, and so waits for work on all of these
 };
 
 }  // namespace

@@ -37,9 +37,10 @@ __global__ inline void load_rows(Rows rows, Batch batch, const uint32_t* sources
 
 // One warp for 32 keys, which are distinct.  Applies idle steps to the rows that have a change, and sets their score.
 //   which [size]: numbers of changes, or kNoSource
-__global__ inline void advance_rows(Rows rows, const uint64_t* keys, uint32_t size, const uint32_t* which,
-                                    const IdleChange* changes, uint64_t score) {
-  const uint32_t own = blockIdx.x * blockDim.x + threadIdx.x, first = own - gpu::lane();
+__device__ inline void advance_some_rows(const Rows& rows, const uint64_t* keys, uint32_t size,
+                                         const uint32_t* which, const IdleChange* changes, uint64_t score,
+                                         uint32_t own) {
+  const uint32_t first = own - gpu::lane();
   if (first >= size) return;
   const uint64_t key = own < size ? keys[own] : 0;
   const uint32_t slot = find_slots(rows, key, smaller(size - first, kLanes));
@@ -61,6 +62,11 @@ __global__ inline void advance_rows(Rows rows, const uint64_t* keys, uint32_t si
     }
   }
   if (number != kNoSource) rows.scores[slot] = score;
+}
+
+__global__ inline void advance_rows(Rows rows, const uint64_t* keys, uint32_t size, const uint32_t* which,
+                                    const IdleChange* changes, uint64_t score) {
+  advance_some_rows(rows, keys, size, which, changes, score, thread_index());
 }
 
 // The slot of the run of a sorted position.
@@ -94,15 +100,23 @@ __global__ inline void find_weights(Rows rows, const uint64_t* keys, uint32_t si
 }
 
 // One warp for 32 keys.
-__global__ inline void find_whole_rows(Rows rows, const uint64_t* keys, uint32_t size, FoundRows out) {
-  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x, first = i - gpu::lane();
-  if (first >= size) return;
+//   found [size], scores [size]: 0 where there is no row
+__device__ inline uint32_t find_some_scores(const Rows& rows, const uint64_t* keys, uint32_t size,
+                                            uint8_t* found, uint64_t* scores, uint32_t i) {
+  const uint32_t first = i - gpu::lane();
+  if (first >= size) return kNoSlot;
   const uint32_t slot = find_slots(rows, i < size ? keys[i] : 0, smaller(size - first, kLanes));
   if (i < size) {
-    out.found[i] = slot != kNoSlot;
-    out.scores[i] = slot != kNoSlot ? rows.scores[slot] : 0;
+    found[i] = slot != kNoSlot;
+    scores[i] = slot != kNoSlot ? rows.scores[slot] : 0;
   }
-  if (out.rows == nullptr) return;
+  return slot;
+}
+
+__global__ inline void find_whole_rows(Rows rows, const uint64_t* keys, uint32_t size, FoundRows out) {
+  const uint32_t i = thread_index();
+  const uint32_t slot = find_some_scores(rows, keys, size, out.found, out.scores, i);
+  if (out.rows == nullptr || i - gpu::lane() >= size) return;
   read_rows(rows, i < size ? out.rows + static_cast<uint64_t>(i) * rows.row_floats : nullptr,
             slot != kNoSlot ? row_at(rows, slot) : nullptr);
 }

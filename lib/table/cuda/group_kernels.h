@@ -96,6 +96,18 @@ struct ReadWeights {
   }
 };
 
+struct FindScores {
+  __device__ void operator()(const TablePart& part, uint32_t i) const {
+    find_some_scores(part.rows, part.batch.keys, part.batch.size, part.found, part.scores, i);
+  }
+};
+
+struct AdvanceRows {
+  __device__ void operator()(const TablePart& part, uint32_t i) const {
+    advance_some_rows(part.rows, part.batch.keys, part.batch.size, part.which, part.changes, part.score, i);
+  }
+};
+
 struct FindWeights {
   __device__ void operator()(const TablePart& part, uint32_t i) const {
     find_some_weights(part.rows, part.batch.keys, part.batch.size, part.found, part.weights, i);

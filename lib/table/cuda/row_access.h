@@ -75,27 +75,27 @@ __device__ void copy_units(Out* to, const Unit* from, uint32_t units, const Conv
                   to_address = reinterpret_cast<uintptr_t>(to);
   for (uint32_t first = 0; first < units; first += kAhead) {
     Unit loaded[kAhead];
-    Out* targets[kAhead];
-    for (uint32_t n = 0; n < kAhead; ++n) {
+    uintptr_t targets[kAhead];  // addresses, or 0
+    PS_UNROLL for (uint32_t n = 0; n < kAhead; ++n) {
       // Neighbours copy neighbours: unit i % units of the row of lane i / units.
       const uint32_t i = (first + n) * kLanes + gpu::lane(), row = i / units, unit = i - row * units;
-      const auto* source = reinterpret_cast<const Unit*>(gpu::shuffle(kFullWarp, from_address, row));
-      auto* target = reinterpret_cast<Out*>(gpu::shuffle(kFullWarp, to_address, row));
-      const bool copies = first + n < units && target != nullptr;
-      targets[n] = copies ? target + unit : nullptr;
-      loaded[n] = copies && source != nullptr ? source[unit] : Unit{};
+      const uintptr_t source = gpu::shuffle(kFullWarp, from_address, row);
+      const uintptr_t target = gpu::shuffle(kFullWarp, to_address, row);
+      const bool copies = first + n < units && target != 0;
+      targets[n] = copies ? target + unit * sizeof(Out) : 0;
+      loaded[n] = copies && source != 0 ? reinterpret_cast<const Unit*>(source)[unit] : Unit{};
     }
-    for (uint32_t n = 0; n < kAhead; ++n) {
+    PS_UNROLL for (uint32_t n = 0; n < kAhead; ++n) {
       const uint32_t i = (first + n) * kLanes + gpu::lane(), row = i / units;
       const Out converted = convert(loaded[n], row, i - row * units);
-      if (targets[n] != nullptr) *targets[n] = converted;
+      if (targets[n] != 0) *reinterpret_cast<Out*>(targets[n]) = converted;
     }
   }
 }
 
 template <class Unit>
 __device__ void copy_units(Unit* to, const Unit* from, uint32_t units) {
-  copy_units(to, from, units, [](const Unit& unit, uint32_t, uint32_t) { return unit; });
+  copy_units(to, from, units, [](Unit unit, uint32_t, uint32_t) { return unit; });
 }
 
 // Each lane gives a row of `count` floats, and where it is to go; all lanes copy all of them together.  Zeros go where

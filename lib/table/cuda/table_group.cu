@@ -171,12 +171,16 @@ device_table::Batch TableGroup::batch_of_all() const {
   return all;
 }
 
+// Adds the part of a table whose call makes no row, so that none of its keys needs a score.
+TablePart* TableGroup::add_present(gpu::Stream& stream, size_t number, DeviceKeys keys) {
+  if (keys.scores == nullptr) keys.scores = keys.keys;
+  return add(stream, number, keys, {});
+}
+
 void TableGroup::find(gpu::Stream& stream, std::span<const TableFind> calls) {
   begin(calls.size(), keys_of(calls));
   for (size_t t = 0; t < calls.size(); ++t) {
-    DeviceKeys keys = calls[t].keys;
-    if (keys.scores == nullptr) keys.scores = keys.keys;  // no row is made, so that none has a score
-    Part* const part = add(stream, t, keys, {});
+    Part* const part = add_present(stream, t, calls[t].keys);
     if (part == nullptr) continue;
     part->found = calls[t].found;
     part->weights = calls[t].weights;
@@ -184,6 +188,33 @@ void TableGroup::find(gpu::Stream& stream, std::span<const TableFind> calls) {
   if (num_parts_ == 0) return;
   send(stream);
   run(stream, device_table::FindWeights());
+}
+
+void TableGroup::look_up(gpu::Stream& stream, std::span<const TableLookUp> calls) {
+  begin(calls.size(), keys_of(calls));
+  for (size_t t = 0; t < calls.size(); ++t) {
+    Part* const part = add_present(stream, t, calls[t].keys);
+    if (part == nullptr) continue;
+    part->found = calls[t].found;
+    part->scores = calls[t].scores;
+  }
+  if (num_parts_ == 0) return;
+  send(stream);
+  run(stream, device_table::FindScores());
+}
+
+void TableGroup::advance(gpu::Stream& stream, std::span<const TableAdvance> calls) {
+  begin(calls.size(), keys_of(calls));
+  for (size_t t = 0; t < calls.size(); ++t) {
+    Part* const part = add_present(stream, t, calls[t].keys);
+    if (part == nullptr) continue;
+    part->which = calls[t].which;
+    part->changes = calls[t].changes;
+    part->score = calls[t].score;
+  }
+  if (num_parts_ == 0) return;
+  send(stream);
+  run(stream, device_table::AdvanceRows());
 }
 
 void TableGroup::pull(gpu::Stream& stream, std::span<const TablePull> calls) {

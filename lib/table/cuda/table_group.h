@@ -17,6 +17,7 @@
 #include "gpu/algorithms.h"
 #include "gpu/device.h"
 #include "optim/current_step.h"
+#include "optim/kernels/idle.h"
 #include "table/cuda/device_table.h"
 
 namespace ps::device_table {
@@ -32,6 +33,10 @@ struct TablePart {
   InitialState initial_state;
   RowsOut evicted;
   uint8_t* found;
+  uint64_t* scores;
+  const uint32_t* which;
+  const IdleChange* changes;
+  uint64_t score;
   float* weights;
   const float* gradients;
   float scale, bound;
@@ -54,6 +59,20 @@ struct TableFind {
   DeviceKeys keys = {};
   uint8_t* found = nullptr;
   float* weights = nullptr;
+};
+
+// As find_rows, without the rows.
+struct TableLookUp {
+  DeviceKeys keys = {};
+  uint8_t* found = nullptr;
+  uint64_t* scores = nullptr;
+};
+
+struct TableAdvance {
+  DeviceKeys keys = {};
+  const uint32_t* which = nullptr;
+  const IdleChange* changes = nullptr;
+  uint64_t score = 0;
 };
 
 struct TablePull {
@@ -81,6 +100,8 @@ class TableGroup {
 
   // Each takes a call for every table; it may have no keys.
   void find(gpu::Stream& stream, std::span<const TableFind> calls);
+  void look_up(gpu::Stream& stream, std::span<const TableLookUp> calls);
+  void advance(gpu::Stream& stream, std::span<const TableAdvance> calls);
   void pull(gpu::Stream& stream, std::span<const TablePull> calls);
   void push(gpu::Stream& stream, std::span<const TablePush> calls);
 
@@ -108,6 +129,7 @@ class TableGroup {
 
   void begin(size_t calls, uint64_t keys);
   Part* add(gpu::Stream& stream, size_t number, DeviceKeys keys, const RowsOut& evicted);
+  Part* add_present(gpu::Stream& stream, size_t number, DeviceKeys keys);
   void add_push(gpu::Stream& stream, size_t number, const TablePush& call);
   void send(gpu::Stream& stream);
   device_table::Batch batch_of_all() const;
