@@ -66,6 +66,9 @@ class Optimizer {
   // The number of steps begun so far.
   virtual int64_t steps() const = 0;
 
+  // Returns true if the next step changes what read gives of rows that it has not updated yet: averages begin with it.
+  virtual bool next_step_changes_reading() const { return false; }
+
   // Returns true if steps with zero gradient never change weights or state: catch_up then does nothing.
   virtual bool idle_is_identity() const = 0;
 

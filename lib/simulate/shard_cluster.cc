@@ -38,7 +38,7 @@ void ShardCluster::add_server(const std::string& name, const ShardClusterSize& s
   description.sparse = size.sparse_ports > 0 ? size.sparse_ports : size.ports;
   const size_t first = shards_.size();
   for (int i = 0; i < size.ports + size.sparse_ports; ++i) {
-    shards_.push_back(std::make_unique<ShardServer>(host, Address{name, 0}, served_));
+    shards_.push_back(std::make_unique<ShardServer>(host, Address{name, 0}, served_, size.limits));
     description.ports.push_back(shards_.back()->address().port);
   }
   for (size_t i = first; i < shards_.size(); ++i) shards_[i]->set_ports(description);

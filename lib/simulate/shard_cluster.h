@@ -24,6 +24,7 @@ struct ShardClusterSize {
   int servers = 1;       // each on a host of its own
   int ports = 1;         // of each server: these have dense parameters, and sparse ones unless others do
   int sparse_ports = 0;  // with sparse parameters alone
+  ShardLimits limits = {};
 };
 
 // One owner thread, which drives the network; trainers are processes of it.

@@ -129,10 +129,19 @@ float* DenseTable::values() {
 }
 
 void DenseTable::push_all(const float* gradient, float scale, double learning_rate, Device& device) {
+  begin_step(learning_rate);
+  push_range(0, arrays_.num_weights(), gradient, scale, device);
+}
+
+void DenseTable::begin_step(double learning_rate) {
   about_to_write();
   optimizer_->begin_step(learning_rate);
-  device.for_each(arrays_.num_weights(), kFloatsAtOnce, [&](int64_t begin, int64_t end) {
-    optimizer_->update(arrays_.block(begin, end), gradient + begin, scale);
+}
+
+void DenseTable::push_range(int64_t first, int64_t count, const float* gradient, float scale,
+                            Device& device) {
+  device.for_each(count, kFloatsAtOnce, [&](int64_t begin, int64_t end) {
+    optimizer_->update(arrays_.block(first + begin, first + end), gradient + begin, scale);
   });
 }
 

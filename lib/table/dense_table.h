@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "math/initializer.h"
 #include "table/block_cyclic.h"
 #include "table/dense_arrays.h"
@@ -31,6 +32,11 @@ class DenseTable final : public Table, public WholeTable {
   uint64_t memory_bytes() const override;
   Optimizer<float>* optimizer() const override { return optimizer_.get(); }
   WholeTable* whole() override { return this; }
+
+  bool takes_parts() const override { return !optimizer_->next_step_changes_reading(); }
+  void begin_step(double learning_rate) override;
+  void push_part(const KeyedGradients&, float, Device&) override { PS_CHECK(false); }
+  void push_range(int64_t first, int64_t count, const float* gradient, float scale, Device& device) override;
 
   using Table::pull;
   void pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) override;

@@ -35,6 +35,13 @@ class SparseTable final : public Table {
   Optimizer<float>* optimizer() const override { return &rows_.optimizer(); }
   RowPolicyState* policy() const override { return policy_.get(); }
 
+  bool takes_parts() const override { return rows_stay() && !rows_.optimizer().next_step_changes_reading(); }
+  void begin_step(double learning_rate) override { rows_.begin_step(learning_rate); }
+  void push_part(const KeyedGradients& piece, float scale, Device& device) override {
+    rows_.update(piece.keys, piece.rows, piece.gradients, scale, device);
+  }
+  void end_step() override { rows_.end_step(); }
+
   using Table::pull;
   void pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) override;
   bool rows_stay() const override { return !policy_ && !rows_.spilled(); }

@@ -92,6 +92,19 @@ class Table {
   virtual void push(std::span<const KeyedGradients> pieces, float scale, double learning_rate,
                     Device& device) = 0;
 
+  // ---- training in parts: the same as push with all pieces, in several calls, between which rows may be read
+
+  // Returns true if the next step may come in parts, by keys or, in a table that has all rows, by ranges of them.
+  virtual bool takes_parts() const { return false; }
+
+  // begin_step comes first, when the rows of all pieces were pulled and are up to date, and end_step last.  In between no row
+  // is pulled, loaded or erased; a row reads as before the step until its part has come.
+  virtual void begin_step(double learning_rate) = 0;
+  virtual void end_step() {}
+
+  // Each row occurs at most once in all pieces of a step.  A table that has all rows takes ranges alone: WholeTable::push_range.
+  virtual void push_part(const KeyedGradients& piece, float scale, Device& device) = 0;
+
   // ---- reading and models, by key
 
   // weights [keys, width] <- the weights to test and save with.  Does not change the table.  Any thread,
@@ -170,6 +183,10 @@ class WholeTable {
 
   // One step with gradient [size(), width].
   virtual void push_all(const float* gradient, float scale, double learning_rate, Device& device) = 0;
+
+  // A part of a step, between begin_step and end_step of the table: weights [first, first + count) of all, with their gradient.
+  virtual void push_range(int64_t first, int64_t count, const float* gradient, float scale,
+                          Device& device) = 0;
 
   // out [size(), width] <- the weights to test and save with.
   virtual void read_all(float* out, Device& device) const = 0;

@@ -220,6 +220,13 @@ void TrainedRows::read(std::span<const uint64_t> keys, float* weights) const {
   }
 }
 
+// A row that has seen all steps but the one that is applied in parts may get its gradient yet.  All others get none.
+int64_t TrainedRows::last_step_of(const float* found) const {
+  const int64_t steps = optimizer_->steps();
+  const bool may_come = in_step_ && found != nullptr && layout_.stamp(found) + 1 == steps;
+  return may_come ? steps - 1 : steps;
+}
+
 // A row that idle steps change is brought up to date in a copy, so that reading never changes the training.
 void TrainedRows::read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const {
   if (found != nullptr && !layout_.stamped()) return optimizer_->read(layout_.row(found), weights);
@@ -230,7 +237,7 @@ void TrainedRows::read_row(uint64_t key, float* found, std::span<float> scratch,
   } else {
     values_.fill(key, copy);
   }
-  optimizer_->catch_up(copy, found != nullptr ? layout_.stamp(found) : 0, optimizer_->steps());
+  optimizer_->catch_up(copy, found != nullptr ? layout_.stamp(found) : 0, last_step_of(found));
   optimizer_->read(copy, weights);
 }
 

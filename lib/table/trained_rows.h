@@ -65,6 +65,13 @@ class TrainedRows {
 
   void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows, Device& device);
 
+  // A step that is applied in parts: until end_step, rows that have seen all steps before it read as they are.
+  void begin_step(double learning_rate) {
+    optimizer_->begin_step(learning_rate);
+    in_step_ = true;
+  }
+  void end_step() { in_step_ = false; }
+
   // Applies the step begun last to rows, with gradients [keys, width].
   void update(std::span<const uint64_t> keys, std::span<float* const> rows, const float* gradients,
               float scale, Device& device);
@@ -136,6 +143,7 @@ class TrainedRows {
   template <class Body>
   void write(std::span<const uint64_t> keys, std::span<float* const> rows, Device& device, Body&& body);
   size_t find_block(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing) const;
+  int64_t last_step_of(const float* found) const;
   void read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const;
   std::vector<uint64_t> keys_of(uint32_t partition, const KeyLists& lists) const;
 
@@ -147,6 +155,7 @@ class TrainedRows {
   const bool absent_reads_zero_;  // keys without a row wait for admission
   const std::unique_ptr<RowStorage> storage_;
   std::unique_ptr<SparseSnapshot> snapshot_;  // the running one, or null
+  bool in_step_ = false;                      // some rows may still have to be updated
 
   // During find: positions of keys without a row.  While threads search, block number i of the keys writes
   // its block_missing_[i] positions to missing_ from i * block_ on.

@@ -37,13 +37,15 @@ struct ShardSetting {
   bool goes_on = false;      // without trainers that are gone
   bool has_others = false;   // the job has another shard, which is not there
   bool honest = false;       // trainers train beside the peers
+  bool slices = false;       // steps are applied in slices, with time in between
   uint32_t saves = 0;        // 0: no checkpoints, 1: checkpoints, 2: with a log
 
   ShardSetting() = default;
   explicit ShardSetting(Script& script) {
     consistency = script.choice(5);
     const uint8_t bits = script.byte();
-    clips = bits & 1, coded = bits & 2, goes_on = bits & 4, has_others = bits & 8, honest = bits & 16;
+    clips = bits & 1, coded = bits & 2, goes_on = bits & 4, has_others = bits & 8, honest = bits & 16,
+    slices = bits & 32;
     saves = script.choice(8);
     if (saves > 2) saves = 0;
   }
@@ -99,8 +101,9 @@ class ShardPeers {
  private:
   static constexpr uint64_t kLimit = 64 << 10;  // of each kind of memory
 
-  static ShardLimits limits() {
+  ShardLimits limits() const {
     ShardLimits limits;
+    if (setting_.slices) limits.slice_work = 100, limits.slice_rest = std::chrono::microseconds(300);
     limits.request_bytes = limits.held_bytes = limits.answer_bytes = kLimit;
     limits.tables = std::make_shared<MemoryBudget>(64 << 20);
     limits.array_bytes = 16 << 10;
@@ -139,7 +142,9 @@ class ShardPeers {
     static std::map<ShardSetting, std::string> all;
     std::string& weights = all[setting];
     if (!weights.empty()) return weights;
-    ShardPeers calm(setting);
+    ShardSetting at_once = setting;
+    at_once.slices = false;
+    ShardPeers calm(at_once);
     HonestJob job(calm.network_, calm.server_->address(), calm.hello(), 1000);
     calm.run_until([&] { return job.ended(); });
     return weights = job.weights();

@@ -246,7 +246,8 @@ class RecoveringCluster {
   void start(HostedServer& server) {
     for (int& port : server.ports.ports) {
       const Address address{server.host->name(), static_cast<uint16_t>(port)};
-      server.shards.push_back(std::make_unique<ShardServer>(*server.host, address, server.served));
+      server.shards.push_back(
+          std::make_unique<ShardServer>(*server.host, address, server.served, plan_.limits));
       port = server.shards.back()->address().port;
     }
     for (auto& shard : server.shards) shard->set_ports(server.ports);
@@ -340,7 +341,7 @@ inline void expect_bits_of_undisturbed(const RecoveryPlan& plan, uint64_t seed, 
   SyntheticJob plain = plan.job;
   plain.consistency.ahead = 0;
   plain.device.reset();
-  ShardCluster calm(plain, plan, seed);
+  ShardCluster calm(plain, {plan.servers, plan.ports, plan.sparse_ports}, seed);
   calm.network().set_default_link(RecoveringCluster::link());
   const std::vector<float> expected = calm.train();
   const ScratchFolder folder;

@@ -1,6 +1,7 @@
 #include "ps/server/asynchronous_clock.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace ps {
@@ -14,12 +15,28 @@ bool has_data_left(TrainerSteps& trainer) {
 
 }  // namespace
 
-void AsynchronousClock::apply_all(TrainerSteps& trainer) {
-  while (apply_next(trainer)) {
-  }
+void AsynchronousClock::advance(int rank) {
+  to_advance_.push_back(rank);
+  go_on();
 }
 
-// False when there is none, or it waits for others.
+// A step that ends may have those of all trainers applied: then these are first, and the rest of its trainer's follow.
+void AsynchronousClock::go_on() {
+  if (advances_) return;
+  advances_ = true;
+  while (!to_advance_.empty()) {
+    const int rank = to_advance_.front();
+    to_advance_.erase(to_advance_.begin());
+    const size_t num_behind = to_advance_.size();
+    const bool more = apply_next(trainer(rank)) || context_.applier.busy();
+    if (more) to_advance_.insert(to_advance_.end() - static_cast<ptrdiff_t>(num_behind), rank);
+    if (context_.applier.busy()) break;
+  }
+  advances_ = false;
+  if (to_advance_.empty() && std::exchange(ends_behind_, false)) end_pass_of_all();
+}
+
+// False when there is none, it waits for others, or it is applied in slices: then it is called again.
 bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   PendingPush* push = trainer.next_push();
   if (push == nullptr || trainer.has_marker) return false;
@@ -32,7 +49,8 @@ bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   const bool drop = max_lag_ > 0 && context_.counters.steps - trainer.pulled_at > max_lag_;
   if (!drop && wait_for_squares(*push)) return false;
   std::vector<ExactSquares> squares = push->measured;
-  drop ? void(++context_.counters.pushes_dropped) : context_.applier.apply({&push, 1});
+  if (!drop && !context_.applier.apply({&push, 1})) return false;
+  context_.counters.pushes_dropped += drop ? 1 : 0;
   trainer.has_marker = trainer.marks_checkpoint(lead());
   const uint64_t marker_at = plan_marker(trainer);
   finish(trainer, {.learning_rate = context_.applier.rule().learning_rate(),
@@ -48,9 +66,9 @@ bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
 bool AsynchronousClock::wait_for_squares(PendingPush& push) {
   if (!context_.applier.needs_squares()) return false;
   PendingPush* const alone = &push;
-  const std::vector<ExactSquares> squares =
+  const std::optional<std::vector<ExactSquares>> squares =
       push.measured.empty() ? context_.applier.squares({&alone, 1}) : push.measured;
-  answer_measured(push, squares, context_.applier.rule().learning_rate());
+  if (squares) answer_measured(push, *squares, context_.applier.rule().learning_rate());
   return true;
 }
 
@@ -98,7 +116,10 @@ void AsynchronousClock::begin_aligned_checkpoint() {
   if (std::ranges::none_of(trainers_, &TrainerSteps::has_marker)) return;
   for (TrainerSteps& trainer : trainers_) trainer.has_marker = false;
   context_.checkpoints.begin(checkpoint_number(), /*at_end=*/false);
-  for (TrainerSteps& trainer : trainers_) apply_all(trainer);
+  std::vector<int> all;
+  for (const TrainerSteps& trainer : trainers_) all.push_back(trainer.rank);
+  to_advance_.insert(to_advance_.begin(), all.begin(), all.end());
+  go_on();
 }
 
 // A push alone, without others' to be part of, is dropped; the end of the data counts.
@@ -107,8 +128,9 @@ void AsynchronousClock::go_on_without(std::span<const int> ranks) {
     std::erase_if(trainer(rank).pushes,
                   [](const auto& push) { return !push.second.complete() || !push.second.ended; });
   }
+  ends_behind_ = true;
   begin_aligned_checkpoint();
-  end_pass_of_all();
+  go_on();
 }
 
 uint64_t AsynchronousClock::checkpoint_number() const {

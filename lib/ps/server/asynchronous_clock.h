@@ -26,20 +26,25 @@ class AsynchronousClock final : public StepClock {
   bool may_pull(uint64_t) const override { return true; }
   void note_pull(int rank) override { trainer(rank).pulled_at = context_.counters.steps; }
   bool logs_pulls() const override { return true; }
-  void advance(int rank) override { apply_all(trainer(rank)); }
+  void advance(int rank) override;
+  void go_on() override;
   void go_on_without(std::span<const int> ranks) override;
   void begin_aligned_checkpoint() override;
   uint64_t checkpoint_number() const override;
   uint64_t next_checkpoint(int rank) const override { return trainer(rank).marker_at; }
 
  private:
-  void apply_all(TrainerSteps& trainer);
   bool apply_next(TrainerSteps& trainer);
   bool wait_for_squares(PendingPush& push);
   void end_pass_of_all();
   uint64_t plan_marker(TrainerSteps& trainer);
 
   const uint64_t max_lag_, lead_;
+
+  // Trainers whose steps are to be applied, as far as they can be, one trainer after the other.
+  std::vector<int> to_advance_;
+  bool advances_ = false;     // in this moment
+  bool ends_behind_ = false;  // the pass may end behind that
 };
 
 }  // namespace ps

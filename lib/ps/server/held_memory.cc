@@ -61,8 +61,8 @@ uint64_t HeldMemory::bytes_of(HeldPeer peer) const {
 }
 
 void HeldMemory::describe(std::vector<HeldStatus>& kinds) const {
-  constexpr std::array<const char*, kNumHeldKinds> kNames = {"waiting pulls", "pushes", "remembered pulls",
-                                                             "gatherings", "trainers"};
+  constexpr std::array<const char*, kNumHeldKinds> kNames = {
+      "waiting pulls", "pushes", "remembered pulls", "gatherings", "trainers", "deferred requests"};
   for (size_t kind = 0; kind < kNumHeldKinds; ++kind) kinds.push_back({kNames[kind], kinds_[kind]});
   kinds.push_back({"pushed rows", pool_.bytes_in_use()});
   kinds.push_back({"state chunks", chunk_bytes_});

@@ -34,8 +34,9 @@ enum class HeldKind : uint8_t {
   kPullHistory,  // pulls that pushes may name, with the pointers to their rows
   kGatherings,   // texts that trainers give, and the answers that are kept
   kTrainers,     // of the run
+  kDeferred,     // requests that wait for the end of a step that is applied in slices
 };
-inline constexpr size_t kNumHeldKinds = 5;
+inline constexpr size_t kNumHeldKinds = 6;
 
 // Bytes that were taken from an account; they go back when this is destroyed, before the ledger.  Owner thread.
 class HeldBytes {

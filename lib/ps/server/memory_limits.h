@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "net/loop.h"
 #include "ps/wire/protocol.h"
 #include "store/dense_bytes.h"
 #include "table/row_spill.h"
@@ -43,6 +44,10 @@ struct ShardLimits {
   uint64_t array_bytes = uint64_t{16}
                          << 20;  // of arrays through which rows are reached, where keys are bounded
   SpillSettings spill = {};      // of rows of sparse tables
+
+  // Values of rows that a step changes in a slice: less than a hundredth of a second of work.  Others are served in between.
+  uint64_t slice_work = uint64_t{1} << 18;
+  Duration slice_rest{};  // from one slice to the next, at least
 
   // Bounds of the connections of a port.  Trainers have half of them: kMostTrainers, with one each.
   size_t max_connections = 2048, max_readers = 512;

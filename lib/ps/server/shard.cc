@@ -67,22 +67,58 @@ Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, 
       intake_(tables_, memory_, codecs_, *clock_, step_context()),
       gatherings_(roster_, *clock_, held_, changes_),
       recovery_({roster_, *clock_, checkpoints_, applier_, gatherings_.present(), states_, pulls_, held_,
-                 tables_, counters_, going_, trainers_held_}) {}
+                 tables_, counters_, going_, trainers_held_}),
+      slice_work_(limits.slice_work) {}
+
+// ---- steps
 
 template <class Body>
 void Shard::step(Body&& body) {
   try {
     body();
   } catch (const Error& error) {
+    applier_.abandon();
     broken_ = error.within(cat("step ", counters_.steps));
     refuse_waiting(*broken_);
   }
+  if (busy() && on_busy_) on_busy_();
+}
+
+void Shard::on_busy(std::function<void()> busy) {
+  on_busy_ = std::move(busy);
+  applier_.set_slice_work(slice_work_);
+}
+
+void Shard::go_on() {
+  if (!busy()) return;
+  step([&] { clock_->go_on(); });
+  if (busy()) return;
+  settle();
+  count_chunks();
+  if (pulls_.num_starved() > 0) pulls_.answer_starved(clock_->clock());
+}
+
+void Shard::finish_step() {
+  if (!busy()) return;
+  applier_.set_slice_work(SliceWork::kUnlimited);
+  go_on();
+  applier_.set_slice_work(slice_work_);
+}
+
+// Does what follows from a request whose steps are over.
+void Shard::settle() {
+  if (busy()) return;
+  if (const std::optional<Moving> moving = std::exchange(moving_, std::nullopt))
+    intake_.move_if_waiting(moving->rank, moving->step, moving->slice);
+  applier_.clear_whole_squares();
+  if (std::exchange(completes_gathering_, false) && !broken_) gatherings_.finish_if_complete();
 }
 
 // ---- trainers that come and go
 
 RunStatus Shard::join(const Member& member, Time now) {
   PS_CHECK(member.rank >= 0 && member.rank < member.ranks() && member.generation != 0);
+  finish_step();
   if (!roster_.has(member)) {
     const bool begins = roster_.begins_run(member, now);
     if (begins) {
@@ -176,7 +212,13 @@ bool Shard::is_unused(Time now) const {
   return counters_.steps == 0 && !resumed_ && (roster_.is_left(now) || roster_.is_stalled(now));
 }
 
+void Shard::leave_run(int rank, Time now) {
+  finish_step();
+  roster_.leave_run(rank, now);
+}
+
 void Shard::end_run(int rank) {
+  finish_step();
   RosterEntry& ending = roster_.at(rank);
   changes_.note(ShardEvent::kEndRun, rank, empty_event);
   ending.ended = true;
@@ -204,6 +246,7 @@ void Shard::check_trainers(Time now) {
 }
 
 void Shard::go_on_without(std::span<const int> ranks) {
+  finish_step();
   changes_.note(ShardEvent::kGoOn, 0, [&] {
     std::string body;
     for (int rank : ranks) put(body, static_cast<int32_t>(rank));
@@ -213,14 +256,16 @@ void Shard::go_on_without(std::span<const int> ranks) {
     roster_.at(rank).given_up = true;
     ++counters_.trainers_given_up;
   }
+  completes_gathering_ = true;
   step([&] { clock_->go_on_without(ranks); });
   count_chunks();
-  if (!broken_) gatherings_.finish_if_complete();
+  settle();
 }
 
 // ---- pulls and pushes
 
 void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
+  finish_step();
   roster_.at(rank);
   if (broken_) throw *broken_;
   pulls_.check(request);
@@ -234,6 +279,7 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
 // these are not needed any more.  A compute trainer, which does not tell the number of slices, may push it when its reader
 // has not heard of that yet.
 void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
+  finish_step();
   const bool has_chunk = request.chunk.has_value();
   try {
     receive_push(rank, std::move(request), reply);
@@ -262,12 +308,14 @@ void Shard::receive_push(int rank, PushRequest request, ReplyPtr& reply) {
   const uint64_t number = request.step;
   const uint32_t slice = request.slice;
   is_new ? intake_.hold(push, std::move(request), std::move(room)) : void(++counters_.pushes_repeated);
+  if (is_new) moving_ = Moving{rank, number, slice};
   step([&] { clock_->advance(rank); });
-  if (is_new) intake_.move_if_waiting(rank, number, slice);
+  settle();
 }
 
 // All trainers send the same sums: the first that come apply the step.
 void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
+  finish_step();
   roster_.at(rank);
   if (broken_) throw *broken_;
   if (clock_->trainer(rank).answer_repeated(request.step, reply)) return;
@@ -281,30 +329,34 @@ void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
   push.all_hold = true;
   if (!request.squares.empty()) applier_.set_whole_squares(std::move(request.squares));
   step([&] { clock_->advance(rank); });
-  applier_.clear_whole_squares();
+  settle();
 }
 
 void Shard::load(const PushRequest& request) {
+  finish_step();
   intake_.admit_weights(request);
   changes_.note(ShardEvent::kLoad, 0, [&] { return text_of(request.body); });
   for (const RowSlice& slice : request.row_slices) tables_.load(slice, request.floats(slice));
 }
 
 // optimizers := samples:i64 steps:i64 learning_rate:f64 save_optimizers
-std::string Shard::optimizers(bool sparse) const {
+std::string Shard::optimizers(bool sparse) {
+  finish_step();
   std::string out;
   applier_.rule().save(out);
   save_optimizers(tables_.parameters(), sparse, out);
   return out;
 }
 
-std::string Shard::stored_rows(std::span<const RowSlice> slices) const {
+std::string Shard::stored_rows(std::span<const RowSlice> slices) {
+  finish_step();
   if (broken_) throw *broken_;
   return ps::stored_rows(tables_.parameters(), slices);
 }
 
 // Connections end with this process: the number of the last message need not outlive it.
 void Shard::return_rows(int rank, std::string_view body) {
+  finish_step();
   roster_.at(rank);
   if (broken_) throw *broken_;
   if (roster_.size() > 1) {
@@ -323,6 +375,7 @@ void Shard::return_rows(int rank, std::string_view body) {
 }
 
 void Shard::gather(int rank, const GatherRequest& request, ReplyPtr& reply) {
+  finish_step();
   roster_.at(rank);
   going_ = true;
   gatherings_.give(rank, request, reply);
@@ -330,7 +383,8 @@ void Shard::gather(int rank, const GatherRequest& request, ReplyPtr& reply) {
 
 // ---- state chunks and replay
 
-Payload Shard::state_chunk(int rank, uint32_t number) const {
+Payload Shard::state_chunk(int rank, uint32_t number) {
+  finish_step();
   roster_.at(rank);
   return states_.chunk(rank, clock_->trainer(rank).batches, number);
 }
@@ -341,10 +395,12 @@ void Shard::resume() {
 }
 
 void Shard::begin_replay() {
+  applier_.set_slice_work(SliceWork::kUnlimited);
   held_.set_unlimited(true);
 }
 
 void Shard::end_replay(Time now) {
+  if (on_busy_) applier_.set_slice_work(slice_work_);
   held_.set_unlimited(false);
   resumed_ = true;
   for (RosterEntry& trainer : roster_.trainers()) trainer.gone_since = now;
@@ -354,6 +410,7 @@ void Shard::end_replay(Time now) {
 // ---- status
 
 void Shard::refuse_waiting(const Error& error) {
+  finish_step();
   std::vector<ReplyPtr> replies = waiting_.release_replies();
   count_chunks();
   for (ReplyPtr& reply : replies) reply->fail(error);

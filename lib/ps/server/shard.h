@@ -15,6 +15,7 @@
 #ifndef PS_PS_SERVER_SHARD_H_
 #define PS_PS_SERVER_SHARD_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "ps/server/change_notifier.h"
+#include "ps/server/deferred_requests.h"
 #include "ps/server/held_memory.h"
 #include "ps/server/memory_limits.h"
 #include "ps/server/push_intake.h"
@@ -39,6 +41,9 @@
 
 namespace ps {
 
+// A step that takes long is applied in slices, and the shard is busy in between: readers are answered, from rows that are each
+// as before the step or as after it.  All other requests have to wait, or have the rest of the step applied at once.
+//
 // One owner thread.  Requests throw kData when they make no sense, kExhausted when there is no memory for
 // what they would create or hold, kStateLost when the run has no such rank, and then have no effect; `reply`
 // is taken only by those that do not throw.
@@ -47,6 +52,18 @@ class Shard {
   Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
         const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits = {},
         const Json& push_codec = nullptr);
+
+  // `busy` is called when there is more to do of a step, and after every slice until its end: go_on has then to be called
+  // soon.  Without it steps are applied at once.
+  void on_busy(std::function<void()> busy);
+  bool busy() const { return applier_.busy(); }
+  void go_on();
+  void finish_step();  // all that is left, at once
+
+  // Room for a request of a trainer that waits meanwhile.  Throws kExhausted.
+  HeldBytes hold_deferred(int rank) {
+    return held_.take(static_cast<HeldPeer>(rank), HeldKind::kDeferred, DeferredRequest::kBytes);
+  }
 
   // A trainer has connected, or lost a connection.  Another process than before takes its rank over, or begins
   // the next run, with the weights as they are: TrainerRoster says which.  join throws as the roster's
@@ -73,10 +90,10 @@ class Shard {
   void load(const PushRequest& request);  // takes no part in steps
 
   // Returns the state of the schedule and of the optimizers, those of the dense or those of the sparse parameters.
-  std::string optimizers(bool sparse) const;
+  std::string optimizers(bool sparse);
 
   // Returns the rows of these keys as they are stored, without waiting for any step.
-  std::string stored_rows(std::span<const RowSlice> slices) const;
+  std::string stored_rows(std::span<const RowSlice> slices);
 
   // Stores rows that the trainer, which is alone, has trained itself (ps/wire/stored_rows.h).  A message that comes twice
   // changes nothing the second time, also when it comes late over a connection that was given up.  From the first message on,
@@ -84,7 +101,7 @@ class Shard {
   void return_rows(int rank, std::string_view body);
 
   // Returns the answer to a trainer that asks for one of its state chunks.
-  Payload state_chunk(int rank, uint32_t number) const;
+  Payload state_chunk(int rank, uint32_t number);
 
   // `changed` is called for every change before it is made.
   void on_change(ShardEventSink changed) { changes_.set_sink(std::move(changed)); }
@@ -125,6 +142,7 @@ class Shard {
 
   void receive_push(int rank, PushRequest request, ReplyPtr& reply);
   void check_joins(const Member& member) const;
+  void settle();
 
   RunStatus run_status(const RosterEntry& trainer) const;
   void count_chunks() {
@@ -152,6 +170,17 @@ class Shard {
   WaitingRequests waiting_{pulls_, gatherings_.present(), *clock_};
   bool going_ = false;  // a trainer that all shards have welcomed has asked for something
   ShardRecovery recovery_;
+
+  // A step that is applied in slices.
+  const uint64_t slice_work_;
+  std::function<void()> on_busy_;
+  struct Moving {
+    int rank;
+    uint64_t step;
+    uint32_t slice;
+  };
+  std::optional<Moving> moving_;      // the push with which it began, which may have to wait behind it
+  bool completes_gathering_ = false;  // it was begun by the loss of trainers
 
   bool resumed_ = false;         // the shard was made from a log, whose end may be lost
   std::optional<Error> broken_;  // set: the shard is broken, and refuses all requests

@@ -18,6 +18,7 @@ ShardHost::ShardHost(Loop& loop, const ServedJob& job, const ShardLimits& limits
       saves_([&loop] { return loop.now(); }),
       checkpoints_(loop, job.checkpoints, saves_),
       log_(loop, job.checkpoints, [this](const Error& error) { fail_for_good(error); }),
+      go_on_timer_(loop, [this] { go_on(); }),
       finished_(job.checkpoints) {
   checkpoints_.on_end([this] {
     if (ending_ != 0) end_run();
@@ -161,9 +162,11 @@ void ShardHost::new_shard(const Json& schema, const Json& place, const std::stri
   identity_ = {schema, place, cpu, shard_place};
   shard_->pulls().on_room([this, guard = std::weak_ptr<const bool>(exists_)] {
     loop_.post([this, guard] {
-      if (!guard.expired() && shard_) shard_->pulls().answer_starved(shard_->steps().clock());
+      if (guard.expired() || !shard_ || shard_->busy()) return;  // the end of a step has them answered too
+      shard_->pulls().answer_starved(shard_->steps().clock());
     });
   });
+  shard_->on_busy([this] { go_on_timer_.start_after(limits_.slice_rest); });
 }
 
 void ShardHost::make_shard(const Hello& hello) {
@@ -199,6 +202,8 @@ void ShardHost::restore(const Hello& hello) {
 
 // All who wait hear of it, and begin anew.
 void ShardHost::drop_shard() {
+  shard_->finish_step();
+  deferred_.forget_held();
   ending_ = 0;
   const Error lost(kStateLost, "the run goes back to a checkpoint");
   checkpoints_.detach(lost);
@@ -238,6 +243,7 @@ void ShardHost::watch_end() {
 // The checkpoint of the end counts, or has failed.  Until here every server that dies takes all back, so that
 // nobody may leave.
 void ShardHost::end_run() {
+  shard_->finish_step();
   finished_.write(std::exchange(ending_, 0));
   shard_->gatherings().confirm_end();
 }
@@ -315,6 +321,26 @@ void ShardHost::fail_for_good(const Error& error) {
   on_failed_(error);
 }
 
+// ---- steps in slices
+
+void ShardHost::defer(std::unique_ptr<DeferredRequest> request) {
+  deferred_.push(std::move(request));
+  if (!go_on_timer_.started()) go_on_timer_.start_after(limits_.slice_rest);
+}
+
+// A slice of the step, or some requests that have waited for its end, which may have the shard busy again.
+void ShardHost::go_on() {
+  constexpr int kMostRequests = 64;
+  constexpr Duration kLongest = std::chrono::milliseconds(1);
+  const Time end = add_time(loop_.now(), kLongest);
+  if (shard_ && shard_->busy()) shard_->go_on();
+  for (int i = 0; i < kMostRequests && loop_.now() < end; ++i) {
+    if (deferred_.empty() || (shard_ && shard_->busy())) break;
+    deferred_.handle_first();
+  }
+  if (must_wait()) go_on_timer_.start_after(limits_.slice_rest);
+}
+
 // ---- now and then
 
 void ShardHost::check() {
@@ -324,6 +350,7 @@ void ShardHost::check() {
 
 void ShardHost::refuse_waiting(const Error& reason) {
   if (shard_) shard_->refuse_waiting(reason);
+  deferred_.fail_all(reason);
   checkpoints_.refuse_waiting(reason);
   log_.end(reason);
 }

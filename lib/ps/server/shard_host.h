@@ -11,7 +11,9 @@
 #include <string>
 
 #include "membership/server_save_records.h"
+#include "net/loop.h"
 #include "ps/server/checkpoint_driver.h"
+#include "ps/server/deferred_requests.h"
 #include "ps/server/finished_run.h"
 #include "ps/server/log_driver.h"
 #include "ps/server/served_job.h"
@@ -54,6 +56,11 @@ class ShardHost {
   void join_reader();
   void leave_reader() { --num_readers_; }
 
+  // While the shard is busy with a step, requests that would have it finish that at once wait, and behind them all that come
+  // later, until they are handled in their order.  Requests that only read need not wait.
+  bool must_wait() const { return (shard_ && shard_->busy()) || !deferred_.empty(); }
+  void defer(std::unique_ptr<DeferredRequest> request);
+
   bool has_shard() const { return shard_ != nullptr; }
   Shard& shard() { return *shard_; }
   const Shard* shard_or_null() const { return shard_.get(); }
@@ -91,6 +98,7 @@ class ShardHost {
   void replay(PushLogReader& log, const CheckpointReader* checkpoint);
   bool restore_for_log(const CheckpointReader& checkpoint);
   void fail_for_good(const Error& error);
+  void go_on();
 
   Loop& loop_;
   const ServedJob& job_;
@@ -104,6 +112,9 @@ class ShardHost {
   CheckpointDriver checkpoints_;
   LogDriver log_;
   bool log_looked_for_ = false;
+
+  DeferredRequests deferred_;  // they hold memory of the shard
+  Timer go_on_timer_;          // started while something has to be gone on with
 
   size_t num_readers_ = 0;
 

@@ -259,41 +259,65 @@ void handle(ShardPeer& peer, Frame frame, Responder& responder) {
   answer(peer, decode(peer, std::move(frame)), responder);
 }
 
+bool always(const ShardPeer&, const Frame&) {
+  return true;
+}
+bool never(const ShardPeer&, const Frame&) {
+  return false;
+}
+
+// Readers change nothing.
+bool is_of_trainer(const ShardPeer&, const Frame& frame) {
+  try {
+    return Hello::spec().parse(parse_json(text_of(frame), "hello"), "hello").role == "train";
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_to_train(const ShardPeer& peer, const Frame& frame) {
+  ByteReader in(text_of(frame));
+  in.get<uint64_t>();
+  return peer.member && in.get<uint8_t>() == static_cast<uint8_t>(PullMode::kTrain);
+}
+
 constexpr uint64_t kSmall = 64, kNamed = 1024;  // a few numbers; with a name
 
 constexpr std::array kMessages = {
-    ShardMessage{Message::kDescribe, 0, Role::kStranger, handle<no_body, describe>},
-    ShardMessage{Message::kHello, kMaxHelloBytes, Role::kStranger, handle<hello_body, greet>},
-    ShardMessage{Message::kKeys, kSmall, Role::kReader, handle<bytes_body<decode_keys_request>, keys>},
-    ShardMessage{Message::kRowReport, kSmall, Role::kReader, handle<row_report_body, report_rows>},
-    ShardMessage{Message::kPull, kMaxAskedBytes, Role::kReader, handle<bytes_body<decode_pull>, pull>},
-    ShardMessage{Message::kPush, kMaxMessageBytes, Role::kTrainer, handle<push_body, push>},
-    ShardMessage{Message::kApply, kMaxMessageBytes, Role::kTrainer, handle<bytes_body<decode_apply>, apply>},
-    ShardMessage{Message::kGather, kMaxGatherBytes, Role::kTrainer, handle<whole_frame, gather>},
+    ShardMessage{Message::kDescribe, 0, Role::kStranger, handle<no_body, describe>, never},
+    ShardMessage{Message::kHello, kMaxHelloBytes, Role::kStranger, handle<hello_body, greet>, is_of_trainer},
+    ShardMessage{Message::kKeys, kSmall, Role::kReader, handle<bytes_body<decode_keys_request>, keys>, never},
+    ShardMessage{Message::kRowReport, kSmall, Role::kReader, handle<row_report_body, report_rows>, never},
+    ShardMessage{Message::kPull, kMaxAskedBytes, Role::kReader, handle<bytes_body<decode_pull>, pull>,
+                 is_to_train},
+    ShardMessage{Message::kPush, kMaxMessageBytes, Role::kTrainer, handle<push_body, push>, always},
+    ShardMessage{Message::kApply, kMaxMessageBytes, Role::kTrainer, handle<bytes_body<decode_apply>, apply>,
+                 always},
+    ShardMessage{Message::kGather, kMaxGatherBytes, Role::kTrainer, handle<whole_frame, gather>, always},
     ShardMessage{Message::kGatheredPiece, 16, Role::kTrainer,
-                 handle<bytes_body<decode_gathered_request>, tell_gathered>},
-    ShardMessage{Message::kLoad, kMaxMessageBytes, Role::kTrainer, handle<load_body, load>},
-    ShardMessage{Message::kEndRun, 0, Role::kTrainer, handle<no_body, end_run>},
+                 handle<bytes_body<decode_gathered_request>, tell_gathered>, always},
+    ShardMessage{Message::kLoad, kMaxMessageBytes, Role::kTrainer, handle<load_body, load>, always},
+    ShardMessage{Message::kEndRun, 0, Role::kTrainer, handle<no_body, end_run>, always},
     ShardMessage{Message::kSaveLease, kNamed, Role::kTrainer,
-                 handle<bytes_body<decode_save_request>, elect_saver>},
+                 handle<bytes_body<decode_save_request>, elect_saver>, never},
     ShardMessage{Message::kCheckpoint, 8, Role::kTrainer,
-                 handle<bytes_body<decode_checkpoint_request>, ask_checkpoint>},
+                 handle<bytes_body<decode_checkpoint_request>, ask_checkpoint>, always},
     ShardMessage{Message::kCheckpointShard, 8, Role::kTrainer,
-                 handle<bytes_body<decode_shard_request>, ask_shard_files>},
+                 handle<bytes_body<decode_shard_request>, ask_shard_files>, never},
     ShardMessage{Message::kCheckpointSlice, kNamed, Role::kTrainer,
-                 handle<bytes_body<decode_shard_slice>, read_shard_file>},
+                 handle<bytes_body<decode_shard_slice>, read_shard_file>, never},
     ShardMessage{Message::kTrainerChunk, 4, Role::kTrainer,
-                 handle<bytes_body<decode_chunk_request>, state_chunk>},
-    ShardMessage{Message::kLeaveRun, 0, Role::kTrainer, handle<no_body, leave_run>},
-    ShardMessage{Message::kAbsent, 0, Role::kReader, handle<no_body, tell_absent>},
+                 handle<bytes_body<decode_chunk_request>, state_chunk>, always},
+    ShardMessage{Message::kLeaveRun, 0, Role::kTrainer, handle<no_body, leave_run>, always},
+    ShardMessage{Message::kAbsent, 0, Role::kReader, handle<no_body, tell_absent>, never},
     ShardMessage{Message::kOptimizers, 1, Role::kTrainer,
-                 handle<bytes_body<decode_optimizers_request>, tell_optimizers>},
+                 handle<bytes_body<decode_optimizers_request>, tell_optimizers>, always},
     ShardMessage{Message::kStoredRows, kMaxAskedBytes, Role::kTrainer,
-                 handle<bytes_body<decode_stored_rows_request>, tell_stored_rows>},
+                 handle<bytes_body<decode_stored_rows_request>, tell_stored_rows>, always},
     ShardMessage{Message::kReturnRows, kMaxMessageBytes, Role::kTrainer,
-                 handle<whole_frame, receive_returned_rows>},
-    ShardMessage{Message::kWork, 0, Role::kTrainer, handle<no_body, tell_work>},
-    ShardMessage{Message::kApplied, 0, Role::kTrainer, handle<no_body, tell_applied>},
+                 handle<whole_frame, receive_returned_rows>, always},
+    ShardMessage{Message::kWork, 0, Role::kTrainer, handle<no_body, tell_work>, always},
+    ShardMessage{Message::kApplied, 0, Role::kTrainer, handle<no_body, tell_applied>, always},
 };
 
 }  // namespace
@@ -317,6 +341,67 @@ void check_may_ask(const ShardPeer& peer, const ShardMessage& message) {
   if (message.may_ask == Role::kTrainer && peer.role() != Role::kTrainer) {
     fail(Code::kAuthentication, "who only reads may not change anything");
   }
+}
+
+namespace {
+
+class DeferredMessage final : public DeferredRequest {
+ public:
+  DeferredMessage(std::shared_ptr<ShardPeer> peer, const ShardMessage& message, Frame frame,
+                  Responder& responder)
+      : peer_(std::move(peer)),
+        message_(message),
+        frame_(std::move(frame)),
+        responder_(std::move(responder)) {}
+
+  void handle() override {
+    if (message_.type == Message::kHello) peer_->hello_waits = false;
+    if (peer_->closed && !is_last_word()) return;
+    try {
+      check_may_ask(*peer_, message_);
+      message_.handle(*peer_, std::move(frame_), responder_);
+    } catch (...) {
+      responder_.fail(current_error());
+    }
+  }
+  void fail(const Error& error) override { responder_.fail(error); }
+
+ private:
+  // What is not answered is asked again over another connection, but for this.
+  bool is_last_word() const {
+    return message_.type == Message::kEndRun || message_.type == Message::kLeaveRun;
+  }
+
+  const std::shared_ptr<ShardPeer> peer_;
+  const ShardMessage& message_;
+  Frame frame_;
+  Responder responder_;
+};
+
+// Whoever fills the list is a trainer, or has a single request there.
+void defer(const std::shared_ptr<ShardPeer>& peer, const ShardMessage& message, Frame frame,
+           Responder& responder) {
+  HeldBytes held;
+  if (message.type == Message::kHello) {
+    if (peer->greeted || peer->hello_waits) fail(Code::kData, "a second hello");
+  } else {
+    check_may_ask(*peer, message);
+    held = peer->host.shard().hold_deferred(peer->member->rank);
+  }
+  auto request = std::make_unique<DeferredMessage>(peer, message, std::move(frame), responder);
+  request->held = std::move(held);
+  peer->hello_waits |= message.type == Message::kHello;
+  peer->host.defer(std::move(request));
+}
+
+}  // namespace
+
+void ask(const std::shared_ptr<ShardPeer>& peer, const ShardMessage& message, Frame frame,
+         Responder& responder) {
+  if (peer->host.must_wait() && message.waits(*peer, frame))
+    return defer(peer, message, std::move(frame), responder);
+  check_may_ask(*peer, message);
+  message.handle(*peer, std::move(frame), responder);
 }
 
 }  // namespace ps

@@ -4,6 +4,7 @@
 #define PS_PS_SERVER_SHARD_MESSAGES_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,7 +30,9 @@ struct ShardPeer {
   SessionLink link;
   Access access = Access::kAdmin;  // what its connection has proven that it may do
   bool greeted = false;
-  bool reads = false;                 // has one of the readers' connections
+  bool reads = false;        // has one of the readers' connections
+  bool hello_waits = false;  // it is deferred
+  bool closed = false;
   std::optional<Member> member = {};  // of a trainer
 
   // A trainer is a reader too, and a reader a stranger.
@@ -44,9 +47,17 @@ struct ShardMessage {
   // Decodes the body, and answers now or later.  A failure that it throws is the answer, while `responder` is
   // in place.
   void (*handle)(ShardPeer& peer, Frame frame, Responder& responder);
+
+  // True when the request has to wait while the shard is busy with a step: it does more than to read what may be read then.
+  bool (*waits)(const ShardPeer& peer, const Frame& frame);
 };
 
 std::span<const ShardMessage> shard_messages();
+
+// Checks that the peer may ask, and handles the request; throws as ShardMessage::handle.  Where the shard is busy, and the
+// request has to wait for that, it is deferred.
+void ask(const std::shared_ptr<ShardPeer>& peer, const ShardMessage& message, Frame frame,
+         Responder& responder);
 
 // Null when the type is not known.
 const ShardMessage* find_shard_message(uint16_t type);

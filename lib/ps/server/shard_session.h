@@ -3,6 +3,7 @@
 #define PS_PS_SERVER_SHARD_SESSION_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace ps {
 // All calls are made on the loop's thread.
 class ShardSession final : public Session {
  public:
-  explicit ShardSession(ShardPeer peer) : peer_(std::move(peer)) {}
+  explicit ShardSession(ShardPeer peer) : peer_(std::make_shared<ShardPeer>(std::move(peer))) {}
 
   std::optional<uint64_t> max_body_bytes(uint16_t type) override {
     const ShardMessage* message = find_shard_message(type);
@@ -25,17 +26,17 @@ class ShardSession final : public Session {
   void on_request(Frame frame, Responder& responder) override {
     const ShardMessage* message = find_shard_message(frame.header.type);
     if (message == nullptr) fail(Code::kData, "there is no message of type ", frame.header.type);
-    check_may_ask(peer_, *message);
-    message->handle(peer_, std::move(frame), responder);
+    ask(peer_, *message, std::move(frame), responder);
   }
 
   void on_closed(const Error&) override {
-    if (peer_.member) peer_.host.leave(*peer_.member);
-    if (peer_.reads) peer_.host.leave_reader();
+    peer_->closed = true;
+    if (peer_->member) peer_->host.leave(*peer_->member);
+    if (peer_->reads) peer_->host.leave_reader();
   }
 
  private:
-  ShardPeer peer_;
+  const std::shared_ptr<ShardPeer> peer_;  // requests that wait have it too
 };
 
 }  // namespace ps

@@ -1,6 +1,7 @@
 #include "ps/server/step_applier.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ps {
 
@@ -39,27 +40,47 @@ std::vector<std::vector<Contribution>> StepApplier::contributions_of(std::span<P
   return contributions;
 }
 
-std::vector<ExactSquares> StepApplier::squares(std::span<PendingPush* const> pushes) {
-  std::vector<ExactSquares> squares(tables_.size());
-  auto contributions = contributions_of(pushes, sum_up(pushes));
-  for (size_t p = 0; p < squares.size(); ++p) {
-    if (clipping_.needs(p)) squares[p] = updater_.squares(p, contributions[p]);
+std::optional<std::vector<ExactSquares>> StepApplier::squares(std::span<PendingPush* const> pushes) {
+  if (!under_way_) {
+    under_way_.emplace(
+        UnderWay{.applies = false, .step = {}, .scales = {}, .contributions = {}, .squares = {}});
+    under_way_->squares.resize(tables_.size());
+    under_way_->contributions = contributions_of(pushes, sum_up(pushes));
   }
-  return squares;
+  SliceWork work{slice_work_};
+  for (size_t& p = under_way_->parameter; p < tables_.size(); ++p) {
+    if (!clipping_.needs(p)) continue;
+    if (!updater_.measure(p, under_way_->contributions[p], under_way_->squares[p], work)) return std::nullopt;
+  }
+  return std::exchange(under_way_, std::nullopt)->squares;
 }
 
-void StepApplier::apply(std::span<PendingPush* const> pushes) {
+void StepApplier::begin(std::span<PendingPush* const> pushes) {
   const StepInfo total = sum_up(pushes);
   const StepSize step = rule_.next(total);
   const std::vector<double> no_squares(tables_.size());
-  const std::vector<float> scales =
-      clipping_.scales(whole_squares_ ? *whole_squares_ : no_squares, step.scale);
+  under_way_.emplace(
+      UnderWay{.applies = true, .step = step, .scales = {}, .contributions = {}, .squares = {}});
+  under_way_->scales = clipping_.scales(whole_squares_ ? *whole_squares_ : no_squares, step.scale);
   whole_squares_.reset();  // those of the next step are others
-  auto contributions = contributions_of(pushes, total);
-  for (size_t p = 0; p < contributions.size(); ++p) {
-    updater_.apply(p, contributions[p], {step.learning_rate, scales[p], step.shrink});
+  under_way_->contributions = contributions_of(pushes, total);
+}
+
+bool StepApplier::apply(std::span<PendingPush* const> pushes) {
+  if (!under_way_) begin(pushes);
+  SliceWork work{slice_work_};
+  for (size_t& p = under_way_->parameter; p < tables_.size(); ++p) {
+    const StepSize step{under_way_->step.learning_rate, under_way_->scales[p], under_way_->step.shrink};
+    if (!updater_.apply(p, under_way_->contributions[p], step, work)) return false;
   }
+  under_way_.reset();
   ++counters_.steps;
+  return true;
+}
+
+void StepApplier::abandon() {
+  under_way_.reset();
+  updater_.abandon();
 }
 
 }  // namespace ps

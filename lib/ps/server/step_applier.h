@@ -31,16 +31,22 @@ class StepApplier {
 
   bool clips() const { return clipping_.any(); }
 
+  // The work that a call does at most.  Steps that take more are applied in slices: by several calls with the same arguments,
+  // before the last of which nothing else may be done here or with the tables but to read rows.
+  void set_slice_work(uint64_t work) { slice_work_ = work; }
+  bool busy() const { return under_way_.has_value(); }
+  void abandon();  // does not go on with what is under way
+
   // Returns false when the step may be applied at once.
-  bool needs_squares() const { return clipping_.any() && !whole_squares_; }
+  bool needs_squares() const { return clipping_.any() && !whole_squares_ && !applies(); }
 
   // Sets the squares of the whole gradient, by parameter, for the next step only; nullopt removes them.
   void set_whole_squares(std::vector<double> squares) { whole_squares_ = std::move(squares); }
   void clear_whole_squares() { whole_squares_.reset(); }
 
-  // Both: pushes that are complete, in the order of ranks.
-  std::vector<ExactSquares> squares(std::span<PendingPush* const> pushes);
-  void apply(std::span<PendingPush* const> pushes);
+  // Both: pushes that are complete, in the order of ranks.  Return nothing, and false, when there is more to do.
+  std::optional<std::vector<ExactSquares>> squares(std::span<PendingPush* const> pushes);
+  bool apply(std::span<PendingPush* const> pushes);
 
   void end_pass(int64_t pass) { tables_.end_pass(pass); }
 
@@ -49,6 +55,17 @@ class StepApplier {
   const StepRule& rule() const { return rule_; }
 
  private:
+  struct UnderWay {
+    bool applies;  // else it is measured
+    StepSize step;
+    std::vector<float> scales;                             // by parameter
+    std::vector<std::vector<Contribution>> contributions;  // by parameter
+    std::vector<ExactSquares> squares;                     // by parameter
+    size_t parameter = 0;                                  // the next
+  };
+
+  bool applies() const { return under_way_ && under_way_->applies; }
+  void begin(std::span<PendingPush* const> pushes);
   std::vector<std::vector<Contribution>> contributions_of(std::span<PendingPush* const> pushes,
                                                           const StepInfo& total) const;
 
@@ -58,6 +75,8 @@ class StepApplier {
   StepRule rule_;
   ShardCounters& counters_;
   std::optional<std::vector<double>> whole_squares_;  // of the next step, by parameter
+  uint64_t slice_work_ = SliceWork::kUnlimited;
+  std::optional<UnderWay> under_way_;  // from call to call
 };
 
 }  // namespace ps

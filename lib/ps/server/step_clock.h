@@ -89,7 +89,12 @@ class StepClock {
   virtual TrainerPosition position_of(int rank) const;
 
   // Applies every step that can be applied now that something came from this trainer.
+  //
+  // A step may be applied in slices (StepApplier::busy): then this, and whatever else has steps applied, returns before its
+  // end, and go_on has to be called until the applier is not busy any more.  In between nothing else may be called here that
+  // is not const.
   virtual void advance(int rank) = 0;
+  virtual void go_on() = 0;
 
   // The trainers were given up.  Their pushes for steps that are not applied count if they are complete, and
   // have others' to be part of.

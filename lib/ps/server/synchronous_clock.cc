@@ -1,6 +1,7 @@
 #include "ps/server/synchronous_clock.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace ps {
@@ -26,7 +27,8 @@ void SynchronousClock::apply_complete_steps() {
   }
 }
 
-// Returns false when the step has to wait for the squares of other shards.
+// Returns false when the step has to wait for the squares of other shards, or is applied in slices: then it is called again,
+// finds the same, and goes on.
 bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   std::vector<PendingPush*> pushes;
   int64_t pass = 0;
@@ -48,7 +50,7 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   Done done{.pass_ended = pushes.empty() && closes_pass(pushers)};
   done.dealt = pushes.empty() && !done.pass_ended;
   if (!pushes.empty()) done.squares = pushes[0]->measured;
-  if (!pushes.empty()) context_.applier.apply(pushes);
+  if (!pushes.empty() && !context_.applier.apply(pushes)) return false;
   if (done.pass_ended) context_.applier.end_pass(pass);
   done.learning_rate = context_.applier.rule().learning_rate();
   ++clock_;
@@ -69,7 +71,11 @@ bool SynchronousClock::wait_for_squares(std::span<PendingPush* const> pushes,
                                         std::span<TrainerSteps* const> pushers) {
   if (pushes.empty() || !context_.applier.needs_squares()) return false;
   std::vector<ExactSquares> squares = pushes[0]->measured;
-  if (squares.empty()) squares = context_.applier.squares(pushes);
+  if (squares.empty()) {
+    std::optional<std::vector<ExactSquares>> measured = context_.applier.squares(pushes);
+    if (!measured) return true;
+    squares = std::move(*measured);
+  }
   const double learning_rate = context_.applier.rule().learning_rate();
   for (TrainerSteps* trainer : pushers) {
     PendingPush& push = *trainer->next_push();

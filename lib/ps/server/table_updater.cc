@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <utility>
 
 #include "table/row_policy_state.h"
 
@@ -10,188 +10,209 @@ namespace ps {
 
 namespace {
 
-// True when every key is larger than those of the contributions before.
-bool ascending(std::span<const Contribution> contributions) {
-  std::optional<uint64_t> last;
-  for (const Contribution& contribution : contributions) {
-    const std::vector<uint64_t>& keys = contribution.slice->keys;
-    if (keys.empty()) continue;
-    if (last && keys.front() <= *last) return false;
-    last = keys.back();
-  }
-  return true;
-}
+// Values of a matrix that a table updates at a time: where a slice ends must not change what a kernel has in one call.
+constexpr size_t kValuesAtOnce = 4096;
 
-bool knows_rows(const Contribution& each) {
-  return each.pulled != nullptr && each.pulled->rows.size() == each.slice->keys.size();
+uint64_t work_of(uint64_t rows, int64_t cols) {
+  return rows * (static_cast<uint64_t>(cols) + SliceWork::kRowWork);
 }
 
 }  // namespace
 
-void TableUpdater::apply(size_t parameter, std::span<const Contribution> contributions,
-                         const StepSize& step) {
+// ---- from call to call
+
+bool TableUpdater::apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step,
+                         SliceWork& work) {
   Table* table = tables_.table(parameter);
-  if (table == nullptr) return;
-  const ParameterKind kind = tables_.spec(parameter).kind;
-  if (tables_.spec(parameter).by_trainers) {
-    if (Optimizer<float>* optimizer = table->optimizer()) optimizer->begin_step(step.learning_rate);
-    return;
-  }
-  if (kind == ParameterKind::kRows) return apply_rows(*table, contributions, step);
-  if (kind == ParameterKind::kStatistic) return apply_statistic(*table, contributions);
-  const float* gradient = matrix_gradient(*table, contributions);
-  table->whole()->push_all(gradient, step.scale, step.learning_rate, device_);
+  if (table == nullptr) return true;
+  if (!begun_) begin(parameter, *table, contributions);
+  if (!go_on(parameter, *table, contributions, step, work)) return false;
+  begun_ = false;
+  return true;
 }
 
-ExactSquares TableUpdater::squares(size_t parameter, std::span<const Contribution> contributions) {
+void TableUpdater::begin(size_t parameter, const Table& table, std::span<const Contribution> contributions) {
+  begun_ = true;
+  in_step_ = false;
+  num_pieces_ = num_pushed_ = num_values_ = 0;
+  if (table.optimizer() == nullptr) return;
+  in_parts_ = table.takes_parts();
+  if (tables_.spec(parameter).kind != ParameterKind::kRows) return;
+  rows_left_.begin(contributions, table.width());
+  lie_apart_ = rows_left_.lie_apart();
+}
+
+bool TableUpdater::go_on(size_t parameter, Table& table, std::span<const Contribution> contributions,
+                         const StepSize& step, SliceWork& work) {
+  const ParameterSpec& spec = tables_.spec(parameter);
+  if (spec.by_trainers) {
+    if (Optimizer<float>* optimizer = table.optimizer()) optimizer->begin_step(step.learning_rate);
+    return true;
+  }
+  if (spec.kind == ParameterKind::kMatrix) return apply_matrix(table, contributions, step, work);
+  if (spec.kind == ParameterKind::kStatistic) return apply_statistic(table, contributions), true;
+  if (in_parts_ && table.whole() == nullptr) return apply_rows(table, step, work);
+  apply_rows_at_once(table, step);
+  work.use(work_of(table.size(), table.width()));
+  return true;
+}
+
+bool TableUpdater::measure(size_t parameter, std::span<const Contribution> contributions, ExactSquares& sum,
+                           SliceWork& work) {
   const Table* table = tables_.table(parameter);
-  ExactSquares sum;
-  if (table == nullptr || contributions.empty()) return sum;
+  if (table == nullptr || contributions.empty()) return true;
   const int64_t cols = table->width();
   const ParameterKind kind = tables_.spec(parameter).kind;
-  if (kind == ParameterKind::kRows) {
-    gather_rows(*table, contributions);
-    for (const KeyedGradients& some : gradients_) sum.add(some.gradients, std::ssize(some.keys) * cols);
-  } else if (kind == ParameterKind::kMatrix) {
-    sum.add(matrix_gradient(*table, contributions), static_cast<int64_t>(table->size()) * cols);
+  if (!begun_) begin(parameter, *table, contributions);
+  if (kind == ParameterKind::kMatrix) {
+    auto add = [&sum](size_t, size_t count, const float* gradient) {
+      sum.add(gradient, static_cast<int64_t>(count));
+    };
+    if (!for_ranges(*table, contributions, work, add)) return false;
   }
-  return sum;
-}
-
-// True when no two contributions have the same key, as the slices of one trainer's push.  A policy needs all
-// keys in one some.
-bool TableUpdater::lie_apart(const Table& table, std::span<const Contribution> contributions) const {
-  if (contributions.size() == 1) return true;
-  return table.policy() == nullptr && ascending(contributions);
-}
-
-// plan_ <- the keys of the contributions, gradients_ <- theirs, without rows: gradients that lie apart, where
-// they came, or the sums of all.
-void TableUpdater::gather_rows(const Table& table, std::span<const Contribution> contributions) {
-  gradients_.clear();
-  if (!lie_apart(table, contributions)) {
-    const float* sums = sum_rows(table, contributions);
-    gradients_.push_back({plan_.keys, {}, sums});
-    return;
-  }
-  plan_.keys.clear();
-  plan_.counts.clear();
-  for (const Contribution& contribution : contributions) {
-    const RowSlice& slice = *contribution.slice;
-    plan_.keys.insert(plan_.keys.end(), slice.keys.begin(), slice.keys.end());
-    plan_.counts.insert(plan_.counts.end(), slice.counts.begin(), slice.counts.end());
-    gradients_.push_back({slice.keys, {}, contribution.floats});
-  }
-}
-
-const float* TableUpdater::matrix_gradient(const Table& table, std::span<const Contribution> contributions) {
-  const bool whole = contributions.size() == 1 && contributions[0].slice->count == table.size();
-  return whole ? contributions[0].floats : sum_ranges(table, contributions);
-}
-
-void TableUpdater::apply_rows(Table& table, std::span<const Contribution> contributions,
-                              const StepSize& step) {
-  push_rows(table, contributions, step);
-  if (table.policy() != nullptr) table.policy()->end_step(step.shrink, device_);
-}
-
-void TableUpdater::push_rows(Table& table, std::span<const Contribution> contributions,
-                             const StepSize& step) {
-  if (table.rows_stay() && lie_apart(table, contributions)) {
-    use_rows_in_place(table, contributions);
-    return table.push(gradients_, step.scale, step.learning_rate, device_);
-  }
-  gather_rows(table, contributions);
-  find_rows(table, contributions);
-  if (gradients_.size() == 1) {
-    return table.push(plan_, rows_, gradients_[0].gradients, step.scale, step.learning_rate, device_);
-  }
-  size_t begin = 0;
-  for (KeyedGradients& some : gradients_) {
-    some.rows = std::span(rows_).subspan(begin, some.keys.size());
-    begin += some.keys.size();
-  }
-  table.push(gradients_, step.scale, step.learning_rate, device_);
-}
-
-// gradients_ <- the contributions, with their rows up to date.  A row that was pulled is still where it was then,
-// and as it was, unless a step has come between.
-void TableUpdater::use_rows_in_place(Table& table, std::span<const Contribution> contributions) {
-  size_t num_unknown = 0;
-  for (const Contribution& each : contributions)
-    num_unknown += knows_rows(each) ? 0 : each.slice->keys.size();
-  rows_.resize(num_unknown);
-  gradients_.clear();
-  std::span<float*> unknown(rows_);
-  for (const Contribution& each : contributions) {
-    const std::vector<uint64_t>& keys = each.slice->keys;
-    std::span<float* const> rows;
-    if (!knows_rows(each)) {
-      rows = unknown.first(keys.size());
-      table.pull(keys, device_, unknown.first(keys.size()));
-      unknown = unknown.subspan(keys.size());
-    } else {
-      rows = each.pulled->rows;
-      if (each.pulled->step != table.optimizer()->steps()) table.bring_up_to_date(keys, rows, device_);
+  while (kind == ParameterKind::kRows && !rows_left_.ended()) {
+    if (work.used_up()) return false;
+    take_slice(cols, work);
+    if (!lie_apart_) {
+      sum_rows(cols, sums_);
+      sum.add(sums_.data(), std::ssize(sums_));
+      continue;
     }
-    gradients_.push_back({keys, rows, each.floats});
+    for (const RowsOfOne& some : some_) sum.add(some.floats, std::ssize(some.keys) * cols);
+  }
+  begun_ = false;
+  return true;
+}
+
+void TableUpdater::abandon() {
+  begun_ = false;
+}
+
+TableUpdater::Piece& TableUpdater::next_piece() {
+  if (num_pieces_ == pieces_.size()) pieces_.emplace_back();
+  Piece& piece = pieces_[num_pieces_++];
+  piece.gradients.clear();
+  return piece;
+}
+
+// some_ <- the next rows by keys, of as much work as is left.
+uint64_t TableUpdater::take_slice(int64_t cols, SliceWork& work) {
+  rows_left_.next(std::max<uint64_t>(1, work.left / work_of(1, cols)), some_);
+  uint64_t rows = 0;
+  for (const RowsOfOne& some : some_) rows += some.keys.size();
+  work.use(work_of(rows, cols));
+  return rows;
+}
+
+// ---- rows by keys, slice by slice
+
+// Rows are found first, while all steps that have begun are over: idle steps then give the bits that they give when the step
+// is applied at once.
+bool TableUpdater::apply_rows(Table& table, const StepSize& step, SliceWork& work) {
+  while (!rows_left_.ended()) {
+    if (work.used_up()) return false;
+    take_slice(table.width(), work);
+    Piece& piece = next_piece();
+    lie_apart_ ? use_rows_in_place(table, piece) : use_sums(table, piece);
+  }
+  if (!in_step_) table.begin_step(step.learning_rate);
+  in_step_ = true;
+  push_pieces(table, step, work);
+  if (num_pushed_ < num_pieces_) return false;
+  table.end_step();
+  return true;
+}
+
+void TableUpdater::push_pieces(Table& table, const StepSize& step, SliceWork& work) {
+  for (; num_pushed_ < num_pieces_ && !work.used_up(); ++num_pushed_) {
+    for (const KeyedGradients& some : pieces_[num_pushed_].gradients) {
+      table.push_part(some, step.scale, device_);
+      work.use(work_of(some.keys.size(), table.width()));
+    }
   }
 }
 
-// rows_ <- those of plan_, which gather_rows has made, up to date.
-void TableUpdater::find_rows(Table& table, std::span<const Contribution> contributions) {
-  const bool summed = gradients_.size() < contributions.size();
-  if (!summed || !std::ranges::all_of(contributions, knows_rows)) return table.pull(plan_, device_, rows_);
-  rows_.resize(plan_.keys.size());
-  for (size_t c = 0; c < contributions.size(); ++c) {
-    const std::vector<float*>& rows = contributions[c].pulled->rows;
-    for (size_t i = 0; i < rows.size(); ++i) rows_[plan_.uses[c].index[i]] = rows[i];
+// The gradients of some_, with their rows up to date.  A row that was pulled is still where it was then, and as it was, unless
+// a step has come between.
+void TableUpdater::use_rows_in_place(Table& table, Piece& piece) {
+  size_t num_unknown = 0;
+  for (const RowsOfOne& each : some_) num_unknown += each.knows_rows() ? 0 : each.keys.size();
+  piece.rows.resize(num_unknown);
+  std::span<float*> unknown(piece.rows);
+  for (const RowsOfOne& each : some_) {
+    std::span<float* const> rows = each.rows;
+    if (!each.knows_rows()) {
+      rows = unknown.first(each.keys.size());
+      table.pull(each.keys, device_, unknown.first(each.keys.size()));
+      unknown = unknown.subspan(each.keys.size());
+    } else if (each.pulled_step != table.optimizer()->steps()) {
+      table.bring_up_to_date(each.keys, rows, device_);
+    }
+    piece.gradients.push_back({each.keys, rows, each.floats});
   }
-  auto is_of_this_step = [&](const Contribution& each) {
-    return each.pulled->step == table.optimizer()->steps();
+}
+
+void TableUpdater::use_sums(Table& table, Piece& piece) {
+  sum_rows(table.width(), piece.sums);
+  find_summed_rows(table, piece.rows);
+  std::swap(piece.keys, plan_.keys);
+  piece.gradients.push_back({piece.keys, piece.rows, piece.sums.data()});
+}
+
+// rows <- those of plan_, which sum_rows has made, up to date.
+void TableUpdater::find_summed_rows(Table& table, std::vector<float*>& rows) {
+  if (!std::ranges::all_of(some_, &RowsOfOne::knows_rows)) return table.pull(plan_, device_, rows);
+  rows.resize(plan_.keys.size());
+  for (size_t c = 0; c < some_.size(); ++c) {
+    const std::span<float* const> pulled = some_[c].rows;
+    for (size_t i = 0; i < pulled.size(); ++i) rows[plan_.uses[c].index[i]] = pulled[i];
+  }
+  auto is_of_this_step = [&](const RowsOfOne& each) {
+    return each.pulled_step == table.optimizer()->steps();
   };
-  if (std::ranges::all_of(contributions, is_of_this_step)) return;
-  table.bring_up_to_date(plan_.keys, rows_, device_);
+  if (std::ranges::all_of(some_, is_of_this_step)) return;
+  table.bring_up_to_date(plan_.keys, rows, device_);
 }
 
-// sums_ <- sums that no order of the runs changes.  for_each_run(run) calls run(first, values) for each run of values, of
+// ---- sums
+
+// sums <- sums that no order of the runs changes.  for_each_run(run) calls run(first, values) for each run of values, of
 // sums [first, first + values.size()).
 template <class ForEachRun>
-const float* TableUpdater::sum_free_of_order(ForEachRun&& for_each_run) {
-  order_free_.begin(sums_.size());
+void TableUpdater::sum_free_of_order(std::vector<float>& sums, ForEachRun&& for_each_run) {
+  order_free_.begin(sums.size());
   for_each_run([this](size_t first, std::span<const float> values) { order_free_.show(first, values); });
   for_each_run([this](size_t first, std::span<const float> values) { order_free_.add(first, values); });
-  order_free_.finish(sums_);
-  return sums_.data();
+  order_free_.finish(sums);
 }
 
-// plan_ <- the union of the keys; returns the sums of their gradients.  The first contribution with a key sets
-// its row, the others add.
-const float* TableUpdater::sum_rows(const Table& table, std::span<const Contribution> contributions) {
-  const size_t cols = static_cast<size_t>(table.width());
-  std::vector<std::array<uint32_t, 2>> offsets(contributions.size());
+// plan_ <- the union of the keys of some_; sums <- the sums of their gradients.
+void TableUpdater::sum_rows(int64_t width, std::vector<float>& sums) {
+  const size_t cols = static_cast<size_t>(width);
+  std::vector<std::array<uint32_t, 2>> offsets(some_.size());
   std::vector<KeyList> lists;
-  for (size_t c = 0; c < contributions.size(); ++c) {
-    const std::vector<uint64_t>& keys = contributions[c].slice->keys;
-    offsets[c] = {0, static_cast<uint32_t>(keys.size())};
-    lists.push_back({offsets[c], keys});
+  for (size_t c = 0; c < some_.size(); ++c) {
+    offsets[c] = {0, static_cast<uint32_t>(some_[c].keys.size())};
+    lists.push_back({offsets[c], some_[c].keys});
   }
   planner_.plan(lists, plan_);
-  sum_counts(contributions);
-  sums_.resize(plan_.keys.size() * cols);
-  if (any_order_) {
-    return sum_free_of_order([&](auto&& run) {
-      for (size_t c = 0; c < contributions.size(); ++c) {
-        const float* from = contributions[c].floats;
-        for (uint32_t index : plan_.uses[c].index) run(index * cols, std::span(from, cols)), from += cols;
-      }
-    });
-  }
+  sums.resize(plan_.keys.size() * cols);
+  if (!any_order_) return add_in_order(cols, sums);
+  sum_free_of_order(sums, [&](auto&& run) {
+    for (size_t c = 0; c < some_.size(); ++c) {
+      const float* from = some_[c].floats;
+      for (uint32_t index : plan_.uses[c].index) run(index * cols, std::span(from, cols)), from += cols;
+    }
+  });
+}
+
+// The first contribution with a key sets its row, the others add.
+void TableUpdater::add_in_order(size_t cols, std::vector<float>& sums) {
   size_t num_seen = 0;  // keys are numbered in the order in which they come
-  for (size_t c = 0; c < contributions.size(); ++c) {
-    const float* from = contributions[c].floats;
+  for (size_t c = 0; c < some_.size(); ++c) {
+    const float* from = some_[c].floats;
     for (uint32_t index : plan_.uses[c].index) {
-      float* to = sums_.data() + index * cols;
+      float* to = sums.data() + index * cols;
       if (index == num_seen) {
         std::copy_n(from, cols, to);
         ++num_seen;
@@ -201,14 +222,56 @@ const float* TableUpdater::sum_rows(const Table& table, std::span<const Contribu
       from += cols;
     }
   }
-  return sums_.data();
 }
 
-// plan_.counts <- the sums of the contributions' counts.
-void TableUpdater::sum_counts(std::span<const Contribution> contributions) {
+// ---- rows by keys, all at once: a policy needs all keys in one, pointers to rows that may be on disk are valid for one call,
+// and in a dense table all other rows have a step too
+
+void TableUpdater::apply_rows_at_once(Table& table, const StepSize& step) {
+  rows_left_.next(SliceWork::kUnlimited, some_);
+  if (table.policy() != nullptr) return push_plan(table, step);
+  Piece& piece = next_piece();
+  if (!lie_apart_) {
+    use_sums(table, piece);
+  } else {
+    table.rows_stay() ? use_rows_in_place(table, piece) : use_rows_of_one_pull(table, piece);
+  }
+  table.push(piece.gradients, step.scale, step.learning_rate, device_);
+}
+
+void TableUpdater::use_rows_of_one_pull(Table& table, Piece& piece) {
+  piece.keys.clear();
+  for (const RowsOfOne& each : some_) piece.keys.insert(piece.keys.end(), each.keys.begin(), each.keys.end());
+  piece.rows.resize(piece.keys.size());
+  table.pull(piece.keys, device_, piece.rows);
+  std::span<float* const> rows(piece.rows);
+  for (const RowsOfOne& each : some_) {
+    piece.gradients.push_back({each.keys, rows.first(each.keys.size()), each.floats});
+    rows = rows.subspan(each.keys.size());
+  }
+}
+
+void TableUpdater::push_plan(Table& table, const StepSize& step) {
+  Piece& piece = next_piece();
+  const bool alone = some_.size() == 1;
+  if (alone) {
+    plan_.keys.assign(some_[0].keys.begin(), some_[0].keys.end());
+    plan_.counts.assign(some_[0].counts.begin(), some_[0].counts.end());
+  } else {
+    sum_rows(table.width(), piece.sums);
+    sum_counts();
+  }
+  table.pull(plan_, device_, piece.rows);
+  const float* gradients = alone ? some_[0].floats : piece.sums.data();
+  table.push(plan_, piece.rows, gradients, step.scale, step.learning_rate, device_);
+  table.policy()->end_step(step.shrink, device_);
+}
+
+// plan_.counts <- the sums of the counts of some_.
+void TableUpdater::sum_counts() {
   plan_.counts.clear();
-  for (size_t c = 0; c < contributions.size(); ++c) {
-    const std::vector<KeyCount>& counts = contributions[c].slice->counts;
+  for (size_t c = 0; c < some_.size(); ++c) {
+    const std::span<const KeyCount> counts = some_[c].counts;
     if (!counts.empty()) plan_.counts.resize(plan_.keys.size());
     for (size_t i = 0; i < counts.size(); ++i) {
       KeyCount& sum = plan_.counts[plan_.uses[c].index[i]];
@@ -218,27 +281,67 @@ void TableUpdater::sum_counts(std::span<const Contribution> contributions) {
   }
 }
 
-// Returns the sums of the trainers' gradients, which come in slices.  The first trainer sets, the others add.
-const float* TableUpdater::sum_ranges(const Table& table, std::span<const Contribution> contributions) {
-  const int64_t cols = table.width();
-  sums_.assign(static_cast<size_t>(table.size()) * static_cast<size_t>(cols), 0.0f);
-  if (any_order_) {
-    return sum_free_of_order([&](auto&& run) {
-      for (const Contribution& each : contributions) {
-        const size_t width = static_cast<size_t>(cols);
-        run(each.slice->first * width, std::span(each.floats, each.slice->count * width));
-      }
-    });
+// ---- matrices and statistics
+
+bool TableUpdater::apply_matrix(Table& table, std::span<const Contribution> contributions,
+                                const StepSize& step, SliceWork& work) {
+  if (!in_step_) table.begin_step(step.learning_rate);
+  in_step_ = true;
+  auto push = [&](size_t first, size_t count, const float* gradient) {
+    table.whole()->push_range(static_cast<int64_t>(first), static_cast<int64_t>(count), gradient, step.scale,
+                              device_);
+  };
+  if (!for_ranges(table, contributions, work, push)) return false;
+  table.end_step();
+  return true;
+}
+
+// Calls body(first, count, gradient) for ranges of the values, one after the other, with the sums of the trainers' gradients.
+// Returns false when there is more work than this.
+template <class Body>
+bool TableUpdater::for_ranges(const Table& table, std::span<const Contribution> contributions,
+                              SliceWork& work, Body&& body) {
+  const size_t cols = static_cast<size_t>(table.width()), total = table.size() * cols;
+  const bool whole = contributions.size() == 1 && contributions[0].slice->count == table.size();
+  while (num_values_ < total) {
+    if (work.used_up() && in_parts_) return false;
+    const uint64_t most =
+        in_parts_ ? std::max<uint64_t>(1, work.left / kValuesAtOnce) : SliceWork::kUnlimited;
+    const size_t left = total - num_values_;
+    const size_t count = most > left / kValuesAtOnce ? left : most * kValuesAtOnce;
+    body(num_values_, count,
+         whole ? contributions[0].floats + num_values_ : sum_range(contributions, cols, count));
+    num_values_ += count;
+    work.use(count);
   }
-  for (const Contribution& contribution : contributions) {
-    float* to = sums_.data() + static_cast<int64_t>(contribution.slice->first) * cols;
-    const int64_t count = static_cast<int64_t>(contribution.slice->count) * cols;
-    if (contribution.trainer == contributions[0].trainer) {
-      std::copy_n(contribution.floats, count, to);
-    } else {
-      for (int64_t i = 0; i < count; ++i) to[i] += contribution.floats[i];
+  return true;
+}
+
+// Returns the sums of the trainers' gradients of `count` values from num_values_ on.  The first trainer sets, the others add.
+const float* TableUpdater::sum_range(std::span<const Contribution> contributions, size_t cols, size_t count) {
+  sums_.assign(count, 0.0f);
+  auto for_each_run = [&](auto&& run) {
+    for (const Contribution& each : contributions) {
+      const size_t begin = each.slice->first * cols, end = begin + each.slice->count * cols;
+      const size_t from = std::max(begin, num_values_), to = std::min(end, num_values_ + count);
+      if (from < to)
+        run(from - num_values_, std::span(each.floats + (from - begin), to - from), each.trainer);
     }
+  };
+  if (any_order_) {
+    sum_free_of_order(sums_, [&](auto&& run) {
+      for_each_run([&run](size_t first, std::span<const float> values, int) { run(first, values); });
+    });
+    return sums_.data();
   }
+  for_each_run([&](size_t first, std::span<const float> values, int trainer) {
+    float* to = sums_.data() + first;
+    if (trainer == contributions[0].trainer) {
+      std::ranges::copy(values, to);
+    } else {
+      for (size_t i = 0; i < values.size(); ++i) to[i] += values[i];
+    }
+  });
   return sums_.data();
 }
 

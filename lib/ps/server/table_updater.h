@@ -4,6 +4,9 @@
 #ifndef PS_PS_SERVER_TABLE_UPDATER_H_
 #define PS_PS_SERVER_TABLE_UPDATER_H_
 
+#include <cstdint>
+#include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,21 +15,28 @@
 #include "math/key_plan.h"
 #include "math/order_free_sums.h"
 #include "optim/step_rule.h"
+#include "ps/server/contributed_rows.h"
 #include "ps/server/shard_tables.h"
 #include "store/parameter_tables.h"
 
 namespace ps {
 
-// The gradients or values that one trainer gave of one parameter, in one slice of its push.
-struct Contribution {
-  const RowSlice* slice;
-  const float* floats;  // [slice->rows(), cols]
-  int trainer;
-  float share;                          // of the step's examples
-  const RowPointers* pulled = nullptr;  // the slice's rows, when it is one of a pull; null: not known
+// The work that is left for a call: values of rows, each row counted with kRowWork more for finding it.
+struct SliceWork {
+  static constexpr uint64_t kRowWork = 16;
+  static constexpr uint64_t kUnlimited = UINT64_MAX;
+
+  uint64_t left = kUnlimited;
+
+  bool used_up() const { return left == 0; }
+  void use(uint64_t work) {
+    if (left != kUnlimited) left -= work < left ? work : left;
+  }
 };
 
-// The owner thread of the shard, whose tables must outlive it.
+// The work on a parameter may be divided over several calls, between which rows may be read, but nothing else may be done with
+// its table: every row has the same bits then.  A lone call does all.  The owner thread of the shard, whose tables must outlive
+// it.
 class TableUpdater {
  public:
   // With `any_order` the contributions of several trainers to a gradient are added so that their order changes no bit of
@@ -35,38 +45,81 @@ class TableUpdater {
       : tables_(tables.parameters()), device_(tables.device()), any_order_(any_order) {}
 
   // One step of parameter number `parameter` with the sum of the contributions, which come in the order of
-  // ranks and slices; of a statistic, with their mean.  A lone contribution is used where it lies.
-  void apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step);
+  // ranks and slices; of a statistic, with their mean.  A lone contribution is used where it lies.  Returns false when there
+  // is more work than this: the next call, with the same arguments, goes on.
+  bool apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step,
+             SliceWork& work);
+  void apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step) {
+    SliceWork all;
+    apply(parameter, contributions, step, all);
+  }
 
-  // The squares of the gradient that apply would use.
-  ExactSquares squares(size_t parameter, std::span<const Contribution> contributions);
+  // sum <- the squares of the gradient that apply would use.  Returns false as apply.
+  bool measure(size_t parameter, std::span<const Contribution> contributions, ExactSquares& sum,
+               SliceWork& work);
+
+  // What was begun is not gone on with.
+  void abandon();
 
  private:
-  bool lie_apart(const Table& table, std::span<const Contribution> contributions) const;
-  void gather_rows(const Table& table, std::span<const Contribution> contributions);
-  void use_rows_in_place(Table& table, std::span<const Contribution> contributions);
-  void find_rows(Table& table, std::span<const Contribution> contributions);
-  const float* sum_rows(const Table& table, std::span<const Contribution> contributions);
-  void sum_counts(std::span<const Contribution> contributions);
-  const float* matrix_gradient(const Table& table, std::span<const Contribution> contributions);
-  const float* sum_ranges(const Table& table, std::span<const Contribution> contributions);
+  // A slice of rows whose gradients are ready, with the memory that these need beside the contributions.
+  struct Piece {
+    std::vector<KeyedGradients> gradients;
+    std::vector<uint64_t> keys;  // of sums
+    std::vector<float*> rows;
+    std::vector<float> sums;
+  };
+
+  void begin(size_t parameter, const Table& table, std::span<const Contribution> contributions);
+  bool go_on(size_t parameter, Table& table, std::span<const Contribution> contributions,
+             const StepSize& step, SliceWork& work);
+  Piece& next_piece();
+  uint64_t take_slice(int64_t cols, SliceWork& work);
+
+  bool apply_rows(Table& table, const StepSize& step, SliceWork& work);
+  void push_pieces(Table& table, const StepSize& step, SliceWork& work);
+  void use_rows_in_place(Table& table, Piece& piece);
+  void use_sums(Table& table, Piece& piece);
+  void find_summed_rows(Table& table, std::vector<float*>& rows);
+  void sum_rows(int64_t cols, std::vector<float>& sums);
+  void add_in_order(size_t cols, std::vector<float>& sums);
   template <class ForEachRun>
-  const float* sum_free_of_order(ForEachRun&& for_each_run);
-  void apply_rows(Table& table, std::span<const Contribution> contributions, const StepSize& step);
-  void push_rows(Table& table, std::span<const Contribution> contributions, const StepSize& step);
+  void sum_free_of_order(std::vector<float>& sums, ForEachRun&& for_each_run);
+
+  void apply_rows_at_once(Table& table, const StepSize& step);
+  void push_plan(Table& table, const StepSize& step);
+  void use_rows_of_one_pull(Table& table, Piece& piece);
+  void sum_counts();
+
+  bool apply_matrix(Table& table, std::span<const Contribution> contributions, const StepSize& step,
+                    SliceWork& work);
+  template <class Body>
+  bool for_ranges(const Table& table, std::span<const Contribution> contributions, SliceWork& work,
+                  Body&& body);
+  const float* sum_range(std::span<const Contribution> contributions, size_t cols, size_t count);
   void apply_statistic(Table& table, std::span<const Contribution> contributions);
 
   ParameterTables& tables_;
   Device& device_;
   const bool any_order_;
 
+  // From call to call, while a parameter is worked on.
+  bool begun_ = false;
+  bool in_parts_ = false;      // the table may be read in between
+  bool lie_apart_ = false;     // no sums are needed
+  bool in_step_ = false;       // the rows of all pieces were found, and the table's step has begun
+  ContributedRows rows_left_;  // by keys, that are not in pieces yet
+  std::deque<Piece> pieces_;   // with those of former steps, whose memory is used again
+  size_t num_pieces_ = 0;      // of this step
+  size_t num_pushed_ = 0;      // of these
+  size_t num_values_ = 0;      // of a matrix, that are done
+
   // During a call.
+  std::vector<RowsOfOne> some_;
   KeyPlanner planner_;
-  KeyPlan plan_;                           // the keys of gather_rows
-  std::vector<float*> rows_;               // of plan_, or of the slices that came without row pointers
-  std::vector<KeyedGradients> gradients_;  // of gather_rows and use_rows_in_place
-  std::vector<float> sums_;                // of several trainers' gradients
-  OrderFreeSums order_free_;               // the same, where any order is to give the same bits
+  KeyPlan plan_;
+  std::vector<float> sums_;   // of several trainers' gradients
+  OrderFreeSums order_free_;  // the same, where any order is to give the same bits
 };
 
 }  // namespace ps

@@ -26,7 +26,7 @@ class ShardTest : public testing::Test {
     statistic.kind = ParameterKind::kStatistic;
     statistic.rows = statistic.cols = 1;
     shard_ = std::make_unique<Shard>(std::vector{table, statistic}, make_optimizer_plan(optimizer_, gradient),
-                                     place_, consistency, loss_, ShardLimits(), push_codec_);
+                                     place_, consistency, loss_, limits_, push_codec_);
     for (int rank = 0; rank < trainers; ++rank) join(rank, trainers, 1);
   }
 
@@ -130,6 +130,7 @@ class ShardTest : public testing::Test {
   Json optimizer_ = {{"type", "sgd"}, {"learning_rate", 1}};
   Json push_codec_ = nullptr;
   ShardPlace place_;
+  ShardLimits limits_;
   TrainerLoss loss_{.timeout = std::chrono::seconds(10)};
   BufferPool pool_;
   Time now_{};

@@ -103,7 +103,7 @@ TEST_F(StepApplierTest, WithoutClippingNoSquaresAreNeeded) {
 TEST_F(StepApplierTest, SquaresAreOfTheSumOfTheGradients) {
   make({{"type", "sgd"}, {"learning_rate", 1}, {"clip_norm", 1}});
   std::vector<PendingPush> pushes = two(1, 2);
-  const std::vector<ExactSquares> squares = applier_->squares(pointers(pushes));
+  const std::vector<ExactSquares> squares = *applier_->squares(pointers(pushes));
   ASSERT_EQ(squares.size(), 2u);
   EXPECT_EQ(squares[0].value(), 9);
   EXPECT_EQ(squares[1].value(), 0) << "no optimizer moves a statistic";
