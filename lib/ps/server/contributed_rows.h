@@ -41,7 +41,7 @@ class ContributedRows {
  public:
   ContributedRows() = default;
 
-  // What the contributions, of rows by keys, point to must stay where it is.
+  // The contributions are of rows by keys.  All that they point to must stay where it is.
   void begin(std::span<const Contribution> contributions, int64_t cols);
 
   // No two contributions have the same key, as the slices of one trainer's push.  To be asked before the first slice.

@@ -46,7 +46,7 @@ struct ShardLimits {
   SpillSettings spill = {};      // of rows of sparse tables
 
   // Values of rows that a step changes in a slice: less than a hundredth of a second of work.  Others are served in between.
-  uint64_t slice_work = uint64_t{1} << 18;
+  uint64_t slice_work = uint64_t{1} << 17;
   Duration slice_rest{};  // from one slice to the next, at least
 
   // Bounds of the connections of a port.  Trainers have half of them: kMostTrainers, with one each.

@@ -367,7 +367,7 @@ class DeferredMessage final : public DeferredRequest {
   void fail(const Error& error) override { responder_.fail(error); }
 
  private:
-  // What is not answered is asked again over another connection, but for this.
+  // All else that is not answered is asked again over another connection.
   bool is_last_word() const {
     return message_.type == Message::kEndRun || message_.type == Message::kLeaveRun;
   }

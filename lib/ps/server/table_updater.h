@@ -58,7 +58,7 @@ class TableUpdater {
   bool measure(size_t parameter, std::span<const Contribution> contributions, ExactSquares& sum,
                SliceWork& work);
 
-  // What was begun is not gone on with.
+  // Forgets the work that was begun.
   void abandon();
 
  private:
