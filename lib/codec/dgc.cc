@@ -26,8 +26,7 @@ Selection selection_of(const DgcOptions& options) {
 }  // namespace
 
 bool dgc_runs_there(const DgcOptions& options) {
-  const SparseEncoding encoding = find_sparse_encoding(options.encoding);
-  return !options.clip_norm && (!rounds_values(encoding) || encoding == SparseEncoding::kVarintF16);
+  return !options.clip_norm;
 }
 
 DeepGradientCompression::DeepGradientCompression(const DgcOptions& options, const DgcTarget& target,
@@ -87,8 +86,8 @@ void DeepGradientCompression::step_there(const DgcGradient& gradient, std::span<
                             .momentum = static_cast<float>(options_.momentum),
                             .l2 = static_cast<float>(options_.l2),
                             .nesterov = options_.nesterov,
-                            .half = encoding_ == SparseEncoding::kVarintF16,
                             .factor_masking = options_.factor_masking,
+                            .encoding = encoding_,
                             .count = selected(),
                             .draw = draw()};
   if (arrays.step(step, sent_) < kInfiniteSize) return;

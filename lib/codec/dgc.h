@@ -53,7 +53,7 @@ struct DgcGradient {
   float rate = 0;                 // learning rate of the step
 };
 
-// Returns true if a step can run on a device: without local clipping, and with values that are sent as they are or as f16.
+// Returns true if a step can run on a device: without local clipping.
 bool dgc_runs_there(const DgcOptions& options);
 
 // The state of one trainer for one parameter.  One owner thread.  Steps are numbered from 0.  Steps whose

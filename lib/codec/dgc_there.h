@@ -18,7 +18,8 @@ class DgcThere {
   // The constants of a step, as codec/dgc.h has them; `draw` decides the sample.
   struct Step {
     float scale = 1, rate = 0, momentum = 0, l2 = 0;
-    bool nesterov = false, half = false, factor_masking = true;
+    bool nesterov = false, factor_masking = true;
+    SparseEncoding encoding = SparseEncoding::kRun16;  // values are rounded to its precision
     uint64_t count = 0, draw = 0;
   };
 

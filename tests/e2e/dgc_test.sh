@@ -59,6 +59,15 @@ cmp {here,there}/pass-00001/model.safetensors
 [[ $(number bytes_sent here.0.json) == "$(number bytes_sent there.0.json)" ]] || fail "other bytes were sent"
 [[ $(number compressed_there here.0.json) == 0 && $(number compressed_there there.0.json) == 1 ]] ||
   fail "$(cat {here,there}.0.json)"
+for encoding in varint_int8 varint_int2; do
+  train ${encoding}_here --set train.strategy.encoding=$encoding
+  train ${encoding}_there "${there[@]}" --set train.strategy.encoding=$encoding
+  cmp ${encoding}_{here,there}/pass-00001/model.safetensors
+  cmp -s {here,${encoding}_here}/pass-00001/model.safetensors && fail "$encoding rounds nothing"
+  [[ $(number bytes_sent ${encoding}_here.0.json) == "$(number bytes_sent ${encoding}_there.0.json)" ]] ||
+    fail "other bytes were sent"
+  [[ $(number compressed_there ${encoding}_there.0.json) == 1 ]] || fail "$(cat ${encoding}_there.0.json)"
+done
 train back "${there[@]}" --set train.passes=1 --checkpoint-dir there_checkpoints
 train back --checkpoint-dir there_checkpoints --resume
 cmp {here,back}/pass-00001/model.safetensors

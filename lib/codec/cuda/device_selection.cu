@@ -186,7 +186,8 @@ void DeviceSelector::step(gpu::Stream& stream, const DgcStep& step, uint64_t siz
                   : collect_moves<false, false>(stream, step, search, draw);
   }
   stream.copy_on_device(sent.largest, &search.state->largest, sizeof(uint32_t));
-  finish(stream, step.residual, search, sent, step.residual, sent.factor_masking ? step.velocity : nullptr);
+  finish(stream, step.residual, search, sent, sent.takes_out ? step.residual : nullptr,
+         sent.takes_out && sent.factor_masking ? step.velocity : nullptr);
 }
 
 }  // namespace PS_GPU_NAMESPACE

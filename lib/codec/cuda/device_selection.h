@@ -48,6 +48,7 @@ struct DeviceSent {
   uint32_t* largest;  // [1] <- the largest size of a move: a step counts only if this is below kInfiniteSize
   bool half = false;  // values are rounded to 16 bits, as the encoding varint_f16 has them
   bool factor_masking = true;  // u <- 0 where values are sent
+  bool takes_out = true;       // false: u and v keep what is sent, for a caller who takes it out of them
 };
 
 // All arrays lie in the memory of the selector's device, and may begin at any float; those aligned to 16 bytes are

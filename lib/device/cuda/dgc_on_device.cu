@@ -21,6 +21,20 @@ __global__ void add_moves(const uint32_t* index, const float* value, uint32_t si
   if (i < size) weights[index[i]] += share * value[i];
 }
 
+// Takes what is sent out of the arrays of a step; a thread a value, whose indices are distinct.  velocity null: it is kept.
+__global__ void take_sent_out(const uint32_t* index, const float* value, uint32_t size, float* residual,
+                              float* velocity) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= size) return;
+  residual[index[i]] -= value[i];
+  if (velocity != nullptr) velocity[index[i]] = 0;
+}
+
+// True where values are rounded by all that are sent, which the processor has.
+bool rounds_together(SparseEncoding encoding) {
+  return rounds_values(encoding) && encoding != SparseEncoding::kVarintF16;
+}
+
 class DgcOnDevice final : public DgcThere {
  public:
   DgcOnDevice(gpu::Stream& stream, uint64_t elements, Selection selection)
@@ -62,19 +76,14 @@ class DgcOnDevice final : public DgcThere {
                         .nesterov = step.nesterov};
     const DeviceSent sent{.vector = {index_.data(), value_.data(), sizes_.data()},
                           .largest = sizes_.data() + 1,
-                          .half = step.half,
-                          .factor_masking = step.factor_masking};
+                          .half = step.encoding == SparseEncoding::kVarintF16,
+                          .factor_masking = step.factor_masking,
+                          .takes_out = !rounds_together(step.encoding)};
     selector_.step(stream_, moves, elements_, step.count, step.draw, sent);
-    uint32_t sizes[2];
-    stream_.copy_to_host(sizes, sizes_.data(), sizeof sizes);
-    stream_.synchronize();
-    selected.index.resize(sizes[0]);
-    selected.value.resize(sizes[0]);
-    if (sizes[0] == 0) return sizes[1];
-    stream_.copy_to_host(selected.index.data(), index_.data(), sizes[0] * sizeof(uint32_t));
-    stream_.copy_to_host(selected.value.data(), value_.data(), sizes[0] * sizeof(float));
-    stream_.synchronize();
-    return sizes[1];
+    const uint32_t largest = get_selected(selected);
+    if (largest < kInfiniteSize && rounds_together(step.encoding) && selected.size() > 0)
+      round_selected(step, selected);
+    return largest;
   }
 
   void apply(const SparseVector& moves, float share) override {
@@ -94,6 +103,30 @@ class DgcOnDevice final : public DgcThere {
     PS_CHECK(values.size() == elements_);
     stream_.copy_to_device(array.data(), values.data(), values.size_bytes());
     stream_.synchronize();
+  }
+
+  // Returns the largest size of a move.
+  uint32_t get_selected(SparseVector& selected) {
+    uint32_t sizes[2];
+    stream_.copy_to_host(sizes, sizes_.data(), sizeof sizes);
+    stream_.synchronize();
+    selected.index.resize(sizes[0]);
+    selected.value.resize(sizes[0]);
+    if (sizes[0] == 0) return sizes[1];
+    stream_.copy_to_host(selected.index.data(), index_.data(), sizes[0] * sizeof(uint32_t));
+    stream_.copy_to_host(selected.value.data(), value_.data(), sizes[0] * sizeof(float));
+    stream_.synchronize();
+    return sizes[1];
+  }
+
+  // Rounds what has been selected, and takes that out of the arrays.
+  void round_selected(const Step& step, SparseVector& selected) {
+    const auto size = static_cast<uint32_t>(selected.size());
+    round_values(step.encoding, selected.value);
+    stream_.copy_to_device(value_.data(), selected.value.data(), size * sizeof(float));
+    gpu::launch(take_sent_out, gpu::blocks_for(size, kMoveThreads), kMoveThreads, 0, stream_, index_.data(),
+                value_.data(), size, residual_.data(), step.factor_masking ? velocity_.data() : nullptr);
+    stream_.synchronize();  // the values are the caller's
   }
 
   void make_room(uint64_t moves) {

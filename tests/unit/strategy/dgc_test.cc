@@ -149,7 +149,7 @@ TEST(DgcStrategy, OnADeviceItSelectsWhatTheProcessorSelectsBitForBit) {
   decayed["nesterov"] = true, decayed["l2"] = 0.01;
   const int64_t every = try_every(3);
   int64_t number = 0;
-  for (const char* encoding : {"run16", "varint_f16"}) {
+  for (const char* encoding : {"run16", "varint_f16", "varint_int8", "varint_int2"}) {
     for (const char* selection : {"exact", "sampled"}) {
       for (const Json& optimizer : {kExchangeMomentum, decayed}) {
         for (int64_t save_at : {-1, 3}) {
