@@ -33,6 +33,11 @@ void DenseOnDevice::set_gradient(std::span<const float> values) {
   kernels_.wait();
 }
 
+void DenseOnDevice::get_gradient(std::span<float> values) {
+  PS_CHECK(is_there_ && std::ssize(values) == size_);
+  kernels_.receive(values.data(), gradient_.data(), values.size_bytes());
+}
+
 void DenseOnDevice::push() {
   const auto step = store_.optimizer(parameter_).current_step();
   PS_CHECK(is_there_ && step);

@@ -27,6 +27,7 @@ class DenseOnDevice final : public DenseThere, public RowBorrower {
 
   void pull(ParameterView<float>& view) override;
   void set_gradient(std::span<const float> values) override;
+  void get_gradient(std::span<float> values) override;
   void push() override;
 
   void put_back() override;

@@ -51,13 +51,13 @@ AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& loc
       run_(run),
       compression_(compression),
       placement_(std::move(placement)),
+      adds_there_(placement_.device != nullptr && device_exchange_of(communicator_) != nullptr),
       there_(specs_.size()),
       compressed_(specs_.size()),
       header_(kHeaderFields),
       arrays_(specs_.size()) {
   check_all_dense(specs_);
-  for (size_t p = 0; p < specs_.size() && placement_.device && device_exchange_of(communicator_) != nullptr;
-       ++p) {
+  for (size_t p = 0; p < specs_.size() && placement_.device; ++p) {
     const int parameter = static_cast<int>(p);
     const bool goes_there =
         placement_.on_device[p] && !is_split(p) && !(compression_ && compression_->compresses(p));
@@ -67,10 +67,12 @@ AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& loc
   if (has_split_) local_.complete_squares([this](std::span<double> squares) { add_squares(squares); });
 }
 
-// A step of one exchange leaves nothing to do meanwhile, and divided layers have exchanges of their own in backward.
+// A step of one exchange leaves nothing to do meanwhile, and divided layers have exchanges of their own in backward.  What passes
+// by the processor is final when backward on the device is, whose only thread is the owner's.
 void AllReduceStore::begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                                 const StepInfo& info) {
   if (communicator_.size() == 1 || has_split_ || !communicator_.may_change_threads()) return;
+  if (!adds_there_ && num_there() > 0) return;
   plan_exchanges(plans, views, {.info = info, .pushers = 1, .wishes = run_.wishes()});
   if (exchanges_.groups.size() <= 1) return;
   worker_.begin([this](size_t index) { exchange(index); });
@@ -150,13 +152,17 @@ void AllReduceStore::show_there(std::vector<ParameterView<float>>& views) {
   }
 }
 
-// Adds up the gradients that lie on the device.  A trainer without data has none.
+// Adds up the gradients that lie on the device, or sends those back that have passed by.  A trainer without data has none.
 void AllReduceStore::exchange_there() {
   std::vector<std::span<float>> arrays;
   for (size_t p = 0; p < there_.size(); ++p) {
     if (!there_[p]) continue;
     ParameterView<float> view;
     there_[p]->pull(view);
+    if (passes_by(p)) {
+      there_[p]->set_gradient(arrays_[p]);
+      continue;
+    }
     const size_t count = static_cast<size_t>(values_of(specs_[p]));
     if (exchanges_.plans.empty()) there_[p]->set_gradient(std::vector<float>(count, kNothing));
     arrays.emplace_back(view.gradient, count);
@@ -178,7 +184,7 @@ void AllReduceStore::plan_exchanges(std::span<const KeyPlan> plans,
   for (size_t p = 0; p < specs_.size(); ++p) {
     compressed_[p] = compression_ && compression_->compresses(p);
     exchanges_.compresses |= compressed_[p];
-    if (compressed_[p] || is_split(p) || there_[p]) continue;
+    if (compressed_[p] || is_split(p) || (there_[p] && adds_there_)) continue;
     exchanges_.arrays.push_back(array_of(p));
     parameters.push_back(p);
   }
@@ -207,7 +213,8 @@ void AllReduceStore::plan_groups(std::span<const size_t> parameters) {
 Elements AllReduceStore::array_of(size_t parameter) {
   const ParameterSpec& spec = specs_[parameter];
   const size_t count = static_cast<size_t>(values_of(spec));
-  if (spec.kind == ParameterKind::kMatrix) return std::span(exchanges_.views[parameter].gradient, count);
+  if (spec.kind == ParameterKind::kMatrix && !passes_by(parameter))
+    return std::span(exchanges_.views[parameter].gradient, count);
   const bool by_ids = spec.kind == ParameterKind::kRows;
   arrays_[parameter].resize(by_ids ? count + static_cast<size_t>(spec.rows) : count);
   return std::span(arrays_[parameter]);
@@ -299,6 +306,10 @@ void AllReduceStore::fill(size_t parameter) {
     fill_rows(has_data ? &exchanges_.plans[parameter] : nullptr, view, spec, arrays_[parameter]);
   } else if (spec.kind == ParameterKind::kStatistic) {
     weigh_statistic(parameter);
+  } else if (passes_by(parameter) && has_data) {
+    there_[parameter]->get_gradient(arrays_[parameter]);
+  } else if (passes_by(parameter)) {
+    std::ranges::fill(arrays_[parameter], kNothing);
   } else if (!has_data && view.gradient != nullptr) {
     std::fill_n(view.gradient, values_of(spec), kNothing);
   }

@@ -46,8 +46,9 @@ struct GradientPlacement {
 class AllReduceStore final : public ParameterStore {
  public:
   // `specs`, all dense, are those of `local`, which nobody else pushes to; `compression` is null when all gradients
-  // are exchanged whole.  All arguments by reference or pointer outlive the store.  Where the communicator reaches the memory
-  // of the device of `placement`, gradients that are made there are added up there, and the device moves the weights.
+  // are exchanged whole.  All arguments by reference or pointer outlive the store.  Gradients that are made on the device of
+  // `placement` stay there, and the device moves the weights: where the communicator reaches its memory, they are added up
+  // there; else they come to the processor, and their sums go back.
   AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local, Communicator& communicator,
                  CollectiveRun& run, GradientCompression* compression = nullptr,
                  GradientPlacement placement = {});
@@ -99,8 +100,9 @@ class AllReduceStore final : public ParameterStore {
   // The bytes that one step sends so.
   uint64_t step_bytes() const;
 
-  // The parameters whose gradients are added up on the device.
+  // The parameters that the device moves; and where their gradients are added up, which is there if this is true.
   size_t num_there() const;
+  bool adds_there() const { return adds_there_; }
 
  private:
   // Numbers of the trainers beside their gradients, and their sum.
@@ -132,6 +134,7 @@ class AllReduceStore final : public ParameterStore {
 
   void show_there(std::vector<ParameterView<float>>& views);
   void exchange_there();
+  bool passes_by(size_t parameter) const { return there_[parameter] != nullptr && !adds_there_; }
   bool finish_step();
   void plan_exchanges(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                       const StepHeader& own);
@@ -161,11 +164,12 @@ class AllReduceStore final : public ParameterStore {
   CollectiveRun& run_;
   GradientCompression* const compression_;  // null: there is none
   const GradientPlacement placement_;
+  const bool adds_there_;                           // the communicator does, on the device of placement_
   std::vector<std::unique_ptr<DenseThere>> there_;  // by parameter; null: the processor has it
   std::vector<bool> compressed_;                    // by parameter, in this step
   std::vector<float> header_;
   // By parameter, of those that batches do not use whole: gradients [rows, cols] and how many trainers have used
-  // each row [rows]; of statistics, weighed values [rows, cols].
+  // each row [rows]; of statistics, weighed values [rows, cols]; of those that pass by the processor, gradients.
   std::vector<std::vector<float>> arrays_;
   double exchange_seconds_ = 0;  // that the owner has waited
   uint64_t whole_bytes_ = 0;

@@ -1,5 +1,5 @@
 // CompressionDevice: the device that computes the model, for exchanges which compress the gradients that it makes in its memory.
-// Used by CodecExchange; implemented in lib/device.
+// Used by CodecExchange and AllReduceStore; implemented in lib/device.
 #ifndef PS_STORE_COMPRESSION_DEVICE_H_
 #define PS_STORE_COMPRESSION_DEVICE_H_
 
@@ -21,8 +21,9 @@ class DenseThere {
   // view <- the weights and the room for their gradient, in the memory of the device.
   virtual void pull(ParameterView<float>& view) = 0;
 
-  // Sends a gradient of the host.
+  // Sends a gradient of the host, and gets that of the device.  After a pull.
   virtual void set_gradient(std::span<const float> values) = 0;
+  virtual void get_gradient(std::span<float> values) = 0;
 
   // Applies the step that the store has begun, with the gradient.
   virtual void push() = 0;

@@ -184,9 +184,7 @@ std::span<float> LocalStore::whole(int parameter) {
 // ---- checkpoints
 
 std::vector<FileEntry> LocalStore::save(const CheckpointTarget& target) const {
-  for (const Loan& loan : loans_) {
-    if (loan.borrower != nullptr) loan.borrower->put_back();
-  }
+  put_back();
   std::map<std::string, std::string> states;
   add_step_rule_state(rule_, states);
   return tables_.save(target, states);
@@ -220,6 +218,12 @@ bool LocalStore::can_lend_dense(int parameter) const {
 void LocalStore::lend_dense(int parameter, RowBorrower& borrower) {
   PS_CHECK(can_lend_dense(parameter));
   loans_[static_cast<size_t>(parameter)].borrower = &borrower;
+}
+
+void LocalStore::put_back() const {
+  for (const Loan& loan : loans_) {
+    if (loan.borrower != nullptr) loan.borrower->put_back();
+  }
 }
 
 void LocalStore::fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) {

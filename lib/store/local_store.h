@@ -72,6 +72,9 @@ class LocalStore final : public ParameterStore, public RowLender {
   bool can_lend_dense(int parameter) const;
   void lend_dense(int parameter, RowBorrower& borrower);
 
+  // Has borrowers put back what they have trained, before a copy_stored that is not theirs.
+  void put_back() const;
+
   bool reads_gradients(int parameter) const override {
     return clipping_.needs(static_cast<size_t>(parameter));
   }

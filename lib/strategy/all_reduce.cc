@@ -2,10 +2,10 @@
 // themselves: AllReduceStore.
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
-#include "device/model_devices.h"
 #include "store/all_reduce_store.h"
 #include "strategy/among_peers.h"
 #include "strategy/entries.h"
+#include "strategy/whole_on_device.h"
 
 namespace ps {
 
@@ -30,20 +30,15 @@ class AllReduce final : public AmongPeers {
  public:
   AllReduce(const AllReduceOptions& options, const TrainerSetup& setup)
       : AmongPeers(setup, options.algorithm),
-        store_(parameters_, *here_.local(), *communicator_, run_, nullptr, placement(setup)) {}
+        store_(parameters_, *here_.local(), *communicator_, run_, nullptr, gradient_placement(setup)) {}
   ParameterStore& store() override { return store_; }
   Json counters() const override {
     Json counters = byte_counters(store_.whole_bytes());
-    if (store_.num_there() > 0) counters["added_there"] = store_.num_there();
+    count_there(store_, counters);
     return counters;
   }
 
  private:
-  static GradientPlacement placement(const TrainerSetup& setup) {
-    if (setup.model_device == nullptr || !setup.trains) return {};
-    return {compression_device_of(setup.model_device, setup.device), *setup.on_devices};
-  }
-
   AllReduceStore store_;
 };
 

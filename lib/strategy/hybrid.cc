@@ -8,6 +8,7 @@
 #include "strategy/in_process.h"
 #include "strategy/on_servers.h"
 #include "strategy/run_peers.h"
+#include "strategy/whole_on_device.h"
 #include "strategy/with_servers.h"
 
 namespace ps {
@@ -68,7 +69,7 @@ class Hybrid final : public WithServers {
                                 [&](Duration timeout) { return meet(setup, options.algorithm, timeout); });
     sent_before_ = bytes_sent_to_all(*communicator_);
     store_.emplace(setup.parameters, optimizers_,
-                   HybridStore::Context{servers_, local_, *communicator_, peers_});
+                   HybridStore::Context{servers_, local_, *communicator_, peers_, gradient_placement(setup)});
   }
 
   // Nobody trains in a run that is finished.
@@ -84,6 +85,7 @@ class Hybrid final : public WithServers {
     counters["bytes_sent"] =
         counters["bytes_sent"].get<uint64_t>() + bytes_sent_to_all(*communicator_) - sent_before_;
     counters["whole_bytes"] = store_->whole_bytes();
+    count_there(store_->dense(), counters);
     return counters;
   }
 

@@ -19,6 +19,16 @@ std::vector<int> number_dense(std::span<const ParameterSpec> specs) {
   return dense_of;
 }
 
+// Of the dense ones alone.
+GradientPlacement dense_placement(std::span<const ParameterSpec> specs, GradientPlacement all) {
+  if (all.device == nullptr) return all;
+  std::vector<bool> dense;
+  for (size_t p = 0; p < specs.size(); ++p) {
+    if (!specs[p].sparse) dense.push_back(all.on_device[p]);
+  }
+  return {std::move(all.device), std::move(dense)};
+}
+
 }  // namespace
 
 std::vector<ParameterSpec> dense_parameters(std::span<const ParameterSpec> specs) {
@@ -66,7 +76,8 @@ HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& 
       local_(context.local),
       communicator_(context.communicator),
       run_(context.run),
-      dense_(dense_parameters(specs_), local_, communicator_, run_),
+      dense_(dense_parameters(specs_), local_, communicator_, run_, nullptr,
+             dense_placement(specs_, context.placement)),
       dense_plans_(dense_parameters(specs_).size()) {
   // A trainer that waits for servers, which wait for a trainer that is gone, has to hear of that.
   remote_.links().watch_others([this] { with_trainers([this] { communicator_.check_others(); }); });
@@ -98,7 +109,7 @@ void HybridStore::show_dense(std::span<const KeyPlan> plans, PullMode mode,
     const bool by_keys = specs_[p].kind == ParameterKind::kRows;
     if (dense_of_[p] >= 0 && by_keys) dense_plans_[static_cast<size_t>(dense_of_[p])].keys = plans[p].keys;
   }
-  local_.pull(dense_plans_, mode, dense_views_);
+  dense_.pull(dense_plans_, mode, dense_views_);
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (dense_of_[p] >= 0) views[p] = dense_views_[static_cast<size_t>(dense_of_[p])];
   }
@@ -124,6 +135,7 @@ void HybridStore::take_from_servers() {
 
 void HybridStore::give_to_servers() {
   if (communicator_.rank() != 0) return;
+  local_.put_back();
   std::vector<float> floats;
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (dense_of_[p] < 0) continue;

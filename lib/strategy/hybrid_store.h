@@ -39,10 +39,11 @@ std::vector<ParameterSpec> with_dense_by_trainers(std::vector<ParameterSpec> spe
 class HybridStore final : public ParameterStore {
  public:
   struct Context {
-    RemoteStore& remote;         // of servers in step, made with RemoteOptions::dense_here
-    LocalStore& local;           // of dense_parameters(specs), in which nothing was trained
-    Communicator& communicator;  // of the trainers of the servers' run
-    CollectiveRun& run;          // in which all trainers end after the same step
+    RemoteStore& remote;               // of servers in step, made with RemoteOptions::dense_here
+    LocalStore& local;                 // of dense_parameters(specs), in which nothing was trained
+    Communicator& communicator;        // of the trainers of the servers' run
+    CollectiveRun& run;                // in which all trainers end after the same step
+    GradientPlacement placement = {};  // of all parameters, as AllReduceStore has it
   };
 
   // All parts outlive this.
@@ -79,6 +80,9 @@ class HybridStore final : public ParameterStore {
 
   // The bytes that all steps so far would have sent to other trainers by the all-reduce direct or ring.
   uint64_t whole_bytes() const { return dense_.whole_bytes(); }
+
+  // The dense part, for what it tells.
+  const AllReduceStore& dense() const { return dense_; }
 
   // A trainer is gone, as the caller has heard from it by other connections: as if one of the store's calls had heard it.
   // Throws `error`, or StateLost where all go back to a checkpoint.
