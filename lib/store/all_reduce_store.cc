@@ -67,8 +67,8 @@ AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& loc
   if (has_split_) local_.complete_squares([this](std::span<double> squares) { add_squares(squares); });
 }
 
-// A step of one exchange leaves nothing to do meanwhile, and divided layers have exchanges of their own in backward.  What passes
-// by the processor is final when backward on the device is, whose only thread is the owner's.
+// A step of one exchange leaves nothing to do meanwhile, and divided layers have exchanges of their own in backward.
+// Gradients that pass by the processor are final when backward on the device is, whose only thread is the owner's.
 void AllReduceStore::begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                                 const StepInfo& info) {
   if (communicator_.size() == 1 || has_split_ || !communicator_.may_change_threads()) return;

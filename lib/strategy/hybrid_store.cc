@@ -19,7 +19,7 @@ std::vector<int> number_dense(std::span<const ParameterSpec> specs) {
   return dense_of;
 }
 
-// Of the dense ones alone.
+// Returns the placement of the dense ones alone.
 GradientPlacement dense_placement(std::span<const ParameterSpec> specs, GradientPlacement all) {
   if (all.device == nullptr) return all;
   std::vector<bool> dense;
