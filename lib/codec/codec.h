@@ -131,6 +131,7 @@ class Codec {
 
   const CodecTarget& target() const { return target_; }
   const VectorKernels& kernels() const { return vector_kernels(target_.cpu); }
+  CodecThere* there() const { return there_.get(); }  // null: on the processor
 
  private:
   void load_rows(ByteReader& in);

@@ -9,12 +9,14 @@
 #include <string>
 #include <string_view>
 
+#include "codec/power_iteration.h"
+#include "codec/power_there.h"
 #include "codec/selection.h"
 #include "codec/sparse_vector.h"
 
 namespace ps {
 
-// The formats that devices know: those of the codecs fp16, bf16, int8, one_bit, shared_scale_int, top_k and threshold.
+// The formats that devices know: those of the codecs fp16, bf16, int8, one_bit, shared_scale_int, top_k, threshold and low_rank.
 struct CodecFormat {
   // kInt8Even is int8 with stochastic rounding, kLargest is top_k, and kFromSize is threshold.
   enum class Kind : uint8_t {
@@ -26,7 +28,8 @@ struct CodecFormat {
     kShared8,
     kShared16,
     kLargest,
-    kFromSize
+    kFromSize,
+    kLowRank
   };
 
   Kind kind = Kind::kF16;
@@ -36,6 +39,8 @@ struct CodecFormat {
   Selection selection = Selection::kExact;           // kLargest
   SparseEncoding encoding = SparseEncoding::kRun16;  // kLargest
   float tau = 0;                                     // kFromSize
+  uint64_t key = 0;                                  // kLowRank: number of the parameter
+  FactorShape shape = {};                            // kLowRank
 
   // True for formats of some values and their indices, whose number of bytes is known when they are encoded.
   constexpr bool selects() const { return kind == Kind::kLargest || kind == Kind::kFromSize; }
@@ -61,6 +66,9 @@ class CodecThere {
   // must not be used any more.
   virtual uint64_t finish_encode() = 0;
 
+  // Q of low_rank on the host [rank, cols], which begins with zeros; between a finish_encode and the next begin_encode.
+  virtual std::span<float> factor() { return {}; }
+
   // values [elements] <- scale x values of the last encoding.
   virtual void get_values(std::span<float> values) = 0;
 
@@ -80,6 +88,9 @@ class CodecDevice {
   // Throws kExhausted.
   virtual std::unique_ptr<CodecThere> make(const CodecFormat& format, uint64_t elements,
                                            bool keeps_residual) = 0;
+
+  // A matrix for PowerSGD.  Throws kExhausted.
+  virtual std::unique_ptr<PowerThere> make_power(const FactorShape& shape) = 0;
 
   // Returns when all queued work is done.
   virtual void wait() = 0;

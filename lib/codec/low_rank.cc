@@ -44,10 +44,34 @@ class LowRankCodec final : public Codec {
 
   void decode(std::string_view bytes, std::span<float> values) const override;
 
+  std::optional<CodecFormat> format_there() const override {
+    return CodecFormat{.kind = CodecFormat::Kind::kLowRank,
+                       .seed = target().seed,
+                       .key = target().key,
+                       .shape = shape(static_cast<size_t>(target().rows * target().cols))};
+  }
+
  private:
+  int64_t bytes_of(int64_t n) const override {
+    return static_cast<int64_t>(floats_of(shape(static_cast<size_t>(n))) * sizeof(float));
+  }
+  void check_encoded(std::string_view bytes, int64_t n) const override;
+  void check(std::string_view bytes, int64_t n) const override {
+    read_factors(bytes, shape(static_cast<size_t>(n)));
+  }
   void encode_values(const Encoding& in, std::string& bytes) override;
-  void save_state(std::string& out) const override { put_array<float>(out, q_); }
-  void load_state(ByteReader& in) override { in.get_array<float>(q_); }
+  void save_state(std::string& out) const override {
+    put_array<float>(out, there() != nullptr ? there()->factor() : std::span<const float>(q_));
+  }
+  void load_state(ByteReader& in) override {
+    in.get_array<float>(there() != nullptr ? there()->factor() : std::span(q_));
+  }
+  void check_factor(const FactorShape& shape, std::span<const float> q) const;
+  Floats read_factors(std::string_view bytes, const FactorShape& shape) const;
+
+  static size_t floats_of(const FactorShape& shape) {
+    return shape.pays() ? shape.p_values() + shape.q_values() : static_cast<size_t>(shape.rows * shape.cols);
+  }
 
   FactorShape shape(size_t values) const {
     return {.rank = rank_, .rows = static_cast<int64_t>(values) / target().cols, .cols = target().cols};
@@ -73,9 +97,7 @@ void LowRankCodec::encode_values(const Encoding& in, std::string& bytes) {
   multiply(kernels(), shape, sums, q_, p_);
   orthogonalise(kernels(), shape, p_);
   multiply_transposed(kernels(), shape, sums, p_, q_);
-  if (kernels().largest_size(q_.data(), static_cast<int64_t>(q_.size())) >= kInfiniteSize) {
-    fail(Code::kData, "a gradient of ", shape.rows, " rows has values that are too large for low_rank");
-  }
+  check_factor(shape, q_);
   put_array<float>(bytes, p_);
   put_array<float>(bytes, q_);
   if (in.residual == nullptr) return;
@@ -86,10 +108,22 @@ void LowRankCodec::encode_values(const Encoding& in, std::string& bytes) {
   }
 }
 
-void LowRankCodec::decode(std::string_view bytes, std::span<float> values) const {
-  PS_CHECK(values.size() % static_cast<size_t>(target().cols) == 0);
-  const FactorShape shape = this->shape(values.size());
-  const size_t floats = shape.pays() ? shape.p_values() + shape.q_values() : values.size();
+void LowRankCodec::check_factor(const FactorShape& shape, std::span<const float> q) const {
+  if (kernels().largest_size(q.data(), static_cast<int64_t>(q.size())) < kInfiniteSize) return;
+  fail(Code::kData, "a gradient of ", shape.rows, " rows has values that are too large for low_rank");
+}
+
+void LowRankCodec::check_encoded(std::string_view bytes, int64_t n) const {
+  const FactorShape shape = this->shape(static_cast<size_t>(n));
+  if (!shape.pays()) return;
+  Floats q(shape.q_values());
+  ByteReader(bytes.substr(shape.p_values() * sizeof(float))).get_array<float>(q);
+  check_factor(shape, q);
+}
+
+// P and Q, or the matrix.  Throws kCorrupt.
+Floats LowRankCodec::read_factors(std::string_view bytes, const FactorShape& shape) const {
+  const size_t floats = floats_of(shape);
   if (bytes.size() != floats * sizeof(float)) {
     fail(Code::kCorrupt, "encoded gradient: ", bytes.size(), " bytes, expected ", floats * sizeof(float));
   }
@@ -98,6 +132,13 @@ void LowRankCodec::decode(std::string_view bytes, std::span<float> values) const
   if (kernels().largest_size(factors.data(), static_cast<int64_t>(floats)) >= kInfiniteSize) {
     fail(Code::kCorrupt, "encoded gradient: a value that is no number");
   }
+  return factors;
+}
+
+void LowRankCodec::decode(std::string_view bytes, std::span<float> values) const {
+  PS_CHECK(values.size() % static_cast<size_t>(target().cols) == 0);
+  const FactorShape shape = this->shape(values.size());
+  const Floats factors = read_factors(bytes, shape);
   if (!shape.pays()) {
     std::copy(factors.begin(), factors.end(), values.begin());
     return;

@@ -13,7 +13,7 @@ namespace {
 // Divides a vector by its norm.  Returns false and sets it to zero when the norm is negligible.
 bool normalise(const VectorKernels& kernels, float* vector, int64_t n) {
   const double norm = std::sqrt(kernels.sum_of_squares(vector, n));
-  const bool any = norm > 1e-30;
+  const bool any = norm > kLeastNorm;
   for (int64_t i = 0; i < n; ++i)
     vector[i] = any ? static_cast<float>(static_cast<double>(vector[i]) / norm) : 0;
   return any;

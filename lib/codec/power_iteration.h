@@ -5,7 +5,7 @@
 //   M [rows, cols], P [rank, rows], Q [rank, cols]: a vector after the other in P and in Q
 //   P <- M Q          P <- Gram-Schmidt(P)          Q <- M^T P          M is about P^T Q
 //
-// Sums run in a fixed order, which is the same at every level of kernels.
+// Sums run in a fixed order, which is the same at every level of kernels, and on devices (codec/cuda/device_power_iteration.h).
 #ifndef PS_CODEC_POWER_ITERATION_H_
 #define PS_CODEC_POWER_ITERATION_H_
 
@@ -15,6 +15,8 @@
 #include "codec/vector_kernels.h"
 
 namespace ps {
+
+inline constexpr double kLeastNorm = 1e-30;  // a vector that has no larger one counts as zero
 
 struct FactorShape {
   int64_t rank = 1, rows = 0, cols = 0;

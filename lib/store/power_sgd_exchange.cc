@@ -7,7 +7,7 @@
 namespace ps {
 
 PowerSgdExchange::PowerSgdExchange(const PowerSgdOptions& options, std::span<const ParameterSpec> specs,
-                                   const LocalStore& local, Communicator& communicator)
+                                   LocalStore& local, Communicator& communicator)
     : options_(options),
       specs_(specs),
       local_(local),
@@ -25,18 +25,95 @@ bool PowerSgdExchange::compresses(size_t parameter) const {
          matrices_[parameter].shape.pays();
 }
 
-void PowerSgdExchange::step(std::span<const Gradient> gradients, const StepSize& step) {
-  const std::vector<Factors> factors = lay_out(gradients);
-  for (size_t n = 0; n < gradients.size(); ++n) begin(gradients[n], step.scale, factors[n]);
-  communicator_.all_reduce(std::span(p_));
-  for (size_t n = 0; n < gradients.size(); ++n) {
-    const FactorShape& shape = matrices_[gradients[n].parameter].shape;
-    orthogonalise(kernels_, shape, factors[n].p);
-    multiply_transposed(kernels_, shape, gradients[n].values, factors[n].p, factors[n].q);
-    keep_rest(gradients[n], step.scale, factors[n]);
+bool PowerSgdExchange::runs_there(size_t parameter) const {
+  return options_.device != nullptr && options_.on_device[parameter] &&
+         local_.can_lend_dense(static_cast<int>(parameter));
+}
+
+void PowerSgdExchange::begin_matrix(size_t parameter) {
+  Matrix& matrix = matrices_[parameter];
+  matrix.q.resize(matrix.shape.q_values());
+  if (!runs_there(parameter)) {
+    matrix.residual.resize(static_cast<size_t>(matrix.shape.rows * matrix.shape.cols));
+    return;
   }
+  matrix.power = options_.device->codecs().make_power(matrix.shape);
+  matrix.there = options_.device->make_dense(local_, static_cast<int>(parameter));
+}
+
+void PowerSgdExchange::show_there(std::span<ParameterView<float>> views) {
+  for (size_t p = 0; p < matrices_.size(); ++p) {
+    if (!compresses(p)) continue;
+    if (matrices_[p].q.empty()) begin_matrix(p);
+    if (matrices_[p].there) matrices_[p].there->pull(views[p]);
+  }
+}
+
+void PowerSgdExchange::push_there() {
+  for (const Matrix& matrix : matrices_) {
+    if (matrix.there) matrix.there->push();
+  }
+}
+
+Json PowerSgdExchange::describe() const {
+  return {{"compressed_there",
+           std::ranges::count_if(matrices_, [](const Matrix& matrix) { return matrix.there != nullptr; })}};
+}
+
+void PowerSgdExchange::wait() const {
+  if (options_.device != nullptr) options_.device->codecs().wait();
+}
+
+// Returns the gradient where it is compressed.
+GradientCompression::Gradient PowerSgdExchange::located(const Gradient& gradient) {
+  constexpr float kNeutral = -0.0f;  // which changes no sum
+  const size_t p = gradient.parameter;
+  if (matrices_[p].q.empty()) begin_matrix(p);
+  if (!matrices_[p].there) return gradient;
+  ParameterView<float> view;
+  matrices_[p].there->pull(view);
+  const size_t size = static_cast<size_t>(specs_[p].rows * specs_[p].cols);
+  if (gradient.values.empty()) {
+    matrices_[p].there->set_gradient(std::vector<float>(size, kNeutral));
+  } else if (gradient.values.data() != view.gradient) {
+    matrices_[p].there->set_gradient(gradient.values);
+  }
+  return {p, {view.gradient, size}};
+}
+
+// A device is waited for before factors are read, and has them from the host until the step ends.
+void PowerSgdExchange::step(std::span<const Gradient> gradients, const StepSize& step) {
+  std::vector<Gradient> own;
+  for (const Gradient& gradient : gradients) own.push_back(located(gradient));
+  const std::vector<Factors> factors = lay_out(own);
+  multiply_all(own, step.scale, factors);
+  communicator_.all_reduce(std::span(p_));
+  keep_rests(own, step.scale, factors);
   communicator_.all_reduce(std::span(q_));
-  for (size_t n = 0; n < gradients.size(); ++n) end(gradients[n], factors[n]);
+  check_sums(own, factors);
+  for (size_t n = 0; n < own.size(); ++n) end(own[n], factors[n]);
+  wait();
+}
+
+void PowerSgdExchange::multiply_all(std::span<const Gradient> gradients, float scale,
+                                    std::span<const Factors> factors) {
+  for (size_t n = 0; n < gradients.size(); ++n) begin(gradients[n], scale, factors[n]);
+  wait();
+}
+
+void PowerSgdExchange::keep_rests(std::span<const Gradient> gradients, float scale,
+                                  std::span<const Factors> factors) {
+  for (size_t n = 0; n < gradients.size(); ++n) {
+    const Matrix& matrix = matrices_[gradients[n].parameter];
+    if (matrix.power) {
+      matrix.power->keep_rest(gradients[n].values.data(), scale, factors[n].p, factors[n].q);
+      continue;
+    }
+    orthogonalise(kernels_, matrix.shape, factors[n].p);
+    multiply_transposed(kernels_, matrix.shape, gradients[n].values, factors[n].p, factors[n].q);
+    keep_rest(gradients[n], scale, factors[n]);
+  }
+  wait();
 }
 
 std::vector<PowerSgdExchange::Factors> PowerSgdExchange::lay_out(std::span<const Gradient> gradients) {
@@ -59,12 +136,11 @@ std::vector<PowerSgdExchange::Factors> PowerSgdExchange::lay_out(std::span<const
 // values <- M        p <- M Q
 void PowerSgdExchange::begin(const Gradient& gradient, float scale, const Factors& factors) {
   Matrix& matrix = matrices_[gradient.parameter];
-  matrix.q.resize(matrix.shape.q_values());
-  matrix.residual.resize(gradient.values.size());
   const float samples = 1.0f / scale;
-  for (size_t i = 0; i < gradient.values.size(); ++i) gradient.values[i] += samples * matrix.residual[i];
   warm_start(kernels_, matrix.shape, specs_[gradient.parameter].initializer.seed, gradient.parameter,
              static_cast<uint64_t>(local_.schedule().steps()), matrix.q);
+  if (matrix.power) return matrix.power->begin(gradient.values.data(), samples, matrix.q, factors.p);
+  for (size_t i = 0; i < gradient.values.size(); ++i) gradient.values[i] += samples * matrix.residual[i];
   multiply(kernels_, matrix.shape, gradient.values, matrix.q, factors.p);
 }
 
@@ -80,18 +156,25 @@ void PowerSgdExchange::keep_rest(const Gradient& gradient, float scale, const Fa
   }
 }
 
+void PowerSgdExchange::check_sums(std::span<const Gradient> gradients,
+                                  std::span<const Factors> factors) const {
+  for (size_t n = 0; n < gradients.size(); ++n) {
+    const std::span<const float> q = factors[n].q;
+    if (kernels_.largest_size(q.data(), static_cast<int64_t>(q.size())) < kInfiniteSize) continue;
+    fail(Code::kData, "a gradient of ", quote(specs_[gradients[n].parameter].name),
+         " has values that are no numbers, ", "or too large for power_sgd");
+  }
+}
+
 // values <- P Q^T
 void PowerSgdExchange::end(const Gradient& gradient, const Factors& factors) {
   Matrix& matrix = matrices_[gradient.parameter];
-  if (kernels_.largest_size(factors.q.data(), static_cast<int64_t>(factors.q.size())) >= kInfiniteSize) {
-    fail(Code::kData, "a gradient of ", quote(specs_[gradient.parameter].name),
-         " has values that are no numbers, ", "or too large for power_sgd");
-  }
+  std::ranges::copy(factors.q, matrix.q.begin());
+  if (matrix.power) return matrix.power->end(matrix.q, gradient.values.data());
   for (int64_t row = 0; row < matrix.shape.rows; ++row) {
     product_row(kernels_, matrix.shape, factors.p, factors.q, row,
                 gradient.values.data() + row * matrix.shape.cols);
   }
-  std::ranges::copy(factors.q, matrix.q.begin());
 }
 
 // state := { parameter:u32 Q:f32[rank, cols] e:f32[rows, cols] }...
@@ -100,7 +183,9 @@ void PowerSgdExchange::save(std::string& out) const {
     if (matrices_[p].q.empty()) continue;
     put(out, static_cast<uint32_t>(p));
     put_array<float>(out, matrices_[p].q);
-    put_array<float>(out, matrices_[p].residual);
+    std::vector<float> there(matrices_[p].power ? specs_[p].rows * specs_[p].cols : 0);
+    if (matrices_[p].power) matrices_[p].power->get_residual(there);
+    put_array<float>(out, matrices_[p].power ? there : matrices_[p].residual);
   }
 }
 
@@ -111,10 +196,11 @@ void PowerSgdExchange::load(ByteReader& in) {
       fail(Code::kCorrupt, "state of PowerSGD names parameter ", p);
     }
     Matrix& matrix = matrices_[p];
-    matrix.q.resize(matrix.shape.q_values());
-    matrix.residual.resize(static_cast<size_t>(matrix.shape.rows * matrix.shape.cols));
+    begin_matrix(p);
+    std::vector<float> there(matrix.power ? specs_[p].rows * specs_[p].cols : 0);
     in.get_array(std::span(matrix.q));
-    in.get_array(std::span(matrix.residual));
+    in.get_array(std::span(matrix.power ? there : matrix.residual));
+    if (matrix.power) matrix.power->set_residual(there);
   }
   if (!in.ok()) fail(Code::kCorrupt, "state of PowerSGD is cut short");
   if (local_.schedule().steps() <= options_.begin_step) return;

@@ -9,18 +9,25 @@
 //
 // Q begins with that of the last step.  The P's of all matrices travel in one exchange, the Q's in another.  e is kept in
 // the units of the optimizer's gradient, which is the mean over a step's examples unless the job says otherwise.
+//
+// The gradient of a matrix that is made on a device stays there, with e and the weights, which the device trains; it multiplies and
+// orthogonalises.  The factors alone come to the processor, which adds them up, and go back.
 #ifndef PS_STORE_POWER_SGD_EXCHANGE_H_
 #define PS_STORE_POWER_SGD_EXCHANGE_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
 #include "codec/power_iteration.h"
+#include "codec/power_there.h"
 #include "collective/communicator.h"
+#include "config/json.h"
 #include "optim/parameter.h"
+#include "store/compression_device.h"
 #include "store/gradient_compression.h"
 #include "store/local_store.h"
 
@@ -29,18 +36,26 @@ namespace ps {
 struct PowerSgdOptions {
   int64_t rank = 2;        // vectors that stand for a matrix
   int64_t begin_step = 0;  // the first step that compresses
+  // The device that computes the model, and the parameters whose gradients are made there.  Null: the processor.
+  std::shared_ptr<CompressionDevice> device = nullptr;
+  std::vector<bool> on_device = {};
 };
 
 class PowerSgdExchange final : public GradientCompression {
  public:
   // `specs` are those of `local`.  All arguments by reference outlive this.
-  PowerSgdExchange(const PowerSgdOptions& options, std::span<const ParameterSpec> specs,
-                   const LocalStore& local, Communicator& communicator);
+  PowerSgdExchange(const PowerSgdOptions& options, std::span<const ParameterSpec> specs, LocalStore& local,
+                   Communicator& communicator);
 
   // Matrices whose factors have fewer values than they have.
   bool compresses(size_t parameter) const override;
   bool moves_weights() const override { return false; }
+  void show_there(std::span<ParameterView<float>> views) override;
+  void push_there() override;
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
+
+  // Returns {"compressed_there": the parameters that are compressed on a device by now}.
+  Json describe() const;
 
   // The state of this trainer, for checkpoints: Q and e of the parameters that are compressed by now.  load throws
   // kCorrupt.
@@ -50,7 +65,9 @@ class PowerSgdExchange final : public GradientCompression {
  private:
   struct Matrix {
     FactorShape shape;
-    std::vector<float> q, residual;  // empty: not compressed yet
+    std::vector<float> q, residual;     // q empty: not compressed yet; residual empty: it is there
+    std::unique_ptr<PowerThere> power;  // null, as the next: the processor has it
+    std::unique_ptr<DenseThere> there;
   };
 
   // The factors of one matrix among those of all.
@@ -58,6 +75,13 @@ class PowerSgdExchange final : public GradientCompression {
     std::span<float> p, q;
   };
 
+  bool runs_there(size_t parameter) const;
+  void begin_matrix(size_t parameter);
+  Gradient located(const Gradient& gradient);
+  void wait() const;
+  void multiply_all(std::span<const Gradient> gradients, float scale, std::span<const Factors> factors);
+  void keep_rests(std::span<const Gradient> gradients, float scale, std::span<const Factors> factors);
+  void check_sums(std::span<const Gradient> gradients, std::span<const Factors> factors) const;
   std::vector<Factors> lay_out(std::span<const Gradient> gradients);
   void begin(const Gradient& gradient, float scale, const Factors& factors);
   void end(const Gradient& gradient, const Factors& factors);
@@ -65,7 +89,7 @@ class PowerSgdExchange final : public GradientCompression {
 
   const PowerSgdOptions options_;
   const std::span<const ParameterSpec> specs_;
-  const LocalStore& local_;
+  LocalStore& local_;
   const VectorKernels& kernels_;
   Communicator& communicator_;
   std::vector<Matrix> matrices_;  // by parameter

@@ -38,7 +38,8 @@ void check_power_sgd(const Json& object, const Json&) {
 
 std::unique_ptr<Strategy> make_power_sgd(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<PowerSgdKeys>(object);
-  const PowerSgdOptions options{.rank = keys.rank, .begin_step = keys.begin_step};
+  PowerSgdOptions options{.rank = keys.rank, .begin_step = keys.begin_step};
+  place_compression(setup, options);
   return make_among_peers<CompressedAmongPeers<PowerSgdExchange, PowerSgdOptions>>(setup, options,
                                                                                    keys.algorithm);
 }

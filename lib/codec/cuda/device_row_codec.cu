@@ -82,7 +82,8 @@ void decode_into(const Into& into, gpu::Stream& stream, const CodecFormat& forma
       return decode_blocks<kernels::SharedWholes<16>>(stream, encoded, blocks, into);
     case CodecFormat::Kind::kLargest:
     case CodecFormat::Kind::kFromSize:
-      PS_CHECK(!format.selects());
+    case CodecFormat::Kind::kLowRank:
+      PS_CHECK(!format.selects() && format.kind != CodecFormat::Kind::kLowRank);
   }
 }
 
@@ -158,7 +159,8 @@ void encode_gradient(gpu::Stream& stream, const CodecFormat& format, const Gradi
       return encode_blocks(stream, values, gradient.residual, blocks, kernels::SharedWholes<16>{}, encoded);
     case CodecFormat::Kind::kLargest:
     case CodecFormat::Kind::kFromSize:
-      PS_CHECK(!format.selects());
+    case CodecFormat::Kind::kLowRank:
+      PS_CHECK(!format.selects() && format.kind != CodecFormat::Kind::kLowRank);
   }
 }
 

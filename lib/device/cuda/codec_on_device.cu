@@ -1,14 +1,18 @@
 #include "device/cuda/codec_on_device.h"
 
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "codec/cuda/device_power_iteration.h"
 #include "codec/cuda/device_row_codec.h"
 #include "codec/cuda/device_selection.h"
 #include "codec/cuda/device_sparse_codec.h"
 #include "codec/sparse_vector.h"
 #include "codec/threshold.h"
+#include "codec/vector_kernels.h"
+#include "device/cuda/power_on_device.h"
 #include "math/kernels/half.h"
 #include "model/cuda/gpu_kernels.h"
 
@@ -255,15 +259,102 @@ class SelectionOnDevice final : public GradientOnDevice {
   std::string* encoded_ = nullptr;  // by the last encoding
 };
 
+// Gradients that are encoded as the product of two narrow matrices, or whole where that takes no more bytes.  The sums are the
+// residual, as those of a selection are.
+class LowRankOnDevice final : public GradientOnDevice {
+ public:
+  LowRankOnDevice(gpu::Stream& stream, CodedBytes& bytes, const CodecFormat& format, uint64_t elements,
+                  bool keeps_residual)
+      : GradientOnDevice(stream, format, elements, /*has_residual=*/true),
+        keeps_residual_(keeps_residual),
+        bytes_(bytes),
+        q_(format.shape.q_values()) {}
+
+  std::span<float> factor() override { return q_; }
+
+  void begin_encode(const float* values, float scale, uint64_t step, std::string& bytes) override {
+    values_ = values, scale_ = scale, encoded_ = &bytes;
+    if (elements_ == 0) return;
+    stream_.fill(odd_.data(), 0xff, odd_.bytes());
+    make_sums(stream_, {values, scale, residual_.data(), elements_, keeps_residual_, odd_.data()});
+    format_.shape.pays() ? encode_factors(step, bytes) : encode_whole(bytes);
+    stream_.copy_to_host(&odd_here_, odd_.data(), odd_.bytes());
+  }
+
+  uint64_t finish_encode() override {
+    stream_.synchronize();
+    if (odd_here_ == kAllFinite && format_.shape.pays())
+      std::memcpy(q_.data(), encoded_->data() + format_.shape.p_values() * sizeof(float),
+                  q_.size() * sizeof(float));
+    return odd_here_;
+  }
+
+  void decode(std::string_view bytes, float divisor, float* values) override {
+    if (elements_ == 0) return;
+    if (format_.shape.pays()) return set_product(stream_, send_factors(bytes), divisor, values);
+    stream_.copy_to_device(values, bytes.data(), bytes.size());
+    divide_there(stream_, elements_, divisor, values);
+  }
+
+  void add_up(std::span<const std::string_view> parts, float* sums) override {
+    PS_CHECK(!parts.empty());
+    if (elements_ == 0) return;
+    decode(parts[0], 1, sums);
+    for (std::string_view part : parts.subspan(1)) {
+      if (format_.shape.pays()) {
+        add_product(stream_, send_factors(part), sums);
+      } else {
+        add_dense(stream_, reinterpret_cast<const float*>(bytes_.send(part)), elements_, sums);
+      }
+    }
+  }
+
+ private:
+  FactorsThere factors_in(const char* encoded) const {
+    const auto* const p = reinterpret_cast<const float*>(encoded);
+    return {format_.shape, p, p + format_.shape.p_values()};
+  }
+  FactorsThere send_factors(std::string_view bytes) { return factors_in(bytes_.send(bytes)); }
+
+  void encode_factors(uint64_t step, std::string& bytes) {
+    const FactorShape& shape = format_.shape;
+    char* const encoded = bytes_.room(bytes.size());
+    auto* const p = reinterpret_cast<float*>(encoded);
+    float* const q = p + shape.p_values();
+    warm_start(vector_kernels(CpuLevel::kBaseline), shape, format_.seed, format_.key, step, q_);
+    stream_.copy_to_device(q, q_.data(), q_.size() * sizeof(float));
+    multiply_there(stream_, shape, residual_.data(), q, p);
+    orthogonalise_there(stream_, shape, p);
+    multiply_transposed_there(stream_, shape, residual_.data(), p, q);
+    stream_.copy_to_host(bytes.data(), encoded, bytes.size());
+    if (keeps_residual_) take_product_out(stream_, factors_in(encoded), residual_.data());
+  }
+
+  void encode_whole(std::string& bytes) {
+    stream_.copy_to_host(bytes.data(), residual_.data(), bytes.size());
+    if (keeps_residual_) stream_.fill(residual_.data(), 0, residual_.bytes());
+  }
+
+  const bool keeps_residual_;
+  CodedBytes& bytes_;
+  std::vector<float> q_;
+  const std::string* encoded_ = nullptr;  // by the last encoding
+};
+
 class CodecModelDevice final : public CodecDevice {
  public:
   CodecModelDevice(std::shared_ptr<ModelDevice> model, gpu::Stream& stream)
       : model_(std::move(model)), stream_(stream), bytes_(stream) {}
   std::unique_ptr<CodecThere> make(const CodecFormat& format, uint64_t elements,
                                    bool keeps_residual) override {
+    if (format.kind == CodecFormat::Kind::kLowRank)
+      return std::make_unique<LowRankOnDevice>(stream_, bytes_, format, elements, keeps_residual);
     if (format.selects())
       return std::make_unique<SelectionOnDevice>(stream_, format, elements, keeps_residual);
     return std::make_unique<CodecOnDevice>(stream_, bytes_, format, elements, keeps_residual);
+  }
+  std::unique_ptr<PowerThere> make_power(const FactorShape& shape) override {
+    return make_power_on_device(stream_, shape);
   }
   void wait() override { stream_.synchronize(); }
 

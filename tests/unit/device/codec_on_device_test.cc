@@ -80,15 +80,19 @@ std::string state_of(const Codec& codec) {
 // Some steps of one gradient, whose bytes are then added up.
 void compare(Json object, uint64_t seed, There& there) {
   Random random(71, seed);
-  const size_t size = 1 + random.below(seed % 20 == 0 ? 9000 : 1500);
+  const bool is_matrix = object.contains("rank");
+  const int64_t cols = is_matrix ? 1 + static_cast<int64_t>(random.below(40)) : 1;
+  const int64_t rows =
+      1 + static_cast<int64_t>(random.below((seed % 20 == 0 ? 9000 : 1500) / (is_matrix ? 3 : 1))) / cols;
+  const auto size = static_cast<size_t>(rows * cols);
   object["error_feedback"] = seed % 4 != 0;
   for (const char* block : {"block", "chunk"}) {
     if (object.contains(block) && seed % 2 == 0) object[block] = 1 + random.below(700);
   }
+  if (is_matrix && seed % 2 == 0) object["rank"] = 1 + random.below(6);
   if (object.contains("density") && seed % 3 == 0) object["density"] = 0.001 + 0.999 * random.uniform();
   SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::to_string(size) + " values of " + object.dump());
-  const CodecTarget target{
-      .rows = static_cast<int64_t>(size), .cols = 1, .seed = seed, .key = random.below(100)};
+  const CodecTarget target{.rows = rows, .cols = cols, .seed = seed, .key = random.below(100)};
   const auto here = make_codec(object, "codec", target), moved = make_codec(object, "codec", target);
   moved->move_to(there.codecs());
   std::vector<std::string> encoded(3), expected(3);
@@ -138,7 +142,8 @@ INSTANTIATE_TEST_SUITE_P(
                     R"({"type": "top_k", "density": 0.05, "encoding": "varint_f16"})",
                     R"({"type": "top_k", "density": 0.05, "encoding": "varint_int8"})",
                     R"({"type": "top_k", "density": 0.05, "encoding": "varint_int2"})",
-                    R"({"type": "threshold", "tau": 0.5})", R"({"type": "threshold", "tau": 1e-12})"));
+                    R"({"type": "low_rank", "rank": 2})", R"({"type": "threshold", "tau": 0.5})",
+                    R"({"type": "threshold", "tau": 1e-12})"));
 
 }  // namespace
 }  // namespace ps::codec_on_device_test

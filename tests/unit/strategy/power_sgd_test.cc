@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "device/model_devices.h"
 #include "exchange_trainer.h"
+#include "model/model_device.h"
 #include "store/power_sgd_exchange.h"
 
 namespace ps::power_sgd_test {
@@ -188,6 +190,67 @@ TEST(PowerSgd, SendsAsManyBytesAsItsFactorsHave) {
   EXPECT_GT(bytes[0], 9 * values * sizeof(float));
   EXPECT_LT(bytes[0],
             9 * (values * sizeof(float) + 600) + 3000);  // frames; the step in which nobody has data
+}
+
+// ---- on a device
+
+std::shared_ptr<DeviceKernels> place_on_device(PowerSgdOptions& options, Device& host) {
+  std::shared_ptr<ModelDevice> model = make_emulated_model_device();
+  options.device = compression_device_of(model, host);
+  options.on_device = {true, true, true, true};
+  return model;
+}
+
+// Some trainers have no data in the last steps; one has none when compression begins.
+TEST(PowerSgd, OnADeviceItHasTheBitsAndTheBytesOfTheProcessor) {
+  const Json adam = {{"type", "adam"}, {"learning_rate", kExchangeRate}};
+  for (const int64_t rank : {1, 2, 5}) {
+    for (const Json& optimizer : {kExchangeMomentum, adam}) {
+      SCOPED_TRACE(std::to_string(rank) + " " + optimizer.dump());
+      PowerCase test{.steps = {8, 5, 2},
+                     .options = PowerSgdOptions{.rank = rank, .begin_step = 3},
+                     .optimizer = optimizer};
+      std::vector<uint64_t> bytes, bytes_there;
+      const auto expected = train(test, &bytes);
+      test.place = place_on_device;
+      test.all_have_some_there = false;
+      for (const auto& weights : train(test, &bytes_there)) expect_same_bits(weights, expected[0]);
+      EXPECT_EQ(bytes_there, bytes);
+    }
+  }
+}
+
+TEST(PowerSgd, AStateFromADeviceIsThatOfTheProcessor) {
+  auto communicators = make_thread_communicators({.size = 1});
+  PowerCase test{.steps = {4}, .options = PowerSgdOptions{}};
+  PowerTrainer here(test, *communicators[0]);
+  test.place = place_on_device;
+  PowerTrainer there(test, *communicators[0]), again(test, *communicators[0]);
+  for (int64_t step = 0; step < 4; ++step) here.step(0, step), there.step(0, step);
+  EXPECT_EQ(here.exchange->describe().at("compressed_there"), 0);
+  EXPECT_EQ(there.exchange->describe().at("compressed_there"), 1);
+  EXPECT_GT(there.gradients_there, 0);
+  std::string expected, state;
+  here.exchange->save(expected);
+  there.exchange->save(state);
+  EXPECT_EQ(state, expected);
+  PowerTrainer back(here.test, *communicators[0]);
+  back.take(there);
+  again.take(back);
+  here.step(0, 4), back.step(0, 4), again.step(0, 4);
+  expect_same_bits(back.weights(), here.weights());
+  expect_same_bits(again.weights(), here.weights());
+}
+
+TEST(PowerSgd, OnADeviceAGradientThatIsNoNumberIsRefused) {
+  auto communicators = make_thread_communicators({.size = 1});
+  PowerCase test{.steps = {1}, .options = PowerSgdOptions{}};
+  test.place = place_on_device;
+  test.fill = [](std::span<float> values, int64_t, int, int64_t, size_t parameter) {
+    std::ranges::fill(values, parameter == 0 ? NAN : 1.0f);
+  };
+  PowerTrainer trainer(test, *communicators[0]);
+  EXPECT_THROW(trainer.step(0, 0), Error);
 }
 
 }  // namespace
