@@ -212,11 +212,6 @@ bool Shard::is_unused(Time now) const {
   return counters_.steps == 0 && !resumed_ && (roster_.is_left(now) || roster_.is_stalled(now));
 }
 
-void Shard::leave_run(int rank, Time now) {
-  finish_step();
-  roster_.leave_run(rank, now);
-}
-
 void Shard::end_run(int rank) {
   finish_step();
   RosterEntry& ending = roster_.at(rank);
@@ -227,6 +222,7 @@ void Shard::end_run(int rank) {
 // A process that came when the others had gone on without its rank found them in the midst of a run: nobody waits for
 // another in its place.
 void Shard::leave_run(int rank, Time now) {
+  finish_step();
   roster_.leave_run(rank, now);
   const RosterEntry& trainer = roster_.at(rank);
   const bool goes_on = roster_.loss().go_on && clock_->goes_on_without_trainers();
