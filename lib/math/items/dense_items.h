@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "math/items/add_in_order.h"
 #include "math/matrix.h"
 
 namespace ps {
@@ -82,12 +83,10 @@ struct ColumnSumItems {
   T* sums;
 
   constexpr void operator()(int64_t d) const {
-    T sum = sums[d];
-    for (int64_t b = 0; b < rows; ++b) {
+    sums[d] = add_in_order(sums[d], 0, rows, [this, d](int64_t b) {
       const T scale = scales == nullptr ? T(1) : scales[b * scale_stride];
-      sum += scale * m.data[b * m.stride + d];
-    }
-    sums[d] = sum;
+      return scale * m.data[b * m.stride + d];
+    });
   }
 };
 

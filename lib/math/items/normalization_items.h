@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "math/items/add_in_order.h"
 #include "math/matrix.h"
 #include "math/plane_sum.h"
 
@@ -34,10 +35,11 @@ struct BatchNormGradients {
 // The sum over examples and plane of value(index in the input), for channel c.
 template <class T, class Value>
 constexpr T channel_sum(int64_t rows, int64_t channels, int64_t plane, int64_t c, const Value& value) {
+  if (plane == 1) return add_in_order(T(0), 0, rows, [&](int64_t b) { return value(b * channels + c); });
   T sum = 0;
   for (int64_t b = 0; b < rows; ++b) {
     const int64_t at = (b * channels + c) * plane;
-    sum += plane == 1 ? value(at) : plane_sum<T>(plane, [&](int64_t p) { return value(at + p); });
+    sum += plane_sum<T>(plane, [&](int64_t p) { return value(at + p); });
   }
   return sum;
 }

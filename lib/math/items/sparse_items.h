@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "math/items/add_in_order.h"
 #include "math/kernels/kernels.h"
 #include "math/matrix.h"
 
@@ -25,10 +26,9 @@ struct BagItems {
 
   constexpr void operator()(int64_t i) const {
     const int64_t b = i / out.width, d = i % out.width;
-    T sum = out.data[b * out.stride + d];
-    for (int64_t k = use.offsets[b]; k < use.offsets[b + 1]; ++k)
-      sum += value_of_id<T>(use, k) * rows[use.index[k]][d];
-    out.data[b * out.stride + d] = sum;
+    T& sum = out.data[b * out.stride + d];
+    sum = add_in_order(sum, use.offsets[b], use.offsets[b + 1],
+                       [this, d](int64_t k) { return value_of_id<T>(use, k) * rows[use.index[k]][d]; });
   }
 };
 
@@ -61,12 +61,10 @@ struct BagGradientItems {
   constexpr void operator()(int64_t i) const {
     const int64_t m = i / out_gradient.width, d = i % out_gradient.width;
     T& gradient = row_gradients[use.touched[m] * out_gradient.width + d];
-    T sum = gradient;
-    for (int64_t t = use.starts[m]; t < use.starts[m + 1]; ++t) {
-      sum += value_of_id<T>(use, use.positions[t]) *
+    gradient = add_in_order(gradient, use.starts[m], use.starts[m + 1], [this, d](int64_t t) {
+      return value_of_id<T>(use, use.positions[t]) *
              out_gradient.data[use.examples[t] * out_gradient.stride + d];
-    }
-    gradient = sum;
+    });
   }
 };
 
@@ -97,13 +95,11 @@ struct CopiedGradientItems {
   constexpr void operator()(int64_t i) const {
     const int64_t m = i / row_width, d = i % row_width;
     T& gradient = row_gradients[use.touched[m] * row_width + d];
-    T sum = gradient;
-    for (int64_t t = use.starts[m]; t < use.starts[m + 1]; ++t) {
+    gradient = add_in_order(gradient, use.starts[m], use.starts[m + 1], [this, d](int64_t t) {
       const int64_t k = use.positions[t], b = use.examples[t];
       const int64_t column = (k - use.offsets[b]) * row_width + d;
-      sum += value_of_id<T>(use, k) * out_gradient.data[b * out_gradient.stride + column];
-    }
-    gradient = sum;
+      return value_of_id<T>(use, k) * out_gradient.data[b * out_gradient.stride + column];
+    });
   }
 };
 
