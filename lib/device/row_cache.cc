@@ -160,7 +160,7 @@ void RowCache::take_stored(std::span<const uint64_t> keys, int64_t to) {
   }
 }
 
-// Puts the rows of a round on the device that are not there, `incoming`.  Those there that have sat out steps come up to date
+// Puts the rows of a round on the device that are not there, `incoming`.  Rows there that have sat out steps come up to date
 // with so many steps: by idle_steps_, or, where rows have to come, at once, so that none of these leaves for them.
 void RowCache::make_room(std::span<const uint64_t> keys, int64_t to) {
   if (layout_.stamped && !plan_idle_steps(keys, to)) take_found(keys, to);

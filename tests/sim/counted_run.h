@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/bytes.h"
 #include "cluster.h"
 #include "simulate/shard_cluster.h"
 
@@ -16,8 +15,7 @@ namespace ps {
 
 // Examples of all steps that the shard has applied.
 inline int64_t applied_by(const Shard& shard) {
-  const std::string state = shard.optimizers(/*sparse=*/false);
-  return ByteReader(state).get<int64_t>();
+  return shard.step_rule().samples();
 }
 
 inline int64_t samples_of(const SyntheticJob& job) {

@@ -129,6 +129,7 @@ class Shard {
   ShardRecovery& recovery() { return recovery_; }
   const TrainerRoster& roster() const { return roster_; }
   const StepClock& steps() const { return *clock_; }
+  const StepRule& step_rule() const { return applier_.rule(); }  // of the steps that have begun
   const TrainerStates& trainer_states() const { return states_; }
   const ShardCounters& counters() const { return counters_; }
 
