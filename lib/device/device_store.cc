@@ -130,7 +130,9 @@ void DeviceStore::push(std::span<const KeyPlan> plans, std::span<const Parameter
 }
 
 void DeviceStore::end_pass(int64_t pass) {
-  for (Cached& cached : caches_) cached.cache->put_back();
+  for (Cached& cached : caches_) {
+    if (!lender_.has_rows_put_back()) cached.cache->put_back();
+  }
   inner().end_pass(pass);
 }
 

@@ -53,7 +53,7 @@ class DeviceStore final : public StoreInFront {
   void look_ahead(std::span<const KeyPlan> plans) override;
   void run_beside(const std::function<void()>& compute) override;
 
-  // Rows that were trained are put back first.
+  // Rows that were trained are put back first, unless the lender has that done when it needs them.
   void end_pass(int64_t pass) override;
 
   // The counts and the seconds of all caches together: {"rows_asked": ..., "rows_fetched": ...}.

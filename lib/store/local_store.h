@@ -75,6 +75,7 @@ class LocalStore final : public ParameterStore, public RowLender {
   // Has borrowers put back what they have trained, before a copy_stored that is not theirs.
   void put_back() const;
 
+  bool has_rows_put_back() const override { return true; }
   bool reads_gradients(int parameter) const override {
     return clipping_.needs(static_cast<size_t>(parameter));
   }

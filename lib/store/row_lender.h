@@ -48,6 +48,10 @@ class RowLender {
   // Returns true if pushes read the gradients of the parameter, which must then be in memory of the host.
   virtual bool reads_gradients(int parameter) const { return (void)parameter, true; }
 
+  // Returns true if it has borrowers put back what they have changed whenever that is read here; else they do so at the end of
+  // each pass.
+  virtual bool has_rows_put_back() const { return false; }
+
   virtual TableLayout layout(int parameter) const = 0;
   virtual const Optimizer<float>& optimizer(int parameter) const = 0;
 

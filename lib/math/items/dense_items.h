@@ -83,7 +83,7 @@ struct ColumnSumItems {
   T* sums;
 
   constexpr void operator()(int64_t d) const {
-    sums[d] = add_in_order(sums[d], 0, rows, [this, d](int64_t b) {
+    sums[d] = add_in_order<32>(sums[d], 0, rows, [this, d](int64_t b) {
       const T scale = scales == nullptr ? T(1) : scales[b * scale_stride];
       return scale * m.data[b * m.stride + d];
     });

@@ -61,7 +61,7 @@ struct BagGradientItems {
   constexpr void operator()(int64_t i) const {
     const int64_t m = i / out_gradient.width, d = i % out_gradient.width;
     T& gradient = row_gradients[use.touched[m] * out_gradient.width + d];
-    gradient = add_in_order(gradient, use.starts[m], use.starts[m + 1], [this, d](int64_t t) {
+    gradient = add_in_order<24>(gradient, use.starts[m], use.starts[m + 1], [this, d](int64_t t) {
       return value_of_id<T>(use, use.positions[t]) *
              out_gradient.data[use.examples[t] * out_gradient.stride + d];
     });
