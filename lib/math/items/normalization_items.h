@@ -35,7 +35,7 @@ struct BatchNormGradients {
 // The sum over examples and plane of value(index in the input), for channel c.
 template <class T, class Value>
 constexpr T channel_sum(int64_t rows, int64_t channels, int64_t plane, int64_t c, const Value& value) {
-  if (plane == 1) return add_in_order<32>(T(0), 0, rows, [&](int64_t b) { return value(b * channels + c); });
+  if (plane == 1) return add_in_order(T(0), 0, rows, [&](int64_t b) { return value(b * channels + c); });
   T sum = 0;
   for (int64_t b = 0; b < rows; ++b) {
     const int64_t at = (b * channels + c) * plane;
