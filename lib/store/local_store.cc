@@ -233,6 +233,11 @@ void LocalStore::fetch_rows(int parameter, std::span<const uint64_t> keys, float
   for (const float* row : found) rows = std::copy_n(row, values, rows);
 }
 
+void LocalStore::copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const {
+  if (RowBorrower* borrower = loans_[static_cast<size_t>(parameter)].borrower) borrower->put_back();
+  table(parameter).copy_rows(keys, rows);
+}
+
 // ---- a trainer's own copies
 
 void LocalStore::copy_stored(int parameter, std::vector<float>& floats) const {

@@ -83,11 +83,9 @@ class LocalStore final : public ParameterStore, public RowLender {
   float last_scale(int parameter) const override { return loans_[static_cast<size_t>(parameter)].scale; }
   void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) override;
   TableLayout layout(int parameter) const override { return tables_.layout(static_cast<size_t>(parameter)); }
-  void copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const {
-    table(parameter).copy_rows(keys, rows);
-  }
+  void copy_rows(int parameter, std::span<const uint64_t> keys, RowBlock& rows) const;
   void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) override {
-    copy_rows(parameter, keys, rows);
+    table(parameter).copy_rows(keys, rows);
   }
   void put_rows(int parameter, const RowBlock& rows) override {
     table(parameter).restore_rows(rows, device_);
