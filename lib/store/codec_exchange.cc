@@ -190,22 +190,14 @@ void CodecExchange::step(std::span<const Gradient> gradients, const StepSize& st
 
 // Returns the gradient where it is encoded.  A device multiplies it when it encodes it.
 GradientCompression::Gradient CodecExchange::scaled(const Gradient& gradient, float scale) {
-  constexpr float kNeutral = -0.0f;  // which changes no sum
   const size_t p = gradient.parameter;
   if (!is_begun(p)) begin(p);
   if (!matrices_[p].there) {
     for (float& value : gradient.values) value *= scale;
     return gradient;
   }
-  ParameterView<float> view;
-  matrices_[p].there->pull(view);
   const size_t size = static_cast<size_t>(specs_[p].rows * specs_[p].cols);
-  if (gradient.values.empty()) {
-    matrices_[p].there->set_gradient(std::vector<float>(size, kNeutral));
-  } else if (gradient.values.data() != view.gradient) {
-    matrices_[p].there->set_gradient(gradient.values);
-  }
-  return {p, {view.gradient, size}};
+  return {p, gradient_there(*matrices_[p].there, gradient.values, size)};
 }
 
 // A device begins all parts before the first is waited for.

@@ -1,10 +1,12 @@
 // CompressionDevice: the device that computes the model, for exchanges which compress the gradients that it makes in its memory.
-// Used by CodecExchange and AllReduceStore; implemented in lib/device.
+// Used by AllReduceStore and its exchanges; implemented in lib/device.
 #ifndef PS_STORE_COMPRESSION_DEVICE_H_
 #define PS_STORE_COMPRESSION_DEVICE_H_
 
+#include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "codec/codec_there.h"
 #include "optim/parameter.h"
@@ -28,6 +30,20 @@ class DenseThere {
   // Applies the step that the store has begun, with the gradient.
   virtual void push() = 0;
 };
+
+// Returns the gradient [size] of a parameter in the memory of its device: `values`, which may lie there already, or, of a trainer
+// that gives none, what changes no sum.
+inline std::span<float> gradient_there(DenseThere& there, std::span<const float> values, size_t size) {
+  constexpr float kNeutral = -0.0f;
+  ParameterView<float> view;
+  there.pull(view);
+  if (values.empty()) {
+    there.set_gradient(std::vector<float>(size, kNeutral));
+  } else if (values.data() != view.gradient) {
+    there.set_gradient(values);
+  }
+  return {view.gradient, size};
+}
 
 // One owner thread.  Outlives what it makes.
 class CompressionDevice {

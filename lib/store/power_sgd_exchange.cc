@@ -66,19 +66,11 @@ void PowerSgdExchange::wait() const {
 
 // Returns the gradient where it is compressed.
 GradientCompression::Gradient PowerSgdExchange::located(const Gradient& gradient) {
-  constexpr float kNeutral = -0.0f;  // which changes no sum
   const size_t p = gradient.parameter;
   if (matrices_[p].q.empty()) begin_matrix(p);
   if (!matrices_[p].there) return gradient;
-  ParameterView<float> view;
-  matrices_[p].there->pull(view);
   const size_t size = static_cast<size_t>(specs_[p].rows * specs_[p].cols);
-  if (gradient.values.empty()) {
-    matrices_[p].there->set_gradient(std::vector<float>(size, kNeutral));
-  } else if (gradient.values.data() != view.gradient) {
-    matrices_[p].there->set_gradient(gradient.values);
-  }
-  return {p, {view.gradient, size}};
+  return {p, gradient_there(*matrices_[p].there, gradient.values, size)};
 }
 
 // A device is waited for before factors are read, and has them from the host until the step ends.

@@ -89,10 +89,6 @@ DeviceKeys RowsGroup::stage_keys(const Place& place, std::span<const uint64_t> k
   return {keys_.device.data() + place.keys, std::ssize(keys), scores_.device.data() + place.keys};
 }
 
-void RowsGroup::send_keys(const Place& end) {
-  send(stream_, keys_, end.keys);
-}
-
 // `staged`: values of the table pass through the staged arrays.
 void RowsGroup::pass(Place& place, const Member& member, size_t keys, bool staged) {
   PS_CHECK(keys <= member.most_keys);
@@ -110,7 +106,7 @@ void RowsGroup::look_up(std::span<const LookUp> look_ups) {
                 scores_.device.data() + place.keys};
     pass(place, members_[t], look_up.keys.size());
   }
-  send_keys(place);
+  send(stream_, keys_, place.keys);
   group_->look_up(stream_, calls);
   receive(stream_, found_, place.keys);
   receive(stream_, scores_, place.keys);
@@ -137,7 +133,7 @@ void RowsGroup::advance(std::span<const Advance> advances) {
     changes += std::ssize(advance.changes);
     pass(place, members_[t], advance.keys.size());
   }
-  send_keys(place);
+  send(stream_, keys_, place.keys);
   send(stream_, which_, place.keys);
   send(stream_, changes_, changes);
   group_->advance(stream_, calls);
@@ -157,7 +153,7 @@ void RowsGroup::read(std::span<const Read> reads) {
                 staged ? values_.device.data() + place.values : read.weights};
     pass(place, members_[t], read.keys.size(), staged);
   }
-  send_keys(place);
+  send(stream_, keys_, place.keys);
   group_->find(stream_, calls);
   if (to_host) receive(stream_, values_, place.values);
   for (const Read& read : reads) {
@@ -201,7 +197,7 @@ void RowsGroup::step(std::span<const Step> steps) {
                 {}};
     pass(place, members_[t], step.keys.size(), staged);
   }
-  send_keys(place);
+  send(stream_, keys_, place.keys);
   send(stream_, scores_, place.keys);
   if (from_host) send(stream_, values_, place.values);
   for (const Step& step : steps) {

@@ -92,7 +92,6 @@ class RowsGroup {
   void build();
   size_t index_of(const DeviceTable* table) const;
   DeviceKeys stage_keys(const Place& place, std::span<const uint64_t> keys);
-  void send_keys(const Place& end);
   static void pass(Place& place, const Member& member, size_t keys, bool staged = true);
 
   gpu::Stream& stream_;
