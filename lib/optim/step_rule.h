@@ -59,6 +59,13 @@ class StepRule {
     if (!in.ok() || samples_ < 0 || steps_ < 0) fail(Code::kCorrupt, "state of the schedule is cut short");
   }
 
+  // Takes over what save wrote elsewhere, if that has come further.  Throws kCorrupt.
+  void advance(ByteReader& in) {
+    StepRule other = *this;
+    other.load(in);
+    if (other.samples() >= samples()) *this = other;
+  }
+
   int64_t samples() const { return samples_; }
   int64_t steps() const { return steps_; }
   double learning_rate() const { return learning_rate_; }  // the rate of the last step

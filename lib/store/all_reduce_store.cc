@@ -1,14 +1,12 @@
 #include "store/all_reduce_store.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/wait_stopped.h"
 #include "collective/device_exchange.h"
 #include "collective/fused.h"
-#include "collective/parts.h"
 
 namespace ps {
 
@@ -16,12 +14,6 @@ namespace {
 
 // The gradient of a trainer that has none: x + -0 is x, also where x is -0.
 constexpr float kNothing = -0.0f;
-
-// A header is summed as floats.  Samples travel as digits, so that sums over all the ranks that there can be are
-// exact: digits below 2^8, ranks up to 2^16, integers up to 2^24.
-constexpr size_t kSampleDigits = 4;
-constexpr int kDigitBits = 8;
-enum HeaderField : size_t { kPushers = kSampleDigits, kShrinks, kCheckpoints, kEnds, kHeaderFields };
 
 int64_t values_of(const ParameterSpec& spec) {
   return spec.rows * spec.cols;
@@ -41,37 +33,36 @@ void check_all_dense(std::span<const ParameterSpec> specs) {
 AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local,
                                Communicator& communicator, CollectiveRun& run,
                                GradientCompression* compression, GradientPlacement placement)
-    : specs_(std::move(specs)),
+    : StoreInFront(local),
+      specs_(std::move(specs)),
       has_statistics_(std::ranges::any_of(
           specs_, [](const ParameterSpec& spec) { return spec.kind == ParameterKind::kStatistic; })),
-      has_split_(communicator.size() > 1 &&
-                 std::ranges::any_of(specs_, [](const ParameterSpec& spec) { return spec.split; })),
       local_(local),
       communicator_(communicator),
+      split_(specs_, local, communicator),
       run_(run),
       compression_(compression),
       placement_(std::move(placement)),
       adds_there_(placement_.device != nullptr && device_exchange_of(communicator_) != nullptr),
       there_(specs_.size()),
       compressed_(specs_.size()),
-      header_(kHeaderFields),
+      header_(kStepHeaderFields),
       arrays_(specs_.size()) {
   check_all_dense(specs_);
   for (size_t p = 0; p < specs_.size() && placement_.device; ++p) {
     const int parameter = static_cast<int>(p);
     const bool goes_there =
-        placement_.on_device[p] && !is_split(p) && !(compression_ && compression_->compresses(p));
+        placement_.on_device[p] && !split_.has(p) && !(compression_ && compression_->compresses(p));
     if (goes_there && local_.can_lend_dense(parameter))
       there_[p] = placement_.device->make_dense(local_, parameter);
   }
-  if (has_split_) local_.complete_squares([this](std::span<double> squares) { add_squares(squares); });
 }
 
 // A step of one exchange leaves nothing to do meanwhile, and divided layers have exchanges of their own in backward.
 // Gradients that pass by the processor are final when backward on the device is, whose only thread is the owner's.
 void AllReduceStore::begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                                 const StepInfo& info) {
-  if (communicator_.size() == 1 || has_split_ || !communicator_.may_change_threads()) return;
+  if (communicator_.size() == 1 || split_.any() || !communicator_.may_change_threads()) return;
   if (!adds_there_ && num_there() > 0) return;
   plan_exchanges(plans, views, {.info = info, .pushers = 1, .wishes = run_.wishes()});
   if (exchanges_.groups.size() <= 1) return;
@@ -98,7 +89,7 @@ void AllReduceStore::end_begun_push() {
 
 void AllReduceStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                           const StepInfo& info) {
-  PS_CHECK(info.samples < int64_t{1} << (kSampleDigits * kDigitBits));
+  PS_CHECK(info.samples < kMaxStepSamples);
   end_begun_push();
   if (exchanges_.num() == 0)
     plan_exchanges(plans, views, {.info = info, .pushers = 1, .wishes = run_.wishes()});
@@ -120,7 +111,7 @@ bool AllReduceStore::join_or_end(int64_t pass) {
   const std::vector<KeyPlan> no_keys(specs_.size());
   std::vector<ParameterView<float>> views;
   local_.pull(no_keys, PullMode::kTrain, views);
-  if (has_split_) compute_for_others_(views);
+  if (split_.any()) compute_for_others_(views);
   plan_exchanges({}, views, {.info = {.pass = pass}, .wishes = run_.wishes()});
   return finish_step();
 }
@@ -134,13 +125,13 @@ bool AllReduceStore::finish_step() {
   const Exchanges& all = exchanges_;
   for (size_t index = all.num_done; index < all.num(); ++index) exchange(index);
   whole_bytes_ += step_bytes();
-  const StepHeader sum = read_header(all.own.info.pass);
+  const StepHeader sum = read_step_header(header_, all.own.info.pass);
   if (sum.pushers > 0) exchange_there();
   if (all.compresses && sum.pushers > 0) compress(all.views, sum.info);
   exchange_seconds_ += monotonic_seconds() - begin;
   if (sum.pushers > 0) apply(all.views, sum.info);
   exchanges_ = {};
-  if (has_split_ && (sum.pushers == 0 || sum.wishes.checkpoint || sum.wishes.end)) gather_columns();
+  if (split_.any() && (sum.pushers == 0 || sum.wishes.checkpoint || sum.wishes.end)) split_.gather();
   run_.end_step(sum.wishes);
   return sum.pushers > 0;
 }
@@ -178,13 +169,13 @@ size_t AllReduceStore::num_there() const {
 // All trainers plan the same exchanges.
 void AllReduceStore::plan_exchanges(std::span<const KeyPlan> plans,
                                     std::span<const ParameterView<float>> views, const StepHeader& own) {
-  write_header(own);
+  write_step_header(own, header_);
   exchanges_ = {.plans = plans, .views = views, .own = own};
   std::vector<size_t> parameters;  // of the arrays
   for (size_t p = 0; p < specs_.size(); ++p) {
     compressed_[p] = compression_ && compression_->compresses(p);
     exchanges_.compresses |= compressed_[p];
-    if (compressed_[p] || is_split(p) || (there_[p] && adds_there_)) continue;
+    if (compressed_[p] || split_.has(p) || (there_[p] && adds_there_)) continue;
     exchanges_.arrays.push_back(array_of(p));
     parameters.push_back(p);
   }
@@ -228,76 +219,6 @@ void AllReduceStore::exchange(size_t index) {
   all_reduce_fused(communicator_, group.arrays);
 }
 
-// Squares of the gradients of own columns <- those of all.
-void AllReduceStore::add_squares(std::span<double> squares) {
-  std::vector<double> split;
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].split) split.push_back(squares[p]);
-  }
-  communicator_.all_reduce(split);
-  for (size_t p = specs_.size(); p-- > 0;) {
-    if (specs_[p].split) squares[p] = split.back(), split.pop_back();
-  }
-}
-
-void AllReduceStore::gather_columns() {
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].split) gather_columns(p);
-  }
-}
-
-// The columns are those of the weights, and of each state array.
-void AllReduceStore::gather_columns(size_t parameter) {
-  const size_t cols = static_cast<size_t>(specs_[parameter].cols);
-  const std::vector<ElementRange> parts = even_parts(cols, communicator_.size());
-  std::vector<float> floats;
-  local_.copy_stored(static_cast<int>(parameter), floats);
-  const size_t rows = floats.size() / cols;  // of all arrays
-  std::string message;
-  const auto each_row = [&](size_t rank, auto&& body) {
-    const size_t bytes = parts[rank].count() * sizeof(float);
-    for (size_t row = 0; row < rows && bytes > 0; ++row)
-      body(reinterpret_cast<char*>(floats.data() + row * cols + parts[rank].begin), row * bytes, bytes);
-  };
-  each_row(static_cast<size_t>(communicator_.rank()),
-           [&](const char* values, size_t, size_t bytes) { message.append(values, bytes); });
-  const std::vector<std::string> messages = communicator_.gather(std::move(message));
-  for (size_t rank = 0; rank < messages.size(); ++rank) {
-    const size_t expected = rows * parts[rank].count() * sizeof(float);
-    if (messages[rank].size() != expected) {
-      fail(Code::kData, "trainer ", rank, " has ", messages[rank].size(), " bytes of ",
-           quote(specs_[parameter].name), ", expected ", expected);
-    }
-    each_row(rank, [&](char* values, size_t offset, size_t bytes) {
-      std::memcpy(values, messages[rank].data() + offset, bytes);
-    });
-  }
-  local_.set_stored(static_cast<int>(parameter), floats);
-}
-
-void AllReduceStore::write_header(const StepHeader& own) {
-  for (size_t digit = 0; digit < kSampleDigits; ++digit) {
-    header_[digit] = static_cast<float>(own.info.samples >> (digit * kDigitBits) & 0xff);
-  }
-  header_[kPushers] = static_cast<float>(own.pushers);
-  header_[kShrinks] = own.info.shrink ? 1 : 0;
-  header_[kCheckpoints] = own.wishes.checkpoint ? 1 : 0;
-  header_[kEnds] = own.wishes.end ? 1 : 0;
-}
-
-// All trainers are in the same pass.
-AllReduceStore::StepHeader AllReduceStore::read_header(int64_t pass) const {
-  StepHeader sum;
-  for (size_t digit = 0; digit < kSampleDigits; ++digit) {
-    sum.info.samples += static_cast<int64_t>(header_[digit]) << (digit * kDigitBits);
-  }
-  sum.info.pass = pass;
-  sum.info.shrink = header_[kShrinks] > 0;
-  sum.pushers = static_cast<int64_t>(header_[kPushers]);
-  sum.wishes = {.checkpoint = header_[kCheckpoints] > 0, .end = header_[kEnds] > 0};
-  return sum;
-}
-
 void AllReduceStore::fill(size_t parameter) {
   const ParameterSpec& spec = specs_[parameter];
   const ParameterView<float>& view = exchanges_.views[parameter];
@@ -331,7 +252,8 @@ void AllReduceStore::fill_rows(const KeyPlan* plan, const ParameterView<float>& 
 // Values of a trainer have the weight of its examples; those of a lone trainer are taken as they are.  The header has the
 // examples of all.
 void AllReduceStore::weigh_statistic(size_t parameter) {
-  const int64_t samples = exchanges_.own.info.samples, all_samples = read_header(0).info.samples;
+  const int64_t samples = exchanges_.own.info.samples,
+                all_samples = read_step_header(header_, 0).info.samples;
   const float share = all_samples == 0 ? 1.0f : static_cast<float>(samples) / static_cast<float>(all_samples);
   std::vector<float>& weighed = arrays_[parameter];
   std::ranges::fill(weighed, kNothing);
@@ -342,7 +264,7 @@ void AllReduceStore::weigh_statistic(size_t parameter) {
 
 uint64_t AllReduceStore::step_bytes() const {
   const uint64_t ranks = static_cast<uint64_t>(communicator_.size());
-  uint64_t values = kHeaderFields;
+  uint64_t values = kStepHeaderFields;
   for (const ParameterSpec& spec : specs_) values += static_cast<uint64_t>(values_of(spec));
   return 2 * (ranks - 1) * values * sizeof(float) / ranks;
 }

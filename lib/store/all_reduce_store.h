@@ -27,7 +27,9 @@
 #include "store/compression_device.h"
 #include "store/gradient_compression.h"
 #include "store/local_store.h"
-#include "store/parameter_store.h"
+#include "store/split_columns.h"
+#include "store/step_header.h"
+#include "store/store_in_front.h"
 
 namespace ps {
 
@@ -43,7 +45,7 @@ struct GradientPlacement {
 // One owner thread, that of the communicator, whose turn it is except between begin_push and end_begun_push or push.  Every
 // step is an all-reduce that all trainers take part in; those who have no data left in a pass do so in end_pass.  Calls
 // throw what the communicator throws.
-class AllReduceStore final : public ParameterStore {
+class AllReduceStore final : public StoreInFront {
  public:
   // `specs`, all dense, are those of `local`, which nobody else pushes to; `compression` is null when all gradients
   // are exchanged whole.  All arguments by reference or pointer outlive the store.  Gradients that are made on the device of
@@ -71,7 +73,6 @@ class AllReduceStore final : public ParameterStore {
 
   // Ends the exchanges that begin_push has begun, as push does first: the owner thread may then use the communicator again.
   void end_begun_push();
-  double learning_rate() const override { return local_.learning_rate(); }
 
   // Takes part in the steps of the others.  Throws WaitStopped when the run ends before the pass.
   void end_pass(int64_t pass) override;
@@ -82,17 +83,7 @@ class AllReduceStore final : public ParameterStore {
   // As join_step, but does not throw when the run ends with the step.
   bool join_or_end(int64_t pass);
 
-  std::vector<uint64_t> keys(int parameter) override { return local_.keys(parameter); }
-  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
-    local_.read_rows(parameter, keys, weights);
-  }
-  void read_all(int parameter, float* weights) override { local_.read_all(parameter, weights); }
   StoreTimes times() const override { return {.waiting = exchange_seconds_}; }
-  RowReport row_report(int parameter) override { return local_.row_report(parameter); }
-  void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override {
-    local_.load_rows(parameter, keys, weights);
-  }
-  void load_all(int parameter, const float* weights) override { local_.load_all(parameter, weights); }
 
   // The bytes that all steps so far would have sent without compression, by the all-reduce direct or ring.
   uint64_t whole_bytes() const { return whole_bytes_; }
@@ -105,13 +96,6 @@ class AllReduceStore final : public ParameterStore {
   bool adds_there() const { return adds_there_; }
 
  private:
-  // Numbers of the trainers beside their gradients, and their sum.
-  struct StepHeader {
-    StepInfo info = {};
-    int64_t pushers = 0;
-    StepWishes wishes = {};
-  };
-
   // Arrays of one all-reduce.
   struct Group {
     std::span<const Elements> arrays;
@@ -141,12 +125,6 @@ class AllReduceStore final : public ParameterStore {
   void plan_groups(std::span<const size_t> parameters);
   Elements array_of(size_t parameter);
   void exchange(size_t index);
-  bool is_split(size_t parameter) const { return specs_[parameter].split && communicator_.size() > 1; }
-  void add_squares(std::span<double> squares);
-  void gather_columns();
-  void gather_columns(size_t parameter);
-  void write_header(const StepHeader& own);
-  StepHeader read_header(int64_t pass) const;
   void compress(std::span<const ParameterView<float>> views, const StepInfo& info);
   void fill(size_t parameter);
   void fill_rows(const KeyPlan* plan, const ParameterView<float>& view, const ParameterSpec& spec,
@@ -158,9 +136,9 @@ class AllReduceStore final : public ParameterStore {
 
   const std::vector<ParameterSpec> specs_;
   const bool has_statistics_;
-  const bool has_split_;
   LocalStore& local_;
   Communicator& communicator_;
+  SplitColumns split_;
   CollectiveRun& run_;
   GradientCompression* const compression_;  // null: there is none
   const GradientPlacement placement_;

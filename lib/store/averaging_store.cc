@@ -62,7 +62,8 @@ void AveragingStore::push(std::span<const KeyPlan> plans, std::span<const Parame
   own_.rates += local_.learning_rate();
   own_.samples += info.samples;
   own_.cost += info.cost;
-  local_.set_progress(start_samples_ + own_.samples * communicator_.size(), start_steps_ + own_.steps);
+  local_.schedule().set_progress(start_samples_ + own_.samples * communicator_.size(),
+                                 start_steps_ + own_.steps);
   if (own_.steps == interval_.steps()) end_interval(info.pass);
 }
 
@@ -90,7 +91,7 @@ bool AveragingStore::end_interval(int64_t pass) {
     bring_together(share, static_cast<float>(rate));
     bring_state_together(share);
     start_samples_ += all.samples, start_steps_ += all.steps;
-    local_.set_progress(start_samples_, start_steps_);
+    local_.schedule().set_progress(start_samples_, start_steps_);
     interval_.next(all.cost / static_cast<double>(all.samples),
                    StepRule(local_.schedule()).next({.pass = pass}).learning_rate, start_steps_);
     whole_bytes_ += whole_.step_bytes() * static_cast<uint64_t>(all.steps);

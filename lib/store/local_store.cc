@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "math/exact_squares.h"
 #include "store/dense_bytes.h"
 #include "store/optimizer_states.h"
 #include "store/table_checkpoint.h"
@@ -27,17 +26,6 @@ const std::vector<ParameterSpec>& check_memory(const std::vector<ParameterSpec>&
            : "");
 }
 
-double square_sum(const float* values, int64_t count, Device& device) {
-  constexpr int64_t kBlock = 16384;
-  std::vector<ExactSquares> sums(static_cast<size_t>((count + kBlock - 1) / kBlock));
-  device.for_each(count, kBlock, [&](int64_t begin, int64_t end) {
-    sums[static_cast<size_t>(begin / kBlock)].add(values + begin, end - begin);
-  });
-  ExactSquares total;
-  for (const ExactSquares& sum : sums) total.add(sum);
-  return total.value();
-}
-
 bool has_gradient(const ParameterView<float>& view) {
   return view.gradient != nullptr || view.row_gradients != nullptr;
 }
@@ -48,10 +36,10 @@ LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const Optim
                        uint64_t memory_limit, Device& device)
     : device_(device),
       optimizers_(optimizers),
-      clipping_(parameters, optimizers),
       rule_(optimizers.step_rule()),
       tables_(check_memory(parameters, optimizers, memory_limit), optimizers,
               {.array_bytes = memory_limit / 64}, device),
+      scales_(tables_.specs(), optimizers, device),
       buffers_(parameters.size()),
       loans_(parameters.size()) {}
 
@@ -106,7 +94,7 @@ void LocalStore::pull_all(size_t parameter, PullMode mode, ParameterView<float>&
 void LocalStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                       const StepInfo& info) {
   const StepSize step = rule_.next(info);
-  std::vector<float> scales = clipped_scales(plans, views, step.scale);
+  std::vector<float> scales = scales_.of_step(plans, views, step.scale);
   for (size_t p = 0; p < tables_.size(); ++p)
     push_one(p, plans[p], views[p], {step.learning_rate, scales[p], step.shrink});
 }
@@ -129,20 +117,6 @@ void LocalStore::push_one(size_t parameter, const KeyPlan& plan, const Parameter
 
 void LocalStore::end_pass(int64_t pass) {
   tables_.end_pass(pass);
-}
-
-std::vector<float> LocalStore::clipped_scales(std::span<const KeyPlan> plans,
-                                              std::span<const ParameterView<float>> views, float scale) {
-  std::vector<double> squares(tables_.size());
-  for (size_t p = 0; p < tables_.size(); ++p) {
-    if (!clipping_.needs(p) || !has_gradient(views[p])) continue;
-    const ParameterSpec& spec = tables_.spec(p);
-    bool by_ids = spec.kind == ParameterKind::kRows;
-    int64_t rows = by_ids ? static_cast<int64_t>(plans[p].keys.size()) : spec.rows;
-    squares[p] = square_sum(by_ids ? views[p].row_gradients : views[p].gradient, rows * spec.cols, device_);
-  }
-  if (complete_squares_ && clipping_.any()) complete_squares_(squares);
-  return clip_with_others_ ? clip_with_others_(squares, scale) : clipping_.scales(squares, scale);
 }
 
 // ---- models
@@ -211,7 +185,7 @@ void LocalStore::lend_rows(int parameter, RowBorrower& borrower) {
 
 bool LocalStore::can_lend_dense(int parameter) const {
   const size_t p = static_cast<size_t>(parameter);
-  if (tables_.spec(p).kind != ParameterKind::kMatrix || clipping_.needs(p)) return false;
+  if (tables_.spec(p).kind != ParameterKind::kMatrix || scales_.reads_gradient(p)) return false;
   return optimizer(parameter).current_step().has_value();
 }
 
@@ -250,12 +224,6 @@ void LocalStore::set_stored(int parameter, std::span<const float> floats) {
   WholeTable& whole = *table(parameter).whole();
   PS_CHECK(std::ssize(floats) == whole.num_stored_rows() * table(parameter).width());
   whole.set_stored(0, whole.num_stored_rows(), floats.data());
-}
-
-void LocalStore::advance_schedule(ByteReader& in) {
-  StepRule other = rule_;
-  other.load(in);
-  if (other.samples() >= rule_.samples()) rule_ = other;
 }
 
 bool LocalStore::remembers_steps() const {

@@ -2,13 +2,11 @@
 #ifndef PS_STORE_LOCAL_STORE_H_
 #define PS_STORE_LOCAL_STORE_H_
 
-#include <functional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "math/device.h"
-#include "optim/clipping.h"
+#include "store/gradient_scales.h"
 #include "store/parameter_store.h"
 #include "store/parameter_tables.h"
 #include "store/row_lender.h"
@@ -27,17 +25,8 @@ class LocalStore final : public ParameterStore, public RowLender {
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
 
-  // For a store that has some parameters of a job, of which others are elsewhere: instead of the clipping of these alone,
-  // each push asks for the factors of its parameters' gradients.
-  //   squares [parameters]: sums of squares of the gradients, before `scale`
-  using ClipWithOthers = std::function<std::vector<float>(std::span<const double> squares, float scale)>;
-  void clip_with_others(ClipWithOthers clip) { clip_with_others_ = std::move(clip); }
-
-  // For a store that has parts of some gradients, and other trainers the rest: where gradients are clipped, each push has
-  // `complete` make squares, as above, those of whole gradients.
-  void complete_squares(std::function<void(std::span<double> squares)> complete) {
-    complete_squares_ = std::move(complete);
-  }
+  // Clipping by norm, for stores whose parameters are not all here.
+  GradientScales& scales() { return scales_; }
 
   double learning_rate() const override { return rule_.learning_rate(); }
   void end_pass(int64_t pass) override;
@@ -77,7 +66,7 @@ class LocalStore final : public ParameterStore, public RowLender {
 
   bool has_rows_put_back() const override { return true; }
   bool reads_gradients(int parameter) const override {
-    return clipping_.needs(static_cast<size_t>(parameter));
+    return scales_.reads_gradient(static_cast<size_t>(parameter));
   }
   const Optimizer<float>& optimizer(int parameter) const override { return *table(parameter).optimizer(); }
   float last_scale(int parameter) const override { return loans_[static_cast<size_t>(parameter)].scale; }
@@ -96,14 +85,9 @@ class LocalStore final : public ParameterStore, public RowLender {
   void copy_stored(int parameter, std::vector<float>& floats) const;
   void set_stored(int parameter, std::span<const float> floats);
 
-  // How far the schedule has come: its steps are all that were pushed, unless set_progress says otherwise.
-  // advance_schedule takes the schedule that StepRule::save wrote when that has come further than this store's.
-  // Throws kCorrupt.
+  // How far the schedule has come: its steps are all that were pushed, unless a store in front of this one says otherwise.
   const StepRule& schedule() const { return rule_; }
-  void advance_schedule(ByteReader& in);
-
-  // For a trainer that trains by itself between exchanges with others (AveragingStore): sets what the schedule counts.
-  void set_progress(int64_t samples, int64_t steps) { rule_.set_progress(samples, steps); }
+  StepRule& schedule() { return rule_; }
 
   // Returns true when the next steps depend on other state than the weights.
   bool remembers_steps() const;
@@ -127,18 +111,14 @@ class LocalStore final : public ParameterStore, public RowLender {
   void pull_all(size_t parameter, PullMode mode, ParameterView<float>& view);
   void push_one(size_t parameter, const KeyPlan& plan, const ParameterView<float>& view,
                 const StepSize& step);
-  std::vector<float> clipped_scales(std::span<const KeyPlan> plans,
-                                    std::span<const ParameterView<float>> views, float scale);
 
   Device& device_;
   const OptimizerPlan optimizers_;
-  const Clipping clipping_;
   StepRule rule_;
   ParameterTables tables_;
-  std::vector<Buffers> buffers_;                             // by parameter
-  std::vector<Loan> loans_;                                  // by parameter
-  ClipWithOthers clip_with_others_;                          // null: all parameters are here
-  std::function<void(std::span<double>)> complete_squares_;  // null: whole gradients are
+  GradientScales scales_;
+  std::vector<Buffers> buffers_;  // by parameter
+  std::vector<Loan> loans_;       // by parameter
 };
 
 }  // namespace ps

@@ -57,6 +57,7 @@ class ParameterTables {
   void make_again();
 
   size_t size() const { return specs_.size(); }
+  std::span<const ParameterSpec> specs() const { return specs_; }
   const ParameterSpec& spec(size_t parameter) const { return specs_[parameter]; }
   const ShardPlace& place() const { return settings_.place; }
 

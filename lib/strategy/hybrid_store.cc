@@ -84,7 +84,7 @@ HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& 
   remote_.run().leave_rest();  // no trainer is gone on without
   if (!clipping_.any()) return;
   remote_.pushes().leave_applying();
-  local_.clip_with_others(
+  local_.scales().clip_with_others(
       [this](std::span<const double> squares, float scale) { return clip(squares, scale); });
 }
 
@@ -127,7 +127,7 @@ void HybridStore::take_from_servers() {
   }
   const std::string bytes = remote_.model().read_optimizers(/*sparse=*/false);
   ByteReader in(bytes);
-  local_.advance_schedule(in);
+  local_.schedule().advance(in);
   load_optimizers(local_.tables(), in, local_.schedule().steps());
   if (in.remaining() > 0)
     fail(Code::kData, "the servers' optimizers have ", in.remaining(), " bytes too many");

@@ -6,37 +6,36 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "math/initializer.h"
 #include "table/block_cyclic.h"
-#include "table/dense_arrays.h"
-#include "table/dense_snapshot.h"
+#include "table/dense_values.h"
 #include "table/table.h"
 
 namespace ps {
 
 // Keys are numbers of the parameter's rows.  Owner thread only; work is shared over the device
 // by blocks of fixed size.
-class DenseTable final : public Table, public WholeTable {
+class DenseTable final : public Table {
  public:
   // The rows that one block-cyclic owner has of a parameter.  Without an optimizer the values are a statistic, which
   // only its layer changes.
   DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initializer& initializer,
              std::unique_ptr<Optimizer<float>> optimizer, Device& device);
 
-  RowFormat format() const override { return {.state_arrays = arrays_.state_arrays()}; }
-  int64_t width() const override { return arrays_.cols(); }
-  uint64_t size() const override { return static_cast<uint64_t>(arrays_.rows()); }
-  uint64_t memory_bytes() const override;
+  RowFormat format() const override { return {.state_arrays = values_.arrays().state_arrays()}; }
+  int64_t width() const override { return values_.arrays().cols(); }
+  uint64_t size() const override { return static_cast<uint64_t>(values_.arrays().rows()); }
+  uint64_t memory_bytes() const override { return values_.memory_bytes(); }
   Optimizer<float>* optimizer() const override { return optimizer_.get(); }
-  WholeTable* whole() override { return this; }
+  DenseValues* whole() override { return &values_; }
 
   bool takes_parts() const override { return !optimizer_->next_step_changes_reading(); }
-  void begin_step(double learning_rate) override;
+  void begin_step(double learning_rate) override { values_.begin_step(learning_rate); }
   void push_part(const KeyedGradients&, float, Device&) override { PS_CHECK(false); }
-  void push_range(int64_t first, int64_t count, const float* gradient, float scale, Device& device) override;
 
   using Table::pull;
   void pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) override;
@@ -64,37 +63,20 @@ class DenseTable final : public Table, public WholeTable {
   void copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const override;
   uint64_t restore_rows(const RowBlock& rows, Device& device) override;
 
-  void begin_snapshot(uint64_t max_bytes, TableSink sink) override;
-  bool sweep_snapshot(uint64_t rows) override;
-  void end_snapshot() override;
-  bool has_snapshot() const override { return snapshot_ != nullptr; }
-
-  float* values() override;
-  void push_all(const float* gradient, float scale, double learning_rate, Device& device) override;
-  void read_all(float* out, Device& device) const override;
-  void read_range(int64_t first, int64_t count, float* out) const override;
-  void copy_range(int64_t first, int64_t count, float* out) const override;
-  void load_range(int64_t first, int64_t count, const float* weights, Device& device) override;
-  int64_t num_stored_rows() const override { return arrays_.num_stored_rows(); }
-  void copy_stored(int64_t first, int64_t count, float* out) const override {
-    arrays_.copy_stored(first, count, out);
+  void begin_snapshot(uint64_t max_bytes, TableSink sink) override {
+    values_.begin_snapshot(max_bytes, std::move(sink));
   }
-  void set_stored(int64_t first, int64_t count, const float* rows) override;
+  bool sweep_snapshot(uint64_t rows) override { return values_.sweep_snapshot(rows); }
+  void end_snapshot() override { values_.end_snapshot(); }
+  bool has_snapshot() const override { return values_.has_snapshot(); }
 
  private:
-  void about_to_write() {
-    if (snapshot_) snapshot_->keep();
-  }
   int64_t own_row(uint64_t key) const;
   void append_row(int64_t row, RowBlock& rows) const;
 
   const BlockCyclicRows blocks_;
   const std::unique_ptr<Optimizer<float>> optimizer_;
-  DenseArrays arrays_;
-
-  std::unique_ptr<DenseSnapshot> snapshot_;  // the running one, or null
-  std::vector<float> snapshot_floats_;       // the floats that it has given so far
-  TableSink snapshot_sink_;
+  DenseValues values_;
 };
 
 }  // namespace ps

@@ -15,7 +15,7 @@ RowPolicyState::RowPolicyState(const RowPolicy& policy, uint64_t seed, TrainedRo
 // zeros; without, each has one of its own with its initial weights.
 void RowPolicyState::pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) {
   const std::span<const uint32_t> missing = rows_.find(keys, device, rows);
-  const size_t cols = static_cast<size_t>(rows_.width());
+  const size_t cols = static_cast<size_t>(rows_.layout().width());
   if (admission_) {
     stand_ins_.assign(cols, 0.0f);
     for (uint32_t position : missing) rows[position] = stand_ins_.data();
@@ -60,7 +60,7 @@ void RowPolicyState::train(const KeyPlan& plan, const float* gradients, float sc
   const Optimizer<float>& optimizer = rows_.optimizer();
   auto train_run = [&](int64_t begin, int64_t end) {
     std::span<float* const> run(trained_.data() + begin, static_cast<size_t>(end - begin));
-    optimizer.update_rows(run, rows_.width(), gradients + begin * rows_.width(), scale);
+    optimizer.update_rows(run, rows_.layout().width(), gradients + begin * rows_.layout().width(), scale);
     for (int64_t n = begin; n < end; ++n) {
       float* row = trained_[static_cast<size_t>(n)];
       const KeyCount& count = plan.counts[static_cast<size_t>(n)];
@@ -245,7 +245,7 @@ uint64_t saved_shrinks(ByteReader& in) {
 
 RowReport RowPolicyState::report() const {
   RowReport report = report_;
-  report.rows = rows_.size();
+  report.rows = rows_.storage().size();
   if (admission_) report.waiting = admission_->waiting();
   return report;
 }

@@ -29,8 +29,8 @@ class SparseTable final : public Table {
   ~SparseTable() override;
 
   RowFormat format() const override;
-  int64_t width() const override { return rows_.width(); }
-  uint64_t size() const override { return rows_.size(); }
+  int64_t width() const override { return rows_.layout().width(); }
+  uint64_t size() const override { return rows_.storage().size(); }
   uint64_t memory_bytes() const override;
   Optimizer<float>* optimizer() const override { return &rows_.optimizer(); }
   RowPolicyState* policy() const override { return policy_.get(); }

@@ -18,6 +18,15 @@ int64_t rows_worth_sharing(const RowLayout& layout) {
   return std::clamp<int64_t>((512 << 10) / layout.stride(), 256, 64 << 10);
 }
 
+// Returns the keys of a partition, ascending.
+std::vector<uint64_t> keys_of(const RowStorage& storage, uint32_t partition, const KeyLists& lists) {
+  if (lists.has(partition)) return {lists.of(partition).begin(), lists.of(partition).end()};
+  std::vector<uint64_t> keys;
+  for (uint64_t cursor = 0; storage.scan(partition, cursor, keys);) continue;
+  radix_sort(keys);
+  return keys;
+}
+
 }  // namespace
 
 TrainedRows::TrainedRows(int64_t width, uint64_t bound, const Initializer& initializer,
@@ -164,7 +173,8 @@ void TrainedRows::update(std::span<const uint64_t> keys, std::span<float* const>
                          float scale, Device& device) {
   const int64_t steps = optimizer_->steps();
   write(keys, rows, device, [&](std::span<float* const> block, size_t first) {
-    optimizer_->update_rows(block, width(), gradients + static_cast<int64_t>(first) * width(), scale);
+    optimizer_->update_rows(block, layout_.width(), gradients + static_cast<int64_t>(first) * layout_.width(),
+                            scale);
     if (!layout_.stamped()) return;
     for (float* row : block) layout_.set_stamp(row, steps);
   });
@@ -175,7 +185,7 @@ size_t TrainedRows::load(std::span<const uint64_t> keys, const float* weights, D
   const size_t created = find_or_create(keys, device, rows);
   about_to_write(keys);
   for (size_t i = 0; i < rows.size(); ++i) {
-    std::copy_n(weights + static_cast<int64_t>(i) * width(), width(), rows[i]);
+    std::copy_n(weights + static_cast<int64_t>(i) * layout_.width(), layout_.width(), rows[i]);
     optimizer_->initialize(layout_.row(rows[i]));
     if (layout_.has_history()) layout_.set_history(rows[i], {});
     if (layout_.stamped()) layout_.set_stamp(rows[i], optimizer_->steps());
@@ -211,11 +221,13 @@ void TrainedRows::read(std::span<const uint64_t> keys, float* weights) const {
     const size_t num_missing =
         storage_->find_to_read(keys.subspan(begin, count), found.data(), missing.data(), copies);
     if (num_missing == 0 && !layout_.stamped()) {
-      optimizer_->read_rows({found.data(), count}, width(), weights + begin * static_cast<size_t>(width()));
+      optimizer_->read_rows({found.data(), count}, layout_.width(),
+                            weights + begin * static_cast<size_t>(layout_.width()));
       continue;
     }
     for (size_t i = 0; i < count; ++i) {
-      read_row(keys[begin + i], found[i], scratch, weights + (begin + i) * static_cast<size_t>(width()));
+      read_row(keys[begin + i], found[i], scratch,
+               weights + (begin + i) * static_cast<size_t>(layout_.width()));
     }
   }
 }
@@ -230,7 +242,7 @@ int64_t TrainedRows::last_step_of(const float* found) const {
 // A row that idle steps change is brought up to date in a copy, so that reading never changes the training.
 void TrainedRows::read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const {
   if (found != nullptr && !layout_.stamped()) return optimizer_->read(layout_.row(found), weights);
-  if (found == nullptr && absent_reads_zero_) return void(std::fill_n(weights, width(), 0.0f));
+  if (found == nullptr && absent_reads_zero_) return void(std::fill_n(weights, layout_.width(), 0.0f));
   const Row<float> copy = layout_.row(scratch.data());
   if (found != nullptr) {
     std::copy_n(found, layout_.values(), scratch.data());
@@ -239,14 +251,6 @@ void TrainedRows::read_row(uint64_t key, float* found, std::span<float> scratch,
   }
   optimizer_->catch_up(copy, found != nullptr ? layout_.stamp(found) : 0, last_step_of(found));
   optimizer_->read(copy, weights);
-}
-
-std::vector<uint64_t> TrainedRows::keys_of(uint32_t partition, const KeyLists& lists) const {
-  if (lists.has(partition)) return {lists.of(partition).begin(), lists.of(partition).end()};
-  std::vector<uint64_t> keys;
-  for (uint64_t cursor = 0; storage_->scan(partition, cursor, keys);) continue;
-  radix_sort(keys);
-  return keys;
 }
 
 void TrainedRows::copy(std::span<const uint64_t> keys, RowBlock& rows) const {
@@ -267,7 +271,7 @@ void TrainedRows::copy(std::span<const uint64_t> keys, RowBlock& rows) const {
 void TrainedRows::save(uint32_t partition, const KeyLists& lists, size_t at_once,
                        const std::function<void(const RowBlock&)>& take) const {
   constexpr size_t kRows = 256;  // so few at a time that their lines are still in the cache when copied
-  const std::vector<uint64_t> keys = keys_of(partition, lists);
+  const std::vector<uint64_t> keys = keys_of(*storage_, partition, lists);
   std::array<float*, kRows> rows;
   std::array<uint32_t, kRows> missing;
   std::vector<float> copies;

@@ -41,8 +41,6 @@ class TrainedRows {
   const RowLayout& layout() const { return layout_; }
   const RowValues& values() const { return values_; }
   const RowStorage& storage() const { return *storage_; }
-  int64_t width() const { return layout_.width(); }
-  uint64_t size() const { return storage_->size(); }
   uint64_t memory_bytes() const;
   bool spilled() const { return spilled_; }
 
@@ -145,7 +143,6 @@ class TrainedRows {
   size_t find_block(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing) const;
   int64_t last_step_of(const float* found) const;
   void read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const;
-  std::vector<uint64_t> keys_of(uint32_t partition, const KeyLists& lists) const;
 
   const std::unique_ptr<Optimizer<float>> optimizer_;
   const RowLayout layout_;

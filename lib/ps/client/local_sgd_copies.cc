@@ -104,7 +104,7 @@ void LocalSgdCopies::restore(std::string_view chunk) {
 }
 
 void LocalSgdCopies::restore_schedule(ByteReader& in) {
-  local_.advance_schedule(in);
+  local_.schedule().advance(in);
   if (in.remaining() > 0) damaged("a schedule of another length");
   restoring_->has_schedule = true;
 }

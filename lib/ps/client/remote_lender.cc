@@ -54,7 +54,7 @@ RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const Optimi
       gradients_(specs.size()) {
   if (!clipping_.any()) return;
   remote_.pushes().leave_applying();
-  local_.clip_with_others(
+  local_.scales().clip_with_others(
       [this](std::span<const double> squares, float scale) { return clip(squares, scale); });
 }
 
@@ -151,7 +151,7 @@ void RemoteLender::take_from_servers() {
   remote_.finish_pushes();
   const std::string bytes = remote_.model().read_optimizers(/*sparse=*/true);
   ByteReader in(bytes);
-  local_.advance_schedule(in);
+  local_.schedule().advance(in);
   load_optimizers(local_.tables(), in, local_.schedule().steps());
   if (in.remaining() > 0) {
     fail(Code::kData, "the servers' optimizers have ", in.remaining(), " bytes too many");

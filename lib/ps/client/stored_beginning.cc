@@ -29,8 +29,8 @@ std::string read_state(ByteReader& in) {
 std::string read_optimizers(const StoredBeginning& beginning, const std::vector<ParameterSpec>& specs,
                             LocalStore& local) {
   ByteReader in_dense(beginning.dense_optimizers), in_sparse(beginning.sparse_optimizers);
-  local.advance_schedule(in_dense);
-  if (!beginning.sparse_optimizers.empty()) local.advance_schedule(in_sparse);
+  local.schedule().advance(in_dense);
+  if (!beginning.sparse_optimizers.empty()) local.schedule().advance(in_sparse);
   std::string all;
   for (const ParameterSpec& spec : specs) {
     if (spec.kind != ParameterKind::kStatistic) all += read_state(spec.sparse ? in_sparse : in_dense);

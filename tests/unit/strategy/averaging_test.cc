@@ -83,7 +83,7 @@ struct AveragingTrainer {
     other.averaging->save(state);
     ByteReader optimizers_in(optimizers), schedule_in(schedule), state_in(state);
     load_optimizers(local.tables(), optimizers_in, optimizer_steps(other.local.tables()));
-    local.advance_schedule(schedule_in);
+    local.schedule().advance(schedule_in);
     averaging->load(state_in);
   }
 

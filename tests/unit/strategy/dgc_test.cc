@@ -213,7 +213,7 @@ TEST(DgcStrategy, AStateOfAnotherStepOrCutShortIsRefused) {
   std::string schedule;
   trainer.local.schedule().save(schedule);
   ByteReader in(schedule), nothing("");
-  after.local.advance_schedule(in);
+  after.local.schedule().advance(in);
   EXPECT_THROW(after.exchange->load(nothing), Error);
 }
 

@@ -52,7 +52,7 @@ inline void copy_schedule(const LocalStore& from, LocalStore& to) {
   std::string schedule;
   from.schedule().save(schedule);
   ByteReader in(schedule);
-  to.advance_schedule(in);
+  to.schedule().advance(in);
 }
 
 // The weights of all parameters, one after the other.

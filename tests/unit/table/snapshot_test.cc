@@ -294,8 +294,8 @@ class DenseSnapshotTest : public testing::TestWithParam<uint64_t> {
 };
 
 TEST_P(DenseSnapshotTest, GivesTheFloatsAsTheyWereWhateverIsWrittenMeanwhile) {
-  table_.push_all(gradient_.data(), 1, 0.1, device_);
-  const std::vector<float> weights(table_.values(), table_.values() + 70'000);
+  table_.whole()->push_all(gradient_.data(), 1, 0.1, device_);
+  const std::vector<float> weights(table_.whole()->values(), table_.whole()->values() + 70'000);
   const std::vector<float> expected = copy_of(table_);
   ASSERT_EQ(expected.size(), 2 * 70'000) << "weights and one state array";
   ASSERT_THAT(std::span(expected).first(70'000), ElementsAreArray(weights));
@@ -311,11 +311,11 @@ TEST_P(DenseSnapshotTest, GivesTheFloatsAsTheyWereWhateverIsWrittenMeanwhile) {
     std::vector<float> given;
     table_.begin_snapshot(GetParam(), into(given));
     table_.sweep_snapshot(4);
-    if (writer == 0) table_.push_all(gradient_.data(), 1, 0.1, device_);
+    if (writer == 0) table_.whole()->push_all(gradient_.data(), 1, 0.1, device_);
     if (writer == 1) table_.push(plan, rows, gradient_.data(), 1, 0.1, device_);
-    if (writer == 2) table_.values()[69'999] = 7;
+    if (writer == 2) table_.whole()->values()[69'999] = 7;
     if (writer == 3) table_.restore_rows(block, device_);
-    if (writer == 4) table_.load_range(998, 2, gradient_.data(), device_);
+    if (writer == 4) table_.whole()->load_range(998, 2, gradient_.data(), device_);
     EXPECT_LE(table_.memory_bytes(), bytes + GetParam());
     while (table_.sweep_snapshot(4)) continue;
     EXPECT_FALSE(table_.has_snapshot());
@@ -333,7 +333,7 @@ TEST(DenseTableRows, RestoredRowsHoldTheSameBits) {
   DenseTable restored(BlockCyclicRows::whole(100), 7, initializer,
                       entry.make_float({{"momentum", 0.9}}, {}, best_cpu_level()), device);
   const std::vector<float> gradient(700, 0.5f);
-  table.push_all(gradient.data(), 1, 0.1, device);
+  table.whole()->push_all(gradient.data(), 1, 0.1, device);
   uint64_t rows = 0;
   table.save_rows(0, {}, 9, [&](const RowBlock& block) {
     EXPECT_LE(block.size(), 9);

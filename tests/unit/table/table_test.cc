@@ -356,11 +356,11 @@ TEST(DenseTableTest, RowsWithoutGradientAreStepsWithZeroGradient) {
       gradient[plan.keys[n] * 3 + d] = gradients[n * 3 + d];
     }
   }
-  whole.push_all(gradient.data(), 0.5f, 0.1, device);
+  whole.whole()->push_all(gradient.data(), 0.5f, 0.1, device);
   std::vector<float*> rows;
   by_rows.pull(plan, device, rows);
   by_rows.push(plan, rows, gradients.data(), 0.5f, 0.1, device);
-  EXPECT_THAT(std::span(by_rows.values(), 150), ElementsAreArray(whole.values(), 150));
+  EXPECT_THAT(std::span(by_rows.whole()->values(), 150), ElementsAreArray(whole.whole()->values(), 150));
 }
 
 // The rows of the second of three owners, in blocks of 4.
@@ -389,15 +389,15 @@ TEST(DenseTableTest, StoredRowsAreWeightsAndThenStateArrays) {
   Device device(1, best_cpu_level());
   const OptimizerPlan plan = make_optimizer_plan({{"type", "adam"}, {"learning_rate", 1}}, "sum");
   DenseTable table(BlockCyclicRows::whole(4), 2, Initializer(), plan.make({}), device);
-  ASSERT_EQ(table.num_stored_rows(), 12);
+  ASSERT_EQ(table.whole()->num_stored_rows(), 12);
   std::vector<float> all(24), some(24);
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i);
   for (const int64_t cut : {0, 2, 4, 7, 12}) {
-    table.set_stored(0, cut, all.data());
-    table.set_stored(cut, 12 - cut, all.data() + 2 * cut);
+    table.whole()->set_stored(0, cut, all.data());
+    table.whole()->set_stored(cut, 12 - cut, all.data() + 2 * cut);
     for (const int64_t first : {0, 3, 4, 9}) {
       for (int64_t count = 0; first + count <= 12; ++count) {
-        table.copy_stored(first, count, some.data());
+        table.whole()->copy_stored(first, count, some.data());
         EXPECT_TRUE(std::equal(some.begin(), some.begin() + 2 * count, all.begin() + 2 * first))
             << first << " " << count;
       }
@@ -406,7 +406,7 @@ TEST(DenseTableTest, StoredRowsAreWeightsAndThenStateArrays) {
   }
   RowBlock row;
   const uint64_t key = 1;
-  table.set_stored(0, 12, all.data());
+  table.whole()->set_stored(0, 12, all.data());
   table.copy_rows({&key, 1}, row);
   EXPECT_EQ(row.values, (std::vector<float>{all[2], all[3], all[10], all[11], all[18], all[19]}));
 }

@@ -1,0 +1,71 @@
+// DenseValues: the values of a dense table, reached by the numbers of its rows, and its snapshots.  Used by DenseTable, which
+// reaches them by key.
+#ifndef PS_TABLE_DENSE_VALUES_H_
+#define PS_TABLE_DENSE_VALUES_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "optim/optimizer.h"
+#include "table/dense_arrays.h"
+#include "table/dense_snapshot.h"
+#include "table/table.h"
+
+namespace ps {
+
+// Owner thread only; work is shared over the device by blocks of fixed size.
+class DenseValues final : public WholeTable {
+ public:
+  static constexpr int64_t kFloatsAtOnce = 4096;  // weights that one thread updates at a time
+
+  // Nothing is set.  `optimizer`, which updates the values and outlives this, is null for a statistic.
+  DenseValues(int64_t rows, int64_t cols, Optimizer<float>* optimizer);
+
+  DenseArrays& arrays() { return arrays_; }
+  const DenseArrays& arrays() const { return arrays_; }
+  uint64_t memory_bytes() const;
+
+  // To be called before values are written through arrays(): the running snapshot copies them.
+  void about_to_write() {
+    if (snapshot_) snapshot_->keep();
+  }
+
+  // Sets the state of rows [first, first + count) as training begins with it.
+  void reset_state(int64_t first, int64_t count, Device& device);
+
+  void begin_step(double learning_rate);
+  float* values() override;
+  void push_all(const float* gradient, float scale, double learning_rate, Device& device) override;
+  void push_range(int64_t first, int64_t count, const float* gradient, float scale, Device& device) override;
+  void read_all(float* out, Device& device) const override;
+  void read_range(int64_t first, int64_t count, float* out) const override;
+  void copy_range(int64_t first, int64_t count, float* out) const override;
+  void load_range(int64_t first, int64_t count, const float* weights, Device& device) override;
+  int64_t num_stored_rows() const override { return arrays_.num_stored_rows(); }
+  void copy_stored(int64_t first, int64_t count, float* out) const override {
+    arrays_.copy_stored(first, count, out);
+  }
+  void set_stored(int64_t first, int64_t count, const float* rows) override;
+
+  // As Table has them.
+  void begin_snapshot(uint64_t max_bytes, TableSink sink);
+  bool sweep_snapshot(uint64_t rows);
+  void end_snapshot();
+  bool has_snapshot() const { return snapshot_ != nullptr; }
+
+ private:
+  int64_t width() const { return arrays_.cols(); }
+
+  Optimizer<float>* const optimizer_;
+  DenseArrays arrays_;
+
+  std::unique_ptr<DenseSnapshot> snapshot_;  // the running one, or null
+  std::vector<float> snapshot_floats_;       // the floats that it has given so far
+  TableSink snapshot_sink_;
+};
+
+}  // namespace ps
+
+#endif  // PS_TABLE_DENSE_VALUES_H_
