@@ -3,13 +3,14 @@
 #ifndef PS_PS_SERVER_DEFERRED_REQUESTS_H_
 #define PS_PS_SERVER_DEFERRED_REQUESTS_H_
 
-#include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
-#include <utility>
 
 #include "base/error.h"
+#include "net/loop.h"
 #include "ps/server/held_memory.h"
+#include "ps/server/step_runner.h"
 
 namespace ps {
 
@@ -26,32 +27,36 @@ class DeferredRequest {
   HeldBytes held;  // for trainers; the requests of others are one a connection
 };
 
-// One owner thread.
+// While a shard is busy with a step, requests that would have it finish that at once wait here, and behind them all that come
+// later, until they are handled in their order.  Requests that only read need not wait.  Everything runs on the loop's thread.
 class DeferredRequests {
  public:
-  bool empty() const { return requests_.empty(); }
-  size_t size() const { return requests_.size(); }
+  // `runner` returns that of the shard; null: there is no shard.  Between two slices of a step other work has `rest`.
+  DeferredRequests(Loop& loop, Duration rest, std::function<StepRunner*()> runner);
 
-  void push(std::unique_ptr<DeferredRequest> request) { requests_.push_back(std::move(request)); }
+  bool must_wait() const { return is_busy() || !requests_.empty(); }
+  void defer(std::unique_ptr<DeferredRequest> request);
 
-  // Handles the first, after it has left the list.
-  void handle_first() {
-    const std::unique_ptr<DeferredRequest> first = std::move(requests_.front());
-    requests_.pop_front();
-    first->held = HeldBytes();
-    first->handle();
-  }
+  // Has the step that the shard is busy with gone on with, soon, and then the requests handled.
+  void go_on_soon() { timer_.start_after(rest_); }
 
   // To be called before the ledger ends.
-  void forget_held() {
-    for (const std::unique_ptr<DeferredRequest>& request : requests_) request->held = HeldBytes();
-  }
+  void forget_held();
 
-  void fail_all(const Error& error) {
-    for (const std::unique_ptr<DeferredRequest>& request : std::exchange(requests_, {})) request->fail(error);
-  }
+  void fail_all(const Error& error);
 
  private:
+  bool is_busy() const {
+    const StepRunner* runner = runner_();
+    return runner != nullptr && runner->busy();
+  }
+  void handle_first();
+  void go_on();
+
+  Loop& loop_;
+  const Duration rest_;
+  const std::function<StepRunner*()> runner_;
+  Timer timer_;  // started while something has to be gone on with
   std::deque<std::unique_ptr<DeferredRequest>> requests_;
 };
 

@@ -94,6 +94,7 @@ void PushIntake::hold(PendingPush& push, PushRequest request, HeldBytes room) {
   ++context_.counters.pushes;
   for (const RowSlice& slice : request.row_slices) context_.counters.rows_pushed += slice.rows();
   const uint32_t number = request.slice;
+  last_ = Held{push.rank, request.step, number};
   if (request.pulled != 0)
     push.pulled.emplace(number, context_.pulls.history(push.rank).find(request.pulled)->pulled);
   push.slices.emplace(number, std::move(request));
@@ -108,11 +109,13 @@ void PushIntake::copy_rows(PushRequest& request) {
   request.body = std::move(rows);
 }
 
-void PushIntake::move_if_waiting(int rank, uint64_t step, uint32_t slice) {
-  auto& pushes = clock_.trainer(rank).pushes;
-  auto waiting = pushes.find(step);
+void PushIntake::end_steps() {
+  const std::optional<Held> last = std::exchange(last_, std::nullopt);
+  if (!last) return;
+  auto& pushes = clock_.trainer(last->rank).pushes;
+  auto waiting = pushes.find(last->step);
   if (waiting == pushes.end()) return;
-  PushRequest& request = waiting->second.slices.at(slice);
+  PushRequest& request = waiting->second.slices.at(last->slice);
   const bool has_chunk = request.chunk && !request.rows_at.empty() && request.rows_at.front() > 0;
   has_chunk ? copy_rows(request) : context_.held.pool().adopt(request.body);
 }

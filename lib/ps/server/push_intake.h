@@ -4,6 +4,7 @@
 #define PS_PS_SERVER_PUSH_INTAKE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "ps/server/step_clock.h"
@@ -34,9 +35,10 @@ class PushIntake {
   // The push holds its slice from now on.
   void hold(PendingPush& push, PushRequest request, HeldBytes room);
 
-  // A slice that has to wait for other trainers must not take up the memory of connections, or these could not
-  // be heard: it is moved to the memory of what waits.  Does nothing when the step was applied.
-  void move_if_waiting(int rank, uint64_t step, uint32_t slice);
+  // To be called when the steps that a push could complete are over.  A slice that has to wait for other trainers must not take
+  // up the memory of connections, or these could not be heard: the slice that is held last is moved to the memory of what
+  // waits, unless its step was applied.
+  void end_steps();
 
   // Checks weights that are loaded, and makes room for their rows.  Throws as admit.
   void admit_weights(const PushRequest& request);
@@ -55,6 +57,13 @@ class PushIntake {
   const PushCodecs& codecs_;
   StepClock& clock_;
   const StepContext context_;
+
+  struct Held {
+    int rank;
+    uint64_t step;
+    uint32_t slice;
+  };
+  std::optional<Held> last_;  // the slice that is held last, until end_steps
 };
 
 }  // namespace ps

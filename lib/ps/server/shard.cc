@@ -35,21 +35,6 @@ void answer_or_wait(const PushRequest& request, PendingPush& push, ReplyPtr& rep
   reply.reset();
 }
 
-// The reason for which a run without these ranks cannot go on.
-Error without(const TrainerRoster& roster, std::span<const int> missing, uint64_t clock) {
-  std::vector<std::string> ranks;
-  bool left = false;
-  for (int rank : missing) {
-    ranks.push_back(std::to_string(rank));
-    left |= roster.at(rank).left_at.has_value();
-  }
-  const std::string who = cat("trainer ", join(ranks, ", "), " of ", roster.size());
-  const std::string where = cat(", at step ", clock);
-  if (left) return Error(Code::kFenced, cat(who, " was ended before the run was done", where));
-  const std::string seconds = significant(to_seconds(roster.loss().timeout), 3);
-  return Error(Code::kFenced, cat("no connection from ", who, " for ", seconds, " s", where));
-}
-
 }  // namespace
 
 Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
@@ -66,204 +51,40 @@ Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, 
       clock_(make_step_clock(consistency, step_context())),
       intake_(tables_, memory_, codecs_, *clock_, step_context()),
       gatherings_(roster_, *clock_, held_, changes_),
-      recovery_({roster_, *clock_, checkpoints_, applier_, gatherings_.present(), states_, pulls_, held_,
-                 tables_, counters_, going_, trainers_held_}),
-      slice_work_(limits.slice_work) {}
+      recovery_(snapshot_context()),
+      runner_(applier_, limits.slice_work,
+              {.go_on = [this] { clock_->go_on(); },
+               .settle = [this] { settle(); },
+               .ended = [this] { end_step(); },
+               .failed = [this](const Error& error) { membership_.refuse_waiting(error); }}),
+      membership_(snapshot_context(), {changes_, gatherings_, recovery_, waiting_, runner_}) {}
+
+SnapshotContext Shard::snapshot_context() {
+  return {roster_, *clock_, checkpoints_, applier_, gatherings_.present(), states_, pulls_,
+          held_,   tables_, counters_,    going_,   trainers_held_};
+}
 
 // ---- steps
 
-template <class Body>
-void Shard::step(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    applier_.abandon();
-    broken_ = error.within(cat("step ", counters_.steps));
-    refuse_waiting(*broken_);
-  }
-  if (busy() && on_busy_) on_busy_();
+// Does what follows from a request whose steps are over.
+void Shard::settle() {
+  intake_.end_steps();
+  applier_.clear_whole_squares();
+  membership_.settle();
 }
 
-void Shard::on_busy(std::function<void()> busy) {
-  on_busy_ = std::move(busy);
-  applier_.set_slice_work(slice_work_);
-}
-
-void Shard::go_on() {
-  if (!busy()) return;
-  step([&] { clock_->go_on(); });
-  if (busy()) return;
+void Shard::end_step() {
   settle();
   count_chunks();
   if (pulls_.num_starved() > 0) pulls_.answer_starved(clock_->clock());
 }
 
-void Shard::finish_step() {
-  if (!busy()) return;
-  applier_.set_slice_work(SliceWork::kUnlimited);
-  go_on();
-  applier_.set_slice_work(slice_work_);
-}
-
-// Does what follows from a request whose steps are over.
-void Shard::settle() {
-  if (busy()) return;
-  if (const std::optional<Moving> moving = std::exchange(moving_, std::nullopt))
-    intake_.move_if_waiting(moving->rank, moving->step, moving->slice);
-  applier_.clear_whole_squares();
-  if (std::exchange(completes_gathering_, false) && !broken_) gatherings_.finish_if_complete();
-}
-
-// ---- trainers that come and go
-
-RunStatus Shard::join(const Member& member, Time now) {
-  PS_CHECK(member.rank >= 0 && member.rank < member.ranks() && member.generation != 0);
-  finish_step();
-  if (!roster_.has(member)) {
-    const bool begins = roster_.begins_run(member, now);
-    if (begins) {
-      roster_.check_can_begin(member, now);
-      check_joins(member);
-      begin_run(member.run != 0 ? member.run : member.generation, member, now);
-    }
-    roster_.check_can_take_over(member);
-    take_over(member.rank, member.generation);
-  }
-  roster_.connect(member.rank);
-  return run_status(roster_.at(member.rank));
-}
-
-void Shard::check_joins(const Member& member) const {
-  if (member.ranks() == member.trainers || clock_->goes_on_without_trainers()) return;
-  fail(Code::kUsage, "cluster.max_trainers is ", member.max_trainers,
-       ", but nobody joins trainers that pull ahead: leave out cluster.max_trainers, or train.pull_ahead");
-}
-
-void Shard::begin_run(uint64_t run, const Member& member, Time now) {
-  const uint32_t num_ranks = static_cast<uint32_t>(member.ranks());
-  held_.check_trainers(num_ranks);
-  refuse_waiting(Error(kStateLost, "another run has begun"));
-  changes_.note(ShardEvent::kRun, member.rank, [&] {
-    const uint32_t num_trainers = static_cast<uint32_t>(member.trainers);
-    return num_ranks == num_trainers ? event_of_numbers(run, num_trainers)
-                                     : event_of_numbers(run, num_trainers, num_ranks);
-  });
-  roster_.begin_run(run, member.trainers, member.ranks(), now);
-  clock_->restart(num_ranks);
-  states_.restart(num_ranks);
-  pulls_.restart(num_ranks);
-  gatherings_.present().restart(0);
-  checkpoints_.plan() = {};
-  going_ = false;
-  count_chunks();
-  trainers_held_ = HeldBytes();  // nothing is held for the run before
-  trainers_held_ = held_.take_trainers(num_ranks);
-  const std::optional<RunState> from = recovery_.release_restored(num_ranks);
-  if (!from) return;
-  clock_->resume_from(*from);
-  states_.resume();
-  count_chunks();
-  // As if all trainers had died right after the checkpoint began: they begin with a gathering, and end every
-  // pass with one.
-  gatherings_.present().restart(from->pass + (from->pass_begun() ? 1 : 0));
-}
-
-void Shard::take_over(int rank, uint64_t generation) {
-  RosterEntry& trainer = roster_.at(rank);
-  changes_.note(ShardEvent::kTrainer, rank, [&] { return event_of_numbers(generation); });
-  if (trainer.generation != 0) ++counters_.trainers_returned;
-  if (trainer.generation == 0 && trainer.given_up) ++counters_.trainers_joined;
-  roster_.take_over(trainer, generation);
-  states_.of(rank).last_return = 0;
-  pulls_.history(rank).take_over();
-  clock_->take_over(rank, trainer.was_given_up);
-  gatherings_.present().forget_pieces(rank);
-  count_chunks();
-}
-
-// A trainer that has pushed for a pass has done what follows the one before, or has its model made of what the
-// servers keep: to save what they have now would be too late as soon as the others push too.
-RunStatus Shard::run_status(const RosterEntry& trainer) const {
-  const TrainerPosition position = clock_->position_of(trainer.rank);
-  return {.run = roster_.run(),
-          .step = position.step,
-          .held = position.held,
-          .pass = position.pass,
-          .batches = position.batches,
-          .pass_batches = position.pass_batches,
-          .pass_begun = position.pass_begun,
-          .gathered = gatherings_.present().number(),
-          .dealings = clock_->rest().dealings(),
-          .deals = roster_.loss().go_on || clock_->rest().dealings() > 0,
-          .was_given_up = trainer.was_given_up,
-          .has_rows = states_.of(trainer.rank).has_rows,
-          .going = going_,
-          .checkpoint_at = clock_->next_checkpoint(trainer.rank)};
-}
-
-void Shard::leave(const Member& member, Time now) {
-  if (!roster_.has(member)) return;
-  roster_.disconnect(member, now);
-  waiting_.forget_unwanted();
-}
-
-bool Shard::is_unused(Time now) const {
-  if (roster_.run() == 0) return true;
-  return counters_.steps == 0 && !resumed_ && (roster_.is_left(now) || roster_.is_stalled(now));
-}
-
-void Shard::end_run(int rank) {
-  finish_step();
-  RosterEntry& ending = roster_.at(rank);
-  changes_.note(ShardEvent::kEndRun, rank, empty_event);
-  ending.ended = true;
-}
-
-// A process that came when the others had gone on without its rank found them in the midst of a run: nobody waits for
-// another in its place.
-void Shard::leave_run(int rank, Time now) {
-  finish_step();
-  roster_.leave_run(rank, now);
-  const RosterEntry& trainer = roster_.at(rank);
-  const bool goes_on = roster_.loss().go_on && clock_->goes_on_without_trainers();
-  if (goes_on && trainer.was_given_up && !trainer.given_up && !trainer.ended)
-    go_on_without(std::vector{rank});
-}
-
-void Shard::check_trainers(Time now) {
-  pulls_.check_room(now);
-  if (!waiting_.any()) return;
-  std::vector<int> missing = roster_.missing(now);
-  std::erase_if(missing, [this](int rank) { return gatherings_.present().has_given_end(rank); });
-  if (missing.empty()) return;
-  const bool goes_on = roster_.loss().go_on && clock_->goes_on_without_trainers();
-  if (goes_on && roster_.anybody_connected()) return go_on_without(missing);
-  refuse_waiting(without(roster_, missing, clock_->clock()));
-}
-
-void Shard::go_on_without(std::span<const int> ranks) {
-  finish_step();
-  changes_.note(ShardEvent::kGoOn, 0, [&] {
-    std::string body;
-    for (int rank : ranks) put(body, static_cast<int32_t>(rank));
-    return body;
-  });
-  for (int rank : ranks) {
-    roster_.at(rank).given_up = true;
-    ++counters_.trainers_given_up;
-  }
-  completes_gathering_ = true;
-  step([&] { clock_->go_on_without(ranks); });
-  count_chunks();
-  settle();
-}
-
 // ---- pulls and pushes
 
 void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
-  finish_step();
+  runner_.finish();
   roster_.at(rank);
-  if (broken_) throw *broken_;
+  runner_.check();
   pulls_.check(request);
   if (clock_->logs_pulls()) changes_.note(ShardEvent::kPull, rank, [&] { return encode_again(request); });
   clock_->note_pull(rank);
@@ -275,7 +96,7 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
 // these are not needed any more.  A compute trainer, which does not tell the number of slices, may push it when its reader
 // has not heard of that yet.
 void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
-  finish_step();
+  runner_.finish();
   const bool has_chunk = request.chunk.has_value();
   try {
     receive_push(rank, std::move(request), reply);
@@ -289,8 +110,8 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
 void Shard::receive_push(int rank, PushRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   going_ = true;
-  if (broken_) throw *broken_;
-  intake_.check_order(rank, request, resumed_);
+  runner_.check();
+  intake_.check_order(rank, request, membership_.resumed());
   if (clock_->trainer(rank).answer_repeated(request.step, reply)) return void(++counters_.pushes_repeated);
   if (pulls_.keeps_answers() && request.num_slices > 0) pulls_.history(rank).forget_before(request.step);
   auto [room, encoded] = intake_.admit(rank, request);
@@ -301,19 +122,16 @@ void Shard::receive_push(int rank, PushRequest request, ReplyPtr& reply) {
                   [&, &body = encoded.size() > 0 ? encoded : request.body] { return text_of(body); });
   }
   answer_or_wait(request, push, reply);
-  const uint64_t number = request.step;
-  const uint32_t slice = request.slice;
   is_new ? intake_.hold(push, std::move(request), std::move(room)) : void(++counters_.pushes_repeated);
-  if (is_new) moving_ = Moving{rank, number, slice};
-  step([&] { clock_->advance(rank); });
-  settle();
+  runner_.run([&] { clock_->advance(rank); });
+  runner_.settle();
 }
 
 // All trainers send the same sums: the first that come apply the step.
 void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
-  finish_step();
+  runner_.finish();
   roster_.at(rank);
-  if (broken_) throw *broken_;
+  runner_.check();
   if (clock_->trainer(rank).answer_repeated(request.step, reply)) return;
   PendingPush& push = clock_->waiting_push(rank, request);
   if (!std::ranges::all_of(request.squares, [](double square) { return std::isfinite(square); })) {
@@ -324,12 +142,12 @@ void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
   push.replies.push_back(std::move(reply));
   push.all_hold = true;
   if (!request.squares.empty()) applier_.set_whole_squares(std::move(request.squares));
-  step([&] { clock_->advance(rank); });
-  settle();
+  runner_.run([&] { clock_->advance(rank); });
+  runner_.settle();
 }
 
 void Shard::load(const PushRequest& request) {
-  finish_step();
+  runner_.finish();
   intake_.admit_weights(request);
   changes_.note(ShardEvent::kLoad, 0, [&] { return text_of(request.body); });
   for (const RowSlice& slice : request.row_slices) tables_.load(slice, request.floats(slice));
@@ -337,7 +155,7 @@ void Shard::load(const PushRequest& request) {
 
 // optimizers := samples:i64 steps:i64 learning_rate:f64 save_optimizers
 std::string Shard::optimizers(bool sparse) {
-  finish_step();
+  runner_.finish();
   std::string out;
   applier_.rule().save(out);
   save_optimizers(tables_.parameters(), sparse, out);
@@ -345,16 +163,16 @@ std::string Shard::optimizers(bool sparse) {
 }
 
 std::string Shard::stored_rows(std::span<const RowSlice> slices) {
-  finish_step();
-  if (broken_) throw *broken_;
+  runner_.finish();
+  runner_.check();
   return ps::stored_rows(tables_.parameters(), slices);
 }
 
 // Connections end with this process: the number of the last message need not outlive it.
 void Shard::return_rows(int rank, std::string_view body) {
-  finish_step();
+  runner_.finish();
   roster_.at(rank);
-  if (broken_) throw *broken_;
+  runner_.check();
   if (roster_.size() > 1) {
     fail(Code::kData, "return rows: there are ", roster_.size(),
          " trainers, and only one alone trains rows itself");
@@ -371,7 +189,7 @@ void Shard::return_rows(int rank, std::string_view body) {
 }
 
 void Shard::gather(int rank, const GatherRequest& request, ReplyPtr& reply) {
-  finish_step();
+  runner_.finish();
   roster_.at(rank);
   going_ = true;
   gatherings_.give(rank, request, reply);
@@ -380,37 +198,28 @@ void Shard::gather(int rank, const GatherRequest& request, ReplyPtr& reply) {
 // ---- state chunks and replay
 
 Payload Shard::state_chunk(int rank, uint32_t number) {
-  finish_step();
+  runner_.finish();
   roster_.at(rank);
   return states_.chunk(rank, clock_->trainer(rank).batches, number);
 }
 
 void Shard::resume() {
   clock_->begin_aligned_checkpoint();
-  for (const RosterEntry& trainer : roster_.trainers()) step([&] { clock_->advance(trainer.rank); });
+  for (const RosterEntry& trainer : roster_.trainers()) runner_.run([&] { clock_->advance(trainer.rank); });
 }
 
 void Shard::begin_replay() {
-  applier_.set_slice_work(SliceWork::kUnlimited);
+  runner_.begin_replay();
   held_.set_unlimited(true);
 }
 
 void Shard::end_replay(Time now) {
-  if (on_busy_) applier_.set_slice_work(slice_work_);
+  runner_.end_replay();
   held_.set_unlimited(false);
-  resumed_ = true;
-  for (RosterEntry& trainer : roster_.trainers()) trainer.gone_since = now;
-  waiting_.forget_unwanted();
+  membership_.end_replay(now);
 }
 
 // ---- status
-
-void Shard::refuse_waiting(const Error& error) {
-  finish_step();
-  std::vector<ReplyPtr> replies = waiting_.release_replies();
-  count_chunks();
-  for (ReplyPtr& reply : replies) reply->fail(error);
-}
 
 void Shard::describe(ShardStatus& status) const {
   status.clock = clock_->clock();

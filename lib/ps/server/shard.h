@@ -6,7 +6,8 @@
 // make a step; its implementations differ in how far trainers may be apart (step_clock.h).  PushIntake checks pushes, and holds
 // them until their step.  StepApplier applies a step to the tables.  PullService answers pulls.  RunGatherings collects the
 // texts that trainers give each other.  TrainerStates stores the trainer state chunks.  CheckpointAlignment decides when
-// checkpoints begin.  ShardRecovery saves the run, and puts it back.
+// checkpoints begin.  ShardRecovery saves the run, and puts it back.  StepRunner has steps applied at once or in slices, and
+// RunMembership has trainers come and go.
 //
 // A process that comes in place of one that died resumes its rank at the first step that some shard has not
 // applied.  Other shards may be a step ahead; in synchronous mode they answer its pull for the step that they
@@ -30,9 +31,11 @@
 #include "ps/server/push_intake.h"
 #include "ps/server/reply.h"
 #include "ps/server/run_gatherings.h"
+#include "ps/server/run_membership.h"
 #include "ps/server/shard_recovery.h"
 #include "ps/server/shard_tables.h"
 #include "ps/server/step_clock.h"
+#include "ps/server/step_runner.h"
 #include "ps/server/waiting_requests.h"
 #include "ps/status/shard_status.h"
 #include "ps/wire/consistency.h"
@@ -41,9 +44,6 @@
 
 namespace ps {
 
-// A step that takes long is applied in slices, and the shard is busy in between: readers are answered, from rows that are each
-// as before the step or as after it.  All other requests have to wait, or have the rest of the step applied at once.
-//
 // One owner thread.  Requests throw kData when they make no sense, kExhausted when there is no memory for
 // what they would create or hold, kStateLost when the run has no such rank, and then have no effect; `reply`
 // is taken only by those that do not throw.
@@ -53,34 +53,10 @@ class Shard {
         const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits = {},
         const Json& push_codec = nullptr);
 
-  // `busy` is called when there is more to do of a step, and after every slice until its end: go_on has then to be called
-  // soon.  Without it steps are applied at once.
-  void on_busy(std::function<void()> busy);
-  bool busy() const { return applier_.busy(); }
-  void go_on();
-  void finish_step();  // all that is left, at once
-
   // Room for a request of a trainer that waits meanwhile.  Throws kExhausted.
   HeldBytes hold_deferred(int rank) {
     return held_.take(static_cast<HeldPeer>(rank), HeldKind::kDeferred, DeferredRequest::kBytes);
   }
-
-  // A trainer has connected, or lost a connection.  Another process than before takes its rank over, or begins
-  // the next run, with the weights as they are: TrainerRoster says which.  join throws as the roster's
-  // check_can_begin, check_can_take_over and connect.
-  RunStatus join(const Member& member, Time now);
-  void leave(const Member& member, Time now);
-
-  // Returns true when no run would lose anything with this shard: none has begun, or none of its steps was
-  // applied and its trainers have left, or have never been all there.
-  bool is_unused(Time now) const;
-
-  // To be called when a trainer has done all of its work in this run.
-  void end_run(int rank);
-
-  // To be called when a trainer ends before its run does: the others soon go on without it, or get the error that the run
-  // cannot go on.
-  void leave_run(int rank, Time now);
 
   void pull(int rank, PullRequest request, ReplyPtr& reply);
   void push(int rank, PushRequest request, ReplyPtr& reply);
@@ -108,20 +84,13 @@ class Shard {
 
   // For ShardReplay, which calls begin_replay first and end_replay last.
   void begin_replay();
-  void begin_run(uint64_t run, const Member& member, Time now);
-  void take_over(int rank, uint64_t generation);
-  void go_on_without(std::span<const int> ranks);
   void resume();  // from the snapshot: steps whose pushes are all there follow at once, as they did then
   void end_replay(Time now);
 
-  // Looks for trainers that have been gone for too long while others wait: goes on without them, or fails
-  // what waits with kFenced, which says that the run cannot go on.  To be called now and then.
-  void check_trainers(Time now);
-
-  // Answers all waiting requests with an error.
-  void refuse_waiting(const Error& error);
   size_t num_waiting() const { return waiting_.size(); }  // requests that are not answered
 
+  StepRunner& runner() { return runner_; }
+  RunMembership& membership() { return membership_; }
   ShardTables& tables() { return tables_; }
   PullService& pulls() { return pulls_; }  // readers, who take no part in steps, ask it
   CheckpointAlignment& checkpoints() { return checkpoints_; }
@@ -137,18 +106,11 @@ class Shard {
   void describe(ShardStatus& status) const;
 
  private:
-  // A step that fails half way breaks the shard: all waiting and all later requests are refused.
-  template <class Body>
-  void step(Body&& body);
-
   void receive_push(int rank, PushRequest request, ReplyPtr& reply);
-  void check_joins(const Member& member) const;
   void settle();
-
-  RunStatus run_status(const RosterEntry& trainer) const;
-  void count_chunks() {
-    held_.set_chunk_bytes(states_.chunk_bytes() + pending_chunk_bytes(clock_->trainers()));
-  }
+  void end_step();
+  void count_chunks() { count_chunk_bytes(held_, states_, *clock_); }
+  SnapshotContext snapshot_context();
   StepContext step_context() { return {roster_, applier_, states_, pulls_, held_, checkpoints_, counters_}; }
 
   ShardCounters counters_;
@@ -171,20 +133,8 @@ class Shard {
   WaitingRequests waiting_{pulls_, gatherings_.present(), *clock_};
   bool going_ = false;  // a trainer that all shards have welcomed has asked for something
   ShardRecovery recovery_;
-
-  // A step that is applied in slices.
-  const uint64_t slice_work_;
-  std::function<void()> on_busy_;
-  struct Moving {
-    int rank;
-    uint64_t step;
-    uint32_t slice;
-  };
-  std::optional<Moving> moving_;      // the push with which it began, which may have to wait behind it
-  bool completes_gathering_ = false;  // it was begun by the loss of trainers
-
-  bool resumed_ = false;         // the shard was made from a log, whose end may be lost
-  std::optional<Error> broken_;  // set: the shard is broken, and refuses all requests
+  StepRunner runner_;
+  RunMembership membership_;
 };
 
 }  // namespace ps

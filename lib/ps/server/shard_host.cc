@@ -18,7 +18,8 @@ ShardHost::ShardHost(Loop& loop, const ServedJob& job, const ShardLimits& limits
       saves_([&loop] { return loop.now(); }),
       checkpoints_(loop, job.checkpoints, saves_),
       log_(loop, job.checkpoints, [this](const Error& error) { fail_for_good(error); }),
-      go_on_timer_(loop, [this] { go_on(); }),
+      deferred_(loop, limits.slice_rest, [this] { return shard_ ? &shard_->runner() : nullptr; }),
+      readers_(limits.max_readers),
       finished_(job.checkpoints) {
   checkpoints_.on_end([this] {
     if (ending_ != 0) end_run();
@@ -83,15 +84,8 @@ void ShardHost::make_first_shard(const Hello& hello) {
 // The shard is as whoever came first has described it, rightly or not.  Readers make place for trainers, and
 // for each other once they have gone.
 bool ShardHost::gives_way(const Hello& hello) const {
-  if (!shard_->is_unused(loop_.now())) return false;
-  return hello.role == "train" || (shard_->roster().run() == 0 && num_readers_ == 0);
-}
-
-void ShardHost::join_reader() {
-  if (num_readers_ >= limits_.max_readers) {
-    fail(Code::kUnavailable, "too many readers, at most ", limits_.max_readers);
-  }
-  ++num_readers_;
+  if (!shard_->membership().is_unused(loop_.now())) return false;
+  return hello.role == "train" || (shard_->roster().run() == 0 && !readers_.any());
 }
 
 // The shard has a run that is over because some of it is lost elsewhere; or, beside the first shard, any run
@@ -132,7 +126,7 @@ Welcome ShardHost::welcome() const {
 // A run that begins without going back leaves nothing to do to the other shards.
 RunStatus ShardHost::join(const Member& member) {
   const uint64_t before = shard_->roster().run();
-  RunStatus run_status = shard_->join(member, loop_.now());
+  RunStatus run_status = shard_->membership().join(member, loop_.now());
   if (before != 0 && before != run_status.run) origin_.recovers = false;
   run_status.checkpointed = checkpoints_.is_attached() && checkpoints_.has_directory();
   run_status.gives_parts = checkpoints_.is_attached();
@@ -144,7 +138,7 @@ RunStatus ShardHost::join(const Member& member) {
 }
 
 void ShardHost::leave(const Member& member) {
-  if (shard_) shard_->leave(member, loop_.now());
+  if (shard_) shard_->membership().leave(member, loop_.now());
 }
 
 Saver ShardHost::elect_saver(const Member& member, const SaveRequest& request) {
@@ -162,11 +156,12 @@ void ShardHost::new_shard(const Json& schema, const Json& place, const std::stri
   identity_ = {schema, place, cpu, shard_place};
   shard_->pulls().on_room([this, guard = std::weak_ptr<const bool>(exists_)] {
     loop_.post([this, guard] {
-      if (guard.expired() || !shard_ || shard_->busy()) return;  // the end of a step has them answered too
+      if (guard.expired() || !shard_ || shard_->runner().busy())
+        return;  // the end of a step has them answered too
       shard_->pulls().answer_starved(shard_->steps().clock());
     });
   });
-  shard_->on_busy([this] { go_on_timer_.start_after(limits_.slice_rest); });
+  shard_->runner().on_busy([this] { deferred_.go_on_soon(); });
 }
 
 void ShardHost::make_shard(const Hello& hello) {
@@ -202,12 +197,12 @@ void ShardHost::restore(const Hello& hello) {
 
 // All who wait hear of it, and begin anew.
 void ShardHost::drop_shard() {
-  shard_->finish_step();
+  shard_->runner().finish();
   deferred_.forget_held();
   ending_ = 0;
   const Error lost(kStateLost, "the run goes back to a checkpoint");
   checkpoints_.detach(lost);
-  shard_->refuse_waiting(lost);
+  shard_->membership().refuse_waiting(lost);
   log_.end(lost);
   shard_.reset();
   log_.close();
@@ -243,7 +238,7 @@ void ShardHost::watch_end() {
 // The checkpoint of the end counts, or has failed.  Until here every server that dies takes all back, so that
 // nobody may leave.
 void ShardHost::end_run() {
-  shard_->finish_step();
+  shard_->runner().finish();
   finished_.write(std::exchange(ending_, 0));
   shard_->gatherings().confirm_end();
 }
@@ -321,35 +316,15 @@ void ShardHost::fail_for_good(const Error& error) {
   on_failed_(error);
 }
 
-// ---- steps in slices
-
-void ShardHost::defer(std::unique_ptr<DeferredRequest> request) {
-  deferred_.push(std::move(request));
-  if (!go_on_timer_.started()) go_on_timer_.start_after(limits_.slice_rest);
-}
-
-// A slice of the step, or some requests that have waited for its end, which may have the shard busy again.
-void ShardHost::go_on() {
-  constexpr int kMostRequests = 64;
-  constexpr Duration kLongest = std::chrono::milliseconds(1);
-  const Time end = add_time(loop_.now(), kLongest);
-  if (shard_ && shard_->busy()) shard_->go_on();
-  for (int i = 0; i < kMostRequests && loop_.now() < end; ++i) {
-    if (deferred_.empty() || (shard_ && shard_->busy())) break;
-    deferred_.handle_first();
-  }
-  if (must_wait()) go_on_timer_.start_after(limits_.slice_rest);
-}
-
 // ---- now and then
 
 void ShardHost::check() {
-  if (shard_) shard_->check_trainers(loop_.now());
+  if (shard_) shard_->membership().check_trainers(loop_.now());
   log_.prune();
 }
 
 void ShardHost::refuse_waiting(const Error& reason) {
-  if (shard_) shard_->refuse_waiting(reason);
+  if (shard_) shard_->membership().refuse_waiting(reason);
   deferred_.fail_all(reason);
   checkpoints_.refuse_waiting(reason);
   log_.end(reason);

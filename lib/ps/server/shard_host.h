@@ -16,6 +16,7 @@
 #include "ps/server/deferred_requests.h"
 #include "ps/server/finished_run.h"
 #include "ps/server/log_driver.h"
+#include "ps/server/reader_slots.h"
 #include "ps/server/served_job.h"
 #include "ps/server/shard.h"
 #include "ps/status/shard_status.h"
@@ -51,15 +52,8 @@ class ShardHost {
   // Answers a trainer that would save a model.  One that still is in an earlier run is not elected.
   Saver elect_saver(const Member& member, const SaveRequest& request);
 
-  // A reader has been welcomed, or its connection has gone.  Readers have a share of the connections, so that
-  // trainers find one: join_reader throws kUnavailable when it is used up.
-  void join_reader();
-  void leave_reader() { --num_readers_; }
-
-  // While the shard is busy with a step, requests that would have it finish that at once wait, and behind them all that come
-  // later, until they are handled in their order.  Requests that only read need not wait.
-  bool must_wait() const { return (shard_ && shard_->busy()) || !deferred_.empty(); }
-  void defer(std::unique_ptr<DeferredRequest> request);
+  ReaderSlots& readers() { return readers_; }
+  DeferredRequests& deferred() { return deferred_; }
 
   bool has_shard() const { return shard_ != nullptr; }
   Shard& shard() { return *shard_; }
@@ -98,7 +92,6 @@ class ShardHost {
   void replay(PushLogReader& log, const CheckpointReader* checkpoint);
   bool restore_for_log(const CheckpointReader& checkpoint);
   void fail_for_good(const Error& error);
-  void go_on();
 
   Loop& loop_;
   const ServedJob& job_;
@@ -114,9 +107,7 @@ class ShardHost {
   bool log_looked_for_ = false;
 
   DeferredRequests deferred_;  // they hold memory of the shard
-  Timer go_on_timer_;          // started while something has to be gone on with
-
-  size_t num_readers_ = 0;
+  ReaderSlots readers_;
 
   FinishedRun finished_;
   const std::shared_ptr<const bool> exists_ =

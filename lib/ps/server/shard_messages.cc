@@ -133,7 +133,7 @@ void greet(ShardPeer& peer, const Hello& hello, Responder& responder) {
     welcome.max_trainers = static_cast<int>(host.shard().roster().size());
     peer.member = member;
   } else {
-    host.join_reader();
+    host.readers().join();
     peer.reads = true;
   }
   peer.greeted = true;
@@ -193,12 +193,12 @@ void load(ShardPeer& peer, const PushRequest& request, Responder& responder) {
 }
 
 void end_run(ShardPeer& peer, Nothing, Responder& responder) {
-  peer.host.shard().end_run(peer.member->rank);
+  peer.host.shard().membership().end_run(peer.member->rank);
   synced_reply_to(peer, responder)->answer(Payload());
 }
 
 void leave_run(ShardPeer& peer, Nothing, Responder& responder) {
-  peer.host.shard().leave_run(peer.member->rank, peer.host.now());
+  peer.host.shard().membership().leave_run(peer.member->rank, peer.host.now());
   responder.answer(Payload());
 }
 
@@ -391,14 +391,14 @@ void defer(const std::shared_ptr<ShardPeer>& peer, const ShardMessage& message, 
   auto request = std::make_unique<DeferredMessage>(peer, message, std::move(frame), responder);
   request->held = std::move(held);
   peer->hello_waits |= message.type == Message::kHello;
-  peer->host.defer(std::move(request));
+  peer->host.deferred().defer(std::move(request));
 }
 
 }  // namespace
 
 void ask(const std::shared_ptr<ShardPeer>& peer, const ShardMessage& message, Frame frame,
          Responder& responder) {
-  if (peer->host.must_wait() && message.waits(*peer, frame))
+  if (peer->host.deferred().must_wait() && message.waits(*peer, frame))
     return defer(peer, message, std::move(frame), responder);
   check_may_ask(*peer, message);
   message.handle(*peer, std::move(frame), responder);

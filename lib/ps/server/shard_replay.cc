@@ -65,11 +65,11 @@ void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time n
     case ShardEvent::kRun:
       return begin_run(body, now);
     case ShardEvent::kTrainer:
-      return shard_.take_over(rank, in.get<uint64_t>());
+      return shard_.membership().take_over(rank, in.get<uint64_t>());
     case ShardEvent::kGoOn: {
       std::vector<int> missing;
       while (in.remaining() > 0 && in.ok()) missing.push_back(in.get<int32_t>());
-      return shard_.go_on_without(missing);
+      return shard_.membership().go_on_without(missing);
     }
     case ShardEvent::kPull:
       return pull(rank, body);
@@ -80,7 +80,7 @@ void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time n
     case ShardEvent::kGather:
       return gather(rank, body);
     case ShardEvent::kEndRun:
-      return shard_.end_run(rank);
+      return shard_.membership().end_run(rank);
     case ShardEvent::kLoad:
       return shard_.load(decode_load(to_buffer(pool_, body), widths));
     case ShardEvent::kEndCounts:
@@ -101,7 +101,7 @@ void ShardReplay::begin_run(std::string_view body, Time now) {
   if (!in.ok() || !makes_sense || ranks > static_cast<uint32_t>(kMostTrainers))
     refuse(ShardEvent::kRun, body);
   const Member first{.trainers = static_cast<int>(trainers), .max_trainers = static_cast<int>(ranks)};
-  shard_.begin_run(run, first, now);
+  shard_.membership().begin_run(run, first, now);
 }
 
 // All that a trainer gave, in one.

@@ -32,7 +32,7 @@ class ShardSession final : public Session {
   void on_closed(const Error&) override {
     peer_->closed = true;
     if (peer_->member) peer_->host.leave(*peer_->member);
-    if (peer_->reads) peer_->host.leave_reader();
+    if (peer_->reads) peer_->host.readers().leave();
   }
 
  private:

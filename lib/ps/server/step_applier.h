@@ -35,7 +35,8 @@ class StepApplier {
   // before the last of which nothing else may be done here or with the tables but to read rows.
   void set_slice_work(uint64_t work) { slice_work_ = work; }
   bool busy() const { return under_way_.has_value(); }
-  void abandon();  // does not go on with what is under way
+  uint64_t num_steps() const { return counters_.steps; }  // that were applied
+  void abandon();                                         // does not go on with what is under way
 
   // Returns false when the step may be applied at once.
   bool needs_squares() const { return clipping_.any() && !whole_squares_ && !applies(); }

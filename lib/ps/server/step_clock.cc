@@ -39,18 +39,15 @@ std::optional<uint64_t> StepClock::pass_just_ended() const {
   return pass_begun(trainers_) || pass_ == 0 ? std::nullopt : std::optional(pass_ - 1);
 }
 
-// A step without data is measured by nobody.
-bool StepClock::may_hold(const PendingPush& push) const {
-  return holds_steps() || (needs_word_of_all() && push.ended);
-}
-
+// A step without data is measured by nobody: it waits for all shards to hold it, where the others wait for sums of squares.
 PendingPush& StepClock::waiting_push(int rank, const ApplyRequest& request) {
   TrainerSteps& sender = trainer(rank);
   PendingPush* const push = sender.complete_push(request.step);
   const bool is_next = request.step == sender.next_step;
+  const bool may_hold = holds_steps() || (needs_word_of_all() && push != nullptr && push->ended);
   const bool measured = push != nullptr && !push->measured.empty();
   const bool expected = measured ? is_next && request.squares.size() == context_.applier.num_parameters()
-                                 : push != nullptr && request.squares.empty() && may_hold(*push);
+                                 : push != nullptr && request.squares.empty() && may_hold;
   if (!expected) fail(Code::kData, "apply: step ", request.step, " is not waiting for it");
   return *push;
 }
@@ -122,6 +119,10 @@ RankWork StepClock::work_of(int rank) const {
   RankWork work = rest_.of(rank);
   work.pass = pass_;
   return work;
+}
+
+void count_chunk_bytes(HeldMemory& held, const TrainerStates& states, const StepClock& clock) {
+  held.set_chunk_bytes(states.chunk_bytes() + pending_chunk_bytes(clock.trainers()));
 }
 
 }  // namespace ps

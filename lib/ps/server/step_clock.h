@@ -122,8 +122,6 @@ class StepClock {
   // Pushes that are not measured wait for all shards to hold them.
   virtual bool holds_steps() const { return false; }
 
-  bool may_hold(const PendingPush& push) const;
-
   // A step is applied when every trainer has said that all shards have it, also where it is measured.
   virtual bool needs_word_of_all() const { return false; }
 
@@ -146,6 +144,9 @@ class StepClock {
   std::vector<TrainerSteps> trainers_;  // by rank
   RestOfPass rest_;
 };
+
+// Has the ledger count the trainer state chunks that are stored, and those of pushes that wait.
+void count_chunk_bytes(HeldMemory& held, const TrainerStates& states, const StepClock& clock);
 
 template <class TakesPart>
 std::vector<TrainerSteps*> StepClock::pushers(TakesPart&& takes_part) {

@@ -28,7 +28,7 @@ class DriverTest : public testing::Test {
     settings_.own_thread = false;
     settings_.job = Json::object();
     identity_.schema = identity_.place = Json::object();
-    shard_.join({0, 1, 1}, network_.now());
+    shard_.membership().join({0, 1, 1}, network_.now());
   }
 
   static ReplyPtr reply(const OutcomePtr& outcome) { return std::make_unique<RecordingReply>(outcome); }

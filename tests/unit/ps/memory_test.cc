@@ -39,7 +39,7 @@ class MemoryTest : public testing::Test {
   std::unique_ptr<Shard> make(const ShardLimits& limits, std::vector<ParameterSpec> specs, int trainers = 1) {
     auto shard = std::make_unique<Shard>(std::move(specs), make_optimizer_plan({{"type", "adagrad"}}, "sum"),
                                          ShardPlace(), Consistency(), TrainerLoss(), limits);
-    for (int rank = 0; rank < trainers; ++rank) shard->join({rank, trainers, 1}, 0s);
+    for (int rank = 0; rank < trainers; ++rank) shard->membership().join({rank, trainers, 1}, 0s);
     return shard;
   }
   void make(const ShardLimits& limits, int trainers = 1) {
@@ -244,9 +244,9 @@ TEST_F(MemoryTest, WithoutRoomForAnswersPullsWaitAndAfterLongAreRefused) {
   EXPECT_EQ(shard_->num_waiting(), 0u);
   EXPECT_EQ(pull(keys(0, 50000)), 0) << "longer than what is left";
   EXPECT_EQ(kept_.size(), 15u);
-  shard_->check_trainers(100s);
+  shard_->membership().check_trainers(100s);
   EXPECT_EQ(failure(), 0);
-  shard_->check_trainers(191s);
+  shard_->membership().check_trainers(191s);
   EXPECT_EQ(failure(), kExhausted);
   kept_.clear();
   EXPECT_EQ(pull(keys(0, 50000)), 0);
@@ -287,8 +287,8 @@ TEST_F(HeldMemoryTest, PullsThatWaitForAStepAreBounded) {
   const int times =
       repeat([this](int number) { return pull_numbered(static_cast<uint64_t>(number) + 1, 7); });
   EXPECT_LT(times, 130) << "a thousand keys of 8 bytes each";
-  shard_->leave({0, 2, 1}, 0s);
-  shard_->refuse_waiting(Error(Code::kUnavailable, "over"));
+  shard_->membership().leave({0, 2, 1}, 0s);
+  shard_->membership().refuse_waiting(Error(Code::kUnavailable, "over"));
   EXPECT_EQ(pull_numbered(1, 7), 0) << "what they had is there again";
 }
 
@@ -296,8 +296,8 @@ TEST_F(HeldMemoryTest, PullsThatAreRememberedAreBoundedAndGoWithTheirProcess) {
   const auto pull = [this](int number) { return pull_numbered(static_cast<uint64_t>(number) + 1, 0); };
   const int times = repeat(pull);
   EXPECT_LT(times, 130);
-  shard_->leave({0, 2, 1}, 0s);
-  shard_->join({0, 2, 2}, 0s);
+  shard_->membership().leave({0, 2, 1}, 0s);
+  shard_->membership().join({0, 2, 2}, 0s);
   EXPECT_EQ(repeat(pull), times) << "the process that comes names pulls of its own";
 }
 
@@ -319,9 +319,9 @@ TEST_F(HeldMemoryTest, TheSumOfAGatheringIsBounded) {
 TEST_F(HeldMemoryTest, TrainersAreCountedAndBoundedByTheConnectionsThatTheyNeed) {
   shard_ = nullptr;
   make(limits_, 1);
-  shard_->leave({0, 1, 1}, 0s);
+  shard_->membership().leave({0, 1, 1}, 0s);
   const auto begin = [this](int trainers) {
-    return outcome([&](ReplyPtr&) { shard_->join({0, trainers, 9}, 100s); });
+    return outcome([&](ReplyPtr&) { shard_->membership().join({0, trainers, 9}, 100s); });
   };
   EXPECT_EQ(begin(65536), static_cast<int>(Code::kUsage));
   EXPECT_THAT(message_, HasSubstr("65536 trainers, expected at most 1024"));
@@ -331,8 +331,8 @@ TEST_F(HeldMemoryTest, TrainersAreCountedAndBoundedByTheConnectionsThatTheyNeed)
 
 TEST_F(HeldMemoryTest, ARunBeginsAlthoughTheOneThatWasLeftHoldsAllThereIs) {
   repeat([this](int number) { return pull_numbered(static_cast<uint64_t>(number) + 1, 0); });
-  for (int rank = 0; rank < 2; ++rank) shard_->leave({rank, 2, 1}, 0s);
-  EXPECT_EQ(outcome([&](ReplyPtr&) { shard_->join({0, 100, 9}, 100s); }), 0) << "of 2 KiB each";
+  for (int rank = 0; rank < 2; ++rank) shard_->membership().leave({rank, 2, 1}, 0s);
+  EXPECT_EQ(outcome([&](ReplyPtr&) { shard_->membership().join({0, 100, 9}, 100s); }), 0) << "of 2 KiB each";
   EXPECT_EQ(pull_numbered(1, 0), 0) << "what the run before had is there again";
 }
 
@@ -351,7 +351,7 @@ TEST_F(HeldMemoryTest, AChunkIsHeldOnceBesideTheRowsOfItsPush) {
   EXPECT_LT(held["pushed rows"], 64u << 10);
   EXPECT_GT(status.trainers[0].held_bytes, 0u);
   EXPECT_EQ(status.trainers[1].held_bytes, 0u);
-  shard_->refuse_waiting(Error(Code::kUnavailable, "over"));
+  shard_->membership().refuse_waiting(Error(Code::kUnavailable, "over"));
   status = {};
   shard_->describe(status);
   for (const HeldStatus& kind : status.held)

@@ -31,7 +31,7 @@ class MessageWork : public testing::Test {
         synthetic_parameter("matrix", ParameterKind::kMatrix, false, 2 * kMatrixRows, kMatrixCols)};
     shard_ = std::make_unique<Shard>(specs, make_optimizer_plan({{"type", "sgd"}}, "sum"), ShardPlace(),
                                      Consistency(), TrainerLoss());
-    shard_->join({0, 1, 1}, {});
+    shard_->membership().join({0, 1, 1}, {});
   }
 
   static std::vector<uint64_t> keys(uint64_t first, uint64_t count) {
@@ -196,7 +196,7 @@ TEST_F(MessageWork, OfALongRowIsThatOfTheRow) {
   shard_ = std::make_unique<Shard>(
       std::vector{synthetic_parameter("long", ParameterKind::kMatrix, false, 2, cols)},
       make_optimizer_plan({{"type", "sgd"}}, "sum"), ShardPlace(), Consistency(), TrainerLoss());
-  shard_->join({0, 1, 1}, {});
+  shard_->membership().join({0, 1, 1}, {});
   std::string one, two;
   encode_range_slice(0, 0, 1, false, one);
   encode_range_slice(0, 0, 2, false, two);

@@ -54,7 +54,7 @@ TEST_F(PushIntakeTest, AdmittedPushIsHeldUntilItIsForgotten) {
   EXPECT_EQ(run_.counters.pushes, 1u);
   EXPECT_EQ(run_.counters.rows_pushed, 1u);
   EXPECT_GT(run_.held.bytes_in_use(HeldKind::kPushes), 0u);
-  intake_.move_if_waiting(0, 0, 0);
+  intake_.end_steps();
   EXPECT_EQ(*pending.slices.at(0).floats(pending.slices.at(0).row_slices[0]), 2);
   run_.clock->restart(2);
   EXPECT_EQ(run_.held.bytes_in_use(HeldKind::kPushes), 0u);

@@ -172,7 +172,8 @@ TEST_F(CheckpointStepTest, ARunThatContinuesElsewhereIsNotBegunAnew) {
   make(1);
   const Member member{.rank = 0, .trainers = 1, .generation = 5, .run = 9, .going = true};
   leave(0, 1, 1);
-  EXPECT_THAT(refusal([&] { shard_->join(member, now_); }, kStateLost), HasSubstr("not known here"));
+  EXPECT_THAT(refusal([&] { shard_->membership().join(member, now_); }, kStateLost),
+              HasSubstr("not known here"));
 }
 
 TEST_F(CheckpointStepTest, ATrainerOfAnotherRunIsRefused) {
@@ -228,7 +229,7 @@ TEST_F(CheckpointStepTest, ATrainerThatHasFinishedIsNotMissed) {
   gather(0, 0, at_end());
   leave(0, 2, 1);
   now_ = add_time(now_, std::chrono::seconds(100));
-  shard_->check_trainers(now_);
+  shard_->membership().check_trainers(now_);
   EXPECT_TRUE(other->waits()) << "for the last checkpoint, however long that takes";
 }
 

@@ -162,12 +162,12 @@ TEST_F(ShardHostTest, WhereAServerGoesOnAReadersDataHoldWhileItIsThereAndUntilAT
   Hello reader = hello(1, 0, 0, /*slots=*/3), other = hello(1, 0, 0, /*slots=*/4);
   reader.role = other.role = "read";
   host_->admit(reader);
-  host_->join_reader();
+  host_->readers().join();
   EXPECT_EQ(refusal([&] { host_->admit(other); }), Code::kUsage);
-  host_->leave_reader();
+  host_->readers().leave();
   host_->admit(other);
   EXPECT_EQ(host_->shard().tables().widths()[0], 4);
-  host_->join_reader();
+  host_->readers().join();
   come(hello(1, 5, 0, /*slots=*/2));
   EXPECT_EQ(host_->shard().tables().widths()[0], 2);
   EXPECT_EQ(refusal([&] { host_->admit(hello(2, 5, 1, /*slots=*/3)); }), Code::kUsage)
@@ -178,10 +178,10 @@ TEST_F(ShardHostTest, WhereAServerGoesOnAReadersDataHoldWhileItIsThereAndUntilAT
 TEST_F(ShardHostTest, ReadersHaveAShareOfTheConnections) {
   const size_t most = ShardLimits().max_readers;
   EXPECT_LE(most + kMostTrainers, ShardLimits().max_connections - 512) << "and some for those who come";
-  for (size_t i = 0; i < most; ++i) host_->join_reader();
-  EXPECT_EQ(refusal([&] { host_->join_reader(); }), Code::kUnavailable);
-  host_->leave_reader();
-  host_->join_reader();
+  for (size_t i = 0; i < most; ++i) host_->readers().join();
+  EXPECT_EQ(refusal([&] { host_->readers().join(); }), Code::kUnavailable);
+  host_->readers().leave();
+  host_->readers().join();
 }
 
 // Whoever comes first says how many trainers there are, and what their data look like.  If the others never

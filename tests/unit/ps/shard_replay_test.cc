@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, ReplayTest,
 TEST_F(AheadReplayTest, ARunKnowsAgainWhoMayJoinIt) {
   loss_.go_on = true;
   const auto come = [this](int rank) {
-    shard_->join({.rank = rank, .trainers = 2, .generation = 9, .max_trainers = 4}, now_);
+    shard_->membership().join({.rank = rank, .trainers = 2, .generation = 9, .max_trainers = 4}, now_);
   };
   make(0);
   std::vector<Change> changes;
@@ -248,7 +248,7 @@ TEST_F(AheadReplayTest, ARunKnowsAgainWhoMayJoinIt) {
   });
   for (int rank : {0, 1, 3}) come(rank);
   for (int rank : {0, 1, 3}) push(rank, 0, {1}, 1);
-  shard_->leave_run(3, now_);
+  shard_->membership().leave_run(3, now_);
   const std::string snapshot = shard_->recovery().save_snapshot();
   ASSERT_EQ(changes[0].event, ShardEvent::kRun);
   EXPECT_EQ(changes[0].body.size(), 16u);

@@ -109,7 +109,7 @@ TEST_F(ShardTest, AnotherProcessGivesFromTheBeginning) {
 TEST_F(ShardTest, TheNextRunBeginsWhenARankReturnsThatHasEndedTheLast) {
   make(1);
   push(0, 0, {1}, 1);
-  shard_->end_run(0);
+  shard_->membership().end_run(0);
   EXPECT_THAT(refusal([&] { join(0, 1, 2); }, Code::kUnavailable), HasSubstr("another run has to end first"));
   leave(0, 1, 1);
   const RunStatus run_status = join(0, 1, 2);
@@ -134,10 +134,10 @@ TEST_F(ShardTest, WhoWaitsForATrainerThatIsGoneIsTold) {
   auto waiting = push(0, 0, {1}, 1);
   leave(1, 2, 1);
   now_ = std::chrono::seconds(9);
-  shard_->check_trainers(now_);
+  shard_->membership().check_trainers(now_);
   EXPECT_TRUE(waiting->waits());
   now_ = std::chrono::seconds(10);
-  shard_->check_trainers(now_);
+  shard_->membership().check_trainers(now_);
   ASSERT_TRUE(waiting->error);
   EXPECT_THAT(waiting->error->message(), HasSubstr("no connection from trainer 1 of 2 for 10 s, at step 0"));
 }
@@ -148,7 +148,7 @@ class ShardGoesOnTest : public ShardTest {
   void lose(int rank, int trainers) {
     leave(rank, trainers, 1);
     now_ += std::chrono::seconds(10);
-    shard_->check_trainers(now_);
+    shard_->membership().check_trainers(now_);
   }
 };
 
@@ -232,7 +232,9 @@ class ShardJoinsTest : public ShardTest {
   static Member member(int rank, uint64_t generation = 1) {
     return {.rank = rank, .trainers = 2, .generation = generation, .max_trainers = 3};
   }
-  RunStatus come(int rank, uint64_t generation = 1) { return shard_->join(member(rank, generation), now_); }
+  RunStatus come(int rank, uint64_t generation = 1) {
+    return shard_->membership().join(member(rank, generation), now_);
+  }
   void begin(const Consistency& consistency = {}) {
     make(0, consistency);
     for (int rank : {0, 1}) come(rank);
@@ -268,10 +270,10 @@ TEST_F(ShardJoinsTest, NobodyWaitsForOneThatSaysThatItLeaves) {
   for (int rank : {0, 1}) push(rank, 1, {1}, 1);
   auto first = push(0, 2, {1}, 1), second = push(1, 2, {1}, 1);
   EXPECT_TRUE(first->waits());
-  shard_->leave_run(2, now_);
+  shard_->membership().leave_run(2, now_);
   EXPECT_FALSE(first->waits());
   EXPECT_THAT(weights({1}), ElementsAre(-116)) << "what it has pushed counts";
-  shard_->leave(member(2), now_);
+  shard_->membership().leave(member(2), now_);
   EXPECT_EQ(come(2, 7).step, 3u) << "and it may come again";
   EXPECT_EQ(shard_->counters().trainers_given_up, 1u);
 }
@@ -280,10 +282,10 @@ TEST_F(ShardJoinsTest, NobodyWaitsForOneThatSaysThatItLeaves) {
 TEST_F(ShardJoinsTest, ThoseWithWhomTheRunBeganAreWaitedForWhenTheyLeave) {
   begin();
   auto first = push(0, 0, {1}, 1);
-  shard_->leave_run(1, now_);
+  shard_->membership().leave_run(1, now_);
   EXPECT_TRUE(first->waits());
   now_ += std::chrono::seconds(1);
-  shard_->check_trainers(now_);
+  shard_->membership().check_trainers(now_);
   EXPECT_FALSE(first->waits());
 }
 
@@ -312,7 +314,7 @@ TEST_F(ShardJoinsTest, StatusTellsOfTheRanksThatSomebodyHasHad) {
   EXPECT_EQ(num_told(), 2u);
   come(2);
   EXPECT_EQ(num_told(), 3u);
-  shard_->leave_run(2, now_);
+  shard_->membership().leave_run(2, now_);
   EXPECT_EQ(num_told(), 3u);
 }
 

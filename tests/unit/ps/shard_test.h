@@ -35,7 +35,7 @@ class ShardTest : public testing::Test {
   }
 
   RunStatus join(int rank, int trainers, uint64_t generation, bool known = false, uint64_t run = 0) {
-    return shard_->join({rank, trainers, generation, known, run}, now_);
+    return shard_->membership().join({rank, trainers, generation, known, run}, now_);
   }
   OutcomePtr give(int rank, const GatherRequest& piece) {
     return send([&](ReplyPtr& reply) { shard_->gather(rank, piece, reply); });
@@ -44,7 +44,7 @@ class ShardTest : public testing::Test {
     return give(rank, {.number = number, .bytes = bytes, .first = 0, .rest = 0});
   }
   void leave(int rank, int trainers, uint64_t generation) {
-    shard_->leave({rank, trainers, generation, true}, now_);
+    shard_->membership().leave({rank, trainers, generation, true}, now_);
   }
 
   OutcomePtr pull(int rank, uint64_t step, const std::vector<uint64_t>& keys, uint64_t number = 0,

@@ -21,10 +21,10 @@ class SlicedStepsTest : public ShardTest {
   void make_sliced(int trainers, uint64_t work, Consistency consistency = {}) {
     limits_.slice_work = work;
     make(trainers, consistency);
-    shard_->on_busy([this] { ++num_slices_; });
+    shard_->runner().on_busy([this] { ++num_slices_; });
   }
   void go_on() {
-    while (shard_->busy()) shard_->go_on();
+    while (shard_->runner().busy()) shard_->runner().go_on();
   }
 
   // Some of the rows, drawn.
@@ -48,9 +48,9 @@ class SlicedStepsTest : public ShardTest {
     for (uint64_t step = 0; step < 70; ++step) {
       for (int rank = 0; rank < 2; ++rank) {
         push(rank, step, draw_keys(random), 0.25f + static_cast<float>(random.below(1000)) / 512);
-        while (shard_->busy()) {
+        while (shard_->runner().busy()) {
           weights({reader.below(100)});
-          shard_->go_on();
+          shard_->runner().go_on();
         }
       }
     }
@@ -90,13 +90,13 @@ TEST_F(SlicedStepsTest, ARowReadsAsBeforeTheStepOrAsAfterIt) {
   const float before = weights({0})[0];
   push(0, 1, all_keys(), 1);
   bool some_were_mixed = false;
-  while (shard_->busy()) {
+  while (shard_->runner().busy()) {
     const std::vector<float> rows = weights(all_keys());
     const auto num_before = std::ranges::count(rows, before);
     const auto num_after = std::ranges::count(rows, -2.5f);
     EXPECT_EQ(num_before + num_after, 100);
     some_were_mixed |= num_before > 0 && num_after > 0;
-    shard_->go_on();
+    shard_->runner().go_on();
   }
   EXPECT_TRUE(some_were_mixed);
   EXPECT_EQ(before, -1);
@@ -106,14 +106,14 @@ TEST_F(SlicedStepsTest, ARowReadsAsBeforeTheStepOrAsAfterIt) {
 TEST_F(SlicedStepsTest, ATrainersRequestHasTheStepFinished) {
   make_sliced(1, 1);
   const OutcomePtr pushed = push(0, 0, {1, 2, 3}, 1);
-  ASSERT_TRUE(shard_->busy());
+  ASSERT_TRUE(shard_->runner().busy());
   EXPECT_TRUE(pushed->waits());
   EXPECT_EQ(pull(0, 1, {3})->floats(2)[0], -1);
-  EXPECT_FALSE(shard_->busy());
+  EXPECT_FALSE(shard_->runner().busy());
   EXPECT_FALSE(pushed->waits());
   push(0, 1, {1, 2, 3}, 1);
-  ASSERT_TRUE(shard_->busy());
-  shard_->refuse_waiting(Error(Code::kUnavailable, "the server is ending"));
+  ASSERT_TRUE(shard_->runner().busy());
+  shard_->membership().refuse_waiting(Error(Code::kUnavailable, "the server is ending"));
   EXPECT_EQ(shard_->steps().clock(), 2u) << "the step was over before";
   EXPECT_THAT(weights({1, 2, 3}), ElementsAre(-2, -2, -2));
 }
@@ -122,7 +122,7 @@ TEST_F(SlicedStepsTest, SquaresAreMeasuredInSlicesToo) {
   optimizer_ = {{"type", "sgd"}, {"learning_rate", 1}, {"clip_global_norm", 1}};
   make_sliced(1, 1);
   const OutcomePtr pushed = push(0, 0, {1, 2, 3, 4}, 2);
-  ASSERT_TRUE(shard_->busy());
+  ASSERT_TRUE(shard_->runner().busy());
   EXPECT_TRUE(pushed->waits());
   go_on();
   ASSERT_FALSE(pushed->waits());
@@ -183,7 +183,7 @@ class DeferredRequestsTest : public testing::Test {
   void defer(const std::string& name) {
     auto request = std::make_unique<Noted>(*host_, notes_, name);
     request->held = host_->shard().hold_deferred(0);
-    host_->defer(std::move(request));
+    host_->deferred().defer(std::move(request));
   }
   uint64_t held() const {
     ShardStatus status;
@@ -202,13 +202,13 @@ class DeferredRequestsTest : public testing::Test {
 };
 
 TEST_F(DeferredRequestsTest, AreHandledInTheirOrderWhenTheStepIsOver) {
-  EXPECT_FALSE(host_->must_wait());
+  EXPECT_FALSE(host_->deferred().must_wait());
   push(0);
-  ASSERT_TRUE(host_->must_wait());
+  ASSERT_TRUE(host_->deferred().must_wait());
   for (const char* name : {"first", "second", "third"}) defer(name);
   EXPECT_EQ(held(), 3 * DeferredRequest::kBytes);
   EXPECT_THAT(notes_, ElementsAre());
-  EXPECT_TRUE(network_.run_until([this] { return !host_->must_wait(); }, seconds_duration(10)));
+  EXPECT_TRUE(network_.run_until([this] { return !host_->deferred().must_wait(); }, seconds_duration(10)));
   EXPECT_THAT(notes_, ElementsAre("first at step 1", "second at step 1", "third at step 1"));
   EXPECT_EQ(held(), 0u);
 }
@@ -218,7 +218,7 @@ TEST_F(DeferredRequestsTest, AreRefusedWhenTheServerEnds) {
   defer("first");
   host_->refuse_waiting(Error(Code::kUnavailable, "the server is ending"));
   EXPECT_THAT(notes_, ElementsAre("first: the server is ending"));
-  EXPECT_FALSE(host_->must_wait());
+  EXPECT_FALSE(host_->deferred().must_wait());
 }
 
 }  // namespace

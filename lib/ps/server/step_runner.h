@@ -1,0 +1,84 @@
+// StepRunner: has the steps of a shard applied, at once or in slices.  While a step is applied in slices the shard is busy:
+// readers are answered in between, from rows that are each as before the step or as after it; all other requests wait, or have
+// the rest of the step applied at once.  Used by Shard.
+#ifndef PS_PS_SERVER_STEP_RUNNER_H_
+#define PS_PS_SERVER_STEP_RUNNER_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "ps/server/step_applier.h"
+
+namespace ps {
+
+// One owner thread, that of the shard.
+class StepRunner {
+ public:
+  // The shard's part of a step.
+  struct Calls {
+    std::function<void()> go_on;   // goes on with the steps that are under way
+    std::function<void()> settle;  // no step is under way any more: does what follows from the request
+    std::function<void()> ended;   // the same, for a step that has ended in a slice of its own
+    std::function<void(const Error&)> failed;  // refuses all waiting requests
+  };
+
+  // `applier` outlives this.  A slice has about `slice_work` (SliceWork) of work.
+  StepRunner(StepApplier& applier, uint64_t slice_work, Calls calls)
+      : applier_(applier), slice_work_(slice_work), calls_(std::move(calls)) {}
+
+  // `busy` is called when there is more to do of a step, and after every slice until its end: go_on has then to be called
+  // soon.  Without it steps are applied at once.
+  void on_busy(std::function<void()> busy);
+
+  bool busy() const { return applier_.busy(); }
+  void go_on();
+  void finish();  // all that is left, at once
+
+  // Runs `body`, which has steps applied.  A step that fails half way breaks the shard: all waiting and all later requests are
+  // refused.
+  template <class Body>
+  void run(Body&& body);
+
+  // Does what follows from a request, unless a step is under way.
+  void settle() {
+    if (!busy()) calls_.settle();
+  }
+
+  // Throws the error of the step that has broken the shard, if there is one.
+  bool broken() const { return broken_.has_value(); }
+  void check() const {
+    if (broken_) throw *broken_;
+  }
+
+  // While the changes of a log are made again, steps are applied at once.
+  void begin_replay() { applier_.set_slice_work(SliceWork::kUnlimited); }
+  void end_replay() {
+    if (on_busy_) applier_.set_slice_work(slice_work_);
+  }
+
+ private:
+  void fail(const Error& error);
+
+  StepApplier& applier_;
+  const uint64_t slice_work_;
+  const Calls calls_;
+  std::function<void()> on_busy_;
+  std::optional<Error> broken_;  // set: the shard is broken
+};
+
+template <class Body>
+void StepRunner::run(Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    fail(error);
+  }
+  if (busy() && on_busy_) on_busy_();
+}
+
+}  // namespace ps
+
+#endif  // PS_PS_SERVER_STEP_RUNNER_H_
