@@ -150,6 +150,58 @@ def gifts_in_pieces(server, hello):
         refused_with(one, wire.GATHER, wire.gift(1, bytes(9 * MEBIBYTE)))
 
 
+def checkpoint_requests_that_wait(server, hello):
+    """Who asks for a checkpoint, or for files of one, that never comes is held within the limit, and no longer than its
+    connection is there."""
+    count = 1000  # a connection; at 1024 that are not answered, it is not read
+    bodies = {wire.CHECKPOINT: struct.pack("<q", -1), wire.PART: struct.pack("<Q", 1000)}
+    for kind, body in bodies.items():
+        requests = b"".join(wire.frame(kind, body, 1000000 + request) for request in range(count))
+
+        def ask_and_go():
+            """Returns the code of the first answer, as refusals() does: 0 when all requests wait, as the last alone is answered."""
+            with server.peer(hello) as peer:
+                peer.send_bytes(requests)
+                return refusals(peer, [peer.send(wire.ABSENT)])
+
+        while ask_and_go() != {0: 1}:
+            pass  # the server has not yet seen that the connections of the other kind have ended
+        first, peers = server.peak(), []
+        for _ in range(120):
+            codes = ask_and_go()
+            expect(codes == {0: 1}, f"requests of kind {kind} outlive their connections: {codes}")
+        expect(server.peak() - first <= 8 * MEBIBYTE, f"{server.peak() - first} bytes for one connection after the other")
+        codes = {}
+        for _ in range(40):
+            peers.append(server.peer(hello))
+            peers[-1].send_bytes(requests)
+            asked = peers[-1].send(wire.ABSENT)
+            answered = 0
+            while answered != asked:
+                _, flags, answered, answer = peers[-1].read()
+                code = struct.unpack("<I", answer[:4])[0] if flags & wire.ERROR else 0
+                codes[code] = codes.get(code, 0) + 1
+        held = count * len(peers) - codes.get(6, 0)
+        expect(codes.keys() == {0, 6} and 20000 < held <= 32768, f"{held} requests of kind {kind} are held: {codes}")
+        for peer in peers:
+            peer.socket.close()
+
+
+def checkpoints_that_are_paths(server, hello):
+    """A hello names a checkpoint, and no file of the server: it learns neither of one nor of where checkpoints are."""
+    names = ("../../../etc/passwd", "/etc/passwd", "/nowhere", "..", ".", "/", "step-000000001/..", "step-000000001", "step-9")
+    told = {}
+    for name in names:
+        with server.peer() as peer:
+            try:
+                peer.hello(hello, run=5, recovers=True, checkpoint=name)
+                raise AssertionError(f"a run went on from {name}")
+            except Refused as error:
+                told.setdefault(str(error).replace(f"'{name}'", "NAME"), []).append(name)
+    expect(sorted(map(len, told.values())) == [1, len(names) - 1], told)
+    expect(not any(word in text for text in told for word in ("directory", "MANIFEST", "ckpt", "cannot open")), told)
+
+
 def too_many_trainers(server, hello):
     """A run has at most 1024 trainers."""
     for trainers in (1025, 65536, 1 << 31, 1 << 62, -1, 0):
@@ -422,9 +474,13 @@ def anything_in_any_order(server, hello):
 
 # What peers do that take a trainer's place; each has a server of its own.
 AS_TRAINERS = (pull_of_one_range_many_times, pulls_for_a_step_that_never_comes, pulls_that_are_remembered,
-               pieces_without_parts, pieces_of_gradients, gatherings, gifts_in_pieces, too_many_trainers,
-               frames_that_never_end, bodies_of_many_connections, longest_messages,
+               pieces_without_parts, pieces_of_gradients, gatherings, gifts_in_pieces, checkpoint_requests_that_wait,
+               checkpoints_that_are_paths, too_many_trainers, frames_that_never_end, bodies_of_many_connections, longest_messages,
                answers_that_nobody_takes, shares_of_a_hundred, readers_take_all_connections, anything_in_any_order)
+
+# Flags of their servers.
+FLAGS = {checkpoint_requests_that_wait: ("--checkpoint-dir", "checkpoints-that-wait"),
+         checkpoints_that_are_paths: ("--checkpoint-dir", "ckpt")}
 
 
 def train(trainer, server, model):
@@ -467,7 +523,7 @@ def main():
     hello = wire.hello_of_trainer(trainer)
     for attack in AS_TRAINERS:
         print(attack.__name__.replace("_", " "), flush=True)
-        server = Server(folder)
+        server = Server(folder, *FLAGS.get(attack, ()))
         begin = time.monotonic()
         attack(server, hello)
         # It is there, and serves who comes next.

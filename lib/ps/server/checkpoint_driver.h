@@ -7,6 +7,7 @@
 #ifndef PS_PS_SERVER_CHECKPOINT_DRIVER_H_
 #define PS_PS_SERVER_CHECKPOINT_DRIVER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -64,6 +65,13 @@ class CheckpointDriver final : private CheckpointEvents {
   // This shard's files of a checkpoint, and some bytes of one.
   void ask_shard_files(uint64_t step, ReplyPtr reply);
   std::string read(const CheckpointShardSlice& slice) const { return shard_files_.read(slice); }
+
+  // Drops the requests of connections that are gone.
+  void forget_unwanted() {
+    requests_.forget_unwanted();
+    shard_files_.forget_unwanted();
+  }
+  size_t num_waiting() const { return requests_.num_waiting() + shard_files_.num_waiting(); }
 
   // Null: the shard has none.
   const CheckpointCounters* counters() const { return checkpoint_ ? &checkpoint_->counters() : nullptr; }

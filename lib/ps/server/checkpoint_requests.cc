@@ -17,6 +17,11 @@ void CheckpointRequests::end(const AskedCheckpoint& answer) {
   for (ReplyPtr& reply : std::exchange(begun_, {})) reply->answer(Payload(encode_asked_checkpoint(answer)));
 }
 
+void CheckpointRequests::forget_unwanted() {
+  std::erase_if(waiting_, is_unwanted);
+  std::erase_if(begun_, is_unwanted);
+}
+
 void CheckpointRequests::refuse(const Error& error) {
   begin();
   for (ReplyPtr& reply : std::exchange(begun_, {})) reply->fail(error);

@@ -3,6 +3,7 @@
 #ifndef PS_PS_SERVER_CHECKPOINT_REQUESTS_H_
 #define PS_PS_SERVER_CHECKPOINT_REQUESTS_H_
 
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
@@ -25,6 +26,10 @@ class CheckpointRequests {
   // A checkpoint begins; it counts, or has failed.
   void begin();
   void end(const AskedCheckpoint& answer);
+
+  // Drops the requests of connections that are gone: trainers ask again over new ones.
+  void forget_unwanted();
+  size_t num_waiting() const { return waiting_.size() + begun_.size(); }
 
   // There will be none.
   void refuse(const Error& error);

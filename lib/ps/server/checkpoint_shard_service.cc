@@ -51,6 +51,10 @@ void CheckpointShardService::add(int64_t checkpoint_step, const CheckpointShardA
   written_.push_back({step, answer, std::move(folders)});
 }
 
+void CheckpointShardService::forget_unwanted() {
+  std::erase_if(waiting_, [](const auto& each) { return is_unwanted(each.second); });
+}
+
 void CheckpointShardService::refuse(const Error& error) {
   for (auto& [step, reply] : std::exchange(waiting_, {})) reply->fail(error);
   written_.clear();

@@ -3,6 +3,7 @@
 #ifndef PS_PS_SERVER_CHECKPOINT_SHARD_SERVICE_H_
 #define PS_PS_SERVER_CHECKPOINT_SHARD_SERVICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -29,6 +30,10 @@ class CheckpointShardService {
   // The shard's files of a checkpoint are written, or will not be.  They are in the first of the folders that has
   // them.
   void add(int64_t step, const CheckpointShardAnswer& answer, std::vector<std::string> folders);
+
+  // Drops the requests of connections that are gone: trainers ask again over new ones.
+  void forget_unwanted();
+  size_t num_waiting() const { return waiting_.size(); }
 
   // Tells all who wait that no files will come any more, and forgets those that came.
   void refuse(const Error& error);

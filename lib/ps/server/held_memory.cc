@@ -21,6 +21,10 @@ bool HeldMemory::has_room(HeldPeer peer, uint64_t bytes) const {
 
 HeldBytes HeldMemory::take(HeldPeer peer, HeldKind kind, uint64_t bytes) {
   if (!has_room(peer, bytes)) refuse(bytes);
+  return add(peer, kind, bytes);
+}
+
+HeldBytes HeldMemory::add(HeldPeer peer, HeldKind kind, uint64_t bytes) {
   if (bytes > 0) peers_[peer] += bytes;
   kinds_[static_cast<size_t>(kind)] += bytes;
   taken_ += bytes;
@@ -35,7 +39,7 @@ void HeldMemory::check_trainers(size_t num_trainers) {
 }
 
 HeldBytes HeldMemory::take_trainers(size_t num_trainers) {
-  return take(kWholeRun, HeldKind::kTrainers, num_trainers * kTrainerBytes);
+  return add(kWholeRun, HeldKind::kTrainers, num_trainers * kTrainerBytes);
 }
 
 void HeldMemory::move(HeldBytes& held, HeldKind kind) {
@@ -62,7 +66,8 @@ uint64_t HeldMemory::bytes_of(HeldPeer peer) const {
 
 void HeldMemory::describe(std::vector<HeldStatus>& kinds) const {
   constexpr std::array<const char*, kNumHeldKinds> kNames = {
-      "waiting pulls", "pushes", "remembered pulls", "gatherings", "trainers", "deferred requests"};
+      "waiting pulls",      "pushes", "remembered pulls", "gatherings", "trainers", "deferred requests",
+      "checkpoint requests"};
   for (size_t kind = 0; kind < kNumHeldKinds; ++kind) kinds.push_back({kNames[kind], kinds_[kind]});
   kinds.push_back({"pushed rows", pool_.bytes_in_use()});
   kinds.push_back({"state chunks", chunk_bytes_});

@@ -35,8 +35,9 @@ enum class HeldKind : uint8_t {
   kGatherings,   // texts that trainers give, and the answers that are kept
   kTrainers,     // of the run
   kDeferred,     // requests that wait for the end of a step that is applied in slices
+  kCheckpoints,  // requests that wait for a checkpoint, or for its files
 };
-inline constexpr size_t kNumHeldKinds = 6;
+inline constexpr size_t kNumHeldKinds = 7;
 
 // Bytes that were taken from an account; they go back when this is destroyed, before the ledger.  Owner thread.
 class HeldBytes {
@@ -83,7 +84,8 @@ class HeldMemory {
   HeldBytes take(HeldPeer peer, HeldKind kind, uint64_t bytes);
 
   // Takes the memory of the trainers of a run, in its lists.  check_trainers throws kExhausted when a run of so
-  // many would not fit beside nothing: what the run before it holds goes when it begins.
+  // many would not fit beside nothing: what the run before it holds goes when it begins.  take_trainers throws
+  // nothing, since requests of connections that the run before has left may stay a little longer.
   void check_trainers(size_t num_trainers);
   HeldBytes take_trainers(size_t num_trainers);
 
@@ -119,6 +121,7 @@ class HeldMemory {
 
  private:
   friend class HeldBytes;
+  HeldBytes add(HeldPeer peer, HeldKind kind, uint64_t bytes);
   void give_back(HeldPeer peer, HeldKind kind, uint64_t bytes);
 
   const uint64_t max_bytes_;

@@ -22,6 +22,22 @@ std::string newest_folder(const std::string& directory) {
   return latest ? latest->folder : "";
 }
 
+// A peer has named it: what it is told of one that is not there tells nothing of the folders of this server.
+std::unique_ptr<CheckpointReader> open_named(const std::string& name, const CheckpointSettings& settings) {
+  const std::optional<int64_t> step = step_of_folder(name);
+  if (!step) fail(Code::kUsage, "hello: ", quote(name), " is not the name of a checkpoint's folder");
+  try {
+    return std::make_unique<CheckpointReader>(join_path(settings.directory, step_folder(*step)));
+  } catch (const Error& error) {
+    if (settings.log != nullptr) {
+      settings.log->warning("the first server goes on from a checkpoint that this one cannot read: ",
+                            error.message());
+    }
+    throw Error(error.code(), cat("checkpoint ", quote(name),
+                                  " cannot be read by this server: it is not there, or damaged"));
+  }
+}
+
 }  // namespace
 
 bool goes_back(const Hello& hello, const CheckpointSettings& settings) {
@@ -32,7 +48,7 @@ std::unique_ptr<CheckpointReader> open_origin(const Hello& hello, const Checkpoi
   const std::string& directory = settings.directory;
   if (hello.run != 0) {
     if (hello.checkpoint.empty()) return nullptr;
-    return std::make_unique<CheckpointReader>(join_path(directory, hello.checkpoint));
+    return open_named(hello.checkpoint, settings);
   }
   if (checkpoint_steps(directory).empty()) return nullptr;
   if (!goes_back(hello, settings)) {

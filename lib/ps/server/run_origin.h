@@ -15,7 +15,8 @@ namespace ps {
 bool goes_back(const Hello& hello, const CheckpointSettings& settings);
 
 // The checkpoint with which the run begins; null: with none.  The job's first shard takes the newest that is
-// whole, the others the one that it took.  Throws kUsage when there are some and the run does not go back.
+// whole, the others the one that it took, which the hello names.  Throws kUsage when there are some and the run does
+// not go back.
 std::unique_ptr<CheckpointReader> open_origin(const Hello& hello, const CheckpointSettings& settings);
 
 // Throws kUsage when it is of another job.

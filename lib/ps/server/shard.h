@@ -53,9 +53,9 @@ class Shard {
         const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits = {},
         const Json& push_codec = nullptr);
 
-  // Room for a request of a trainer that waits meanwhile.  Throws kExhausted.
-  HeldBytes hold_deferred(int rank) {
-    return held_.take(static_cast<HeldPeer>(rank), HeldKind::kDeferred, DeferredRequest::kBytes);
+  // Room for a request of a trainer that waits, for a step to end or for a checkpoint.  Throws kExhausted.
+  HeldBytes hold_request(int rank, HeldKind kind) {
+    return held_.take(static_cast<HeldPeer>(rank), kind, DeferredRequest::kBytes);
   }
 
   void pull(int rank, PullRequest request, ReplyPtr& reply);

@@ -139,6 +139,7 @@ RunStatus ShardHost::join(const Member& member) {
 
 void ShardHost::leave(const Member& member) {
   if (shard_) shard_->membership().leave(member, loop_.now());
+  checkpoints_.forget_unwanted();
 }
 
 Saver ShardHost::elect_saver(const Member& member, const SaveRequest& request) {

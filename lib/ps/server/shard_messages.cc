@@ -49,6 +49,19 @@ class TimedReply final : public Reply {
   RequestSeconds& seconds_;
 };
 
+// One that is counted until it is answered or forgotten.
+class CountedReply final : public Reply {
+ public:
+  CountedReply(Responder responder, HeldBytes held) : reply_(std::move(responder)), held_(std::move(held)) {}
+  void answer(std::shared_ptr<const Payload> payload) override { reply_.answer(std::move(payload)); }
+  void fail(const Error& error) override { reply_.fail(error); }
+  bool wanted() const override { return reply_.wanted(); }
+
+ private:
+  ResponderReply reply_;
+  HeldBytes held_;
+};
+
 ReplyPtr reply_to(Responder& responder) {
   return std::make_unique<ResponderReply>(std::move(responder));
 }
@@ -59,6 +72,12 @@ ReplyPtr synced_reply_to(ShardPeer& peer, Responder& responder) {
 
 ReplyPtr timed(ShardPeer& peer, Responder& responder, RequestSeconds& seconds) {
   return std::make_unique<TimedReply>(std::move(responder), peer.host, seconds);
+}
+
+// For what waits for a checkpoint that may never come.  Throws kExhausted while `responder` is in place.
+ReplyPtr counted_reply_to(ShardPeer& peer, Responder& responder) {
+  HeldBytes held = peer.host.shard().hold_request(peer.member->rank, HeldKind::kCheckpoints);
+  return std::make_unique<CountedReply>(std::move(responder), std::move(held));
 }
 
 // An error that `body` throws is answered through the reply, want of memory too: a reply that is dropped without an answer has
@@ -237,11 +256,11 @@ void elect_saver(ShardPeer& peer, const SaveRequest& request, Responder& respond
 }
 
 void ask_checkpoint(ShardPeer& peer, int64_t pass, Responder& responder) {
-  peer.host.checkpoints().ask(pass, reply_to(responder));
+  peer.host.checkpoints().ask(pass, counted_reply_to(peer, responder));
 }
 
 void ask_shard_files(ShardPeer& peer, uint64_t step, Responder& responder) {
-  peer.host.checkpoints().ask_shard_files(step, reply_to(responder));
+  peer.host.checkpoints().ask_shard_files(step, counted_reply_to(peer, responder));
 }
 
 void read_shard_file(ShardPeer& peer, const CheckpointShardSlice& slice, Responder& responder) {
@@ -386,7 +405,7 @@ void defer(const std::shared_ptr<ShardPeer>& peer, const ShardMessage& message, 
     if (peer->greeted || peer->hello_waits) fail(Code::kData, "a second hello");
   } else {
     check_may_ask(*peer, message);
-    held = peer->host.shard().hold_deferred(peer->member->rank);
+    held = peer->host.shard().hold_request(peer->member->rank, HeldKind::kDeferred);
   }
   auto request = std::make_unique<DeferredMessage>(peer, message, std::move(frame), responder);
   request->held = std::move(held);

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "checkpoint/checkpoint_directory.h"
 #include "config/spec.h"
 
 namespace ps {
@@ -81,6 +82,13 @@ std::string shown(const Json& value) {
 
 }  // namespace
 
+// A peer's text becomes no path: it is a folder's name as step_folder makes them, or empty.
+static void check_checkpoint(const std::string& name, std::string_view path) {
+  if (name.empty() || step_of_folder(name)) return;
+  fail(Code::kUsage, json_path(path, "checkpoint"), ": ", quote(name),
+       " is not the name of a checkpoint's folder");
+}
+
 const ObjectSpec<Hello>& Hello::spec() {
   static const ObjectSpec<Hello> spec = [] {
     ObjectSpec<Hello> s;
@@ -106,6 +114,7 @@ const ObjectSpec<Hello>& Hello::spec() {
     s.field("schema", &Hello::schema, "of the data").must();
     s.field("place", &Hello::place, "of the shard among those of the job").must();
     s.check([](const Hello& hello, std::string_view path) {
+      check_checkpoint(hello.checkpoint, path);
       if (hello.max_trainers != 0 && hello.max_trainers < hello.trainers) {
         fail(Code::kUsage, json_path(path, "max_trainers"), ": ", hello.max_trainers, " is less than ",
              hello.trainers, " trainers");
@@ -147,6 +156,7 @@ const ObjectSpec<RunStatus>& RunStatus::spec() {
     s.field("has_rows", &RunStatus::has_rows, "the trainer has rows that it trains itself");
     s.field("was_given_up", &RunStatus::was_given_up, "the others went on without the trainer until now");
     s.check([](const RunStatus& status, std::string_view path) {
+      check_checkpoint(status.checkpoint, path);
       if (status.held <= status.step) return;
       fail(Code::kUsage, json_path(path, "held"), ": ", status.held, " of ", status.step, " steps");
     });

@@ -117,6 +117,24 @@ TEST_F(CheckpointDriverTest, WhoAsksIsAnsweredWhenTheNextCounts) {
   EXPECT_EQ(read_latest(folder_.path())->folder, step_folder(3));
 }
 
+TEST_F(CheckpointDriverTest, WhoWaitsOverAConnectionThatIsGoneIsForgotten) {
+  attach();
+  OutcomePtr begun = ask(-1), begun_and_gone = ask(-1);
+  driver_.begin(3, /*at_end=*/false);
+  OutcomePtr next = ask(-1), next_and_gone = ask(-1);
+  OutcomePtr files = std::make_shared<Outcome>(), files_and_gone = std::make_shared<Outcome>();
+  for (const OutcomePtr& each : {files, files_and_gone}) driver_.ask_shard_files(1000, reply(each));
+  EXPECT_EQ(driver_.num_waiting(), 6u);
+  for (const OutcomePtr& each : {begun_and_gone, next_and_gone, files_and_gone}) each->wanted = false;
+  driver_.forget_unwanted();
+  EXPECT_EQ(driver_.num_waiting(), 3u);
+  network_.run_for(60s);
+  EXPECT_TRUE(begun->answer);
+  EXPECT_FALSE(begun_and_gone->answer);
+  EXPECT_EQ(driver_.num_waiting(), 2u) << "of checkpoints to come";
+  for (const OutcomePtr& each : {next, files}) EXPECT_TRUE(each->waits());
+}
+
 TEST_F(CheckpointDriverTest, TheCheckpointAtTheEndOfAPassIsKnownByIt) {
   attach();
   driver_.set_last(4, {7, 9});

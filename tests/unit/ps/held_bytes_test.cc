@@ -116,6 +116,15 @@ TEST_F(HeldBytesTest, EveryKindIsDescribed) {
   EXPECT_EQ(bytes["state chunks"], 9u);
 }
 
+// A run that begins has room beside nothing; requests of the run before may go a little later.
+TEST_F(HeldBytesTest, TheTrainersOfARunHaveTheirMemoryBesideWhatTheLastRunLeft) {
+  const HeldBytes left = held_.take(kTrainer, HeldKind::kCheckpoints, 1000);
+  EXPECT_FALSE(held_.has_room(1));
+  const HeldBytes trainers = held_.take_trainers(1);
+  EXPECT_EQ(held_.bytes_in_use(), 1000 + trainers.bytes());
+  EXPECT_EQ(error_of([&] { held_.check_trainers(1000); }).code(), Code::kExhausted);
+}
+
 TEST_F(HeldBytesTest, RowsThatWaitCountToo) {
   const Buffer rows = held_.pool().take(512);
   EXPECT_GE(held_.bytes_in_use(), 512u);

@@ -107,6 +107,41 @@ TEST_F(RunOriginTest, OtherShardsTakeTheOneThatTheFirstHasTaken) {
   EXPECT_EQ(error_of([this] { origin(of_run(9, step_folder(4))); }).code(), Code::kUsage);
 }
 
+// The folder is within that of the checkpoints, whatever a peer calls it, and no answer tells where that is.
+TEST_F(RunOriginTest, APeerNamesACheckpointAndNoPath) {
+  write_checkpoint(3);
+  settings_.directory = folder_.path("inner");
+  make_directories(folder_.path("inner"));
+  const std::string names[] = {"..",
+                               "../step-000000003",
+                               "/",
+                               folder_.path(step_folder(3)),
+                               "step-3",
+                               "step-000000003/",
+                               "./step-000000003",
+                               "step-000000003/.",
+                               std::string("step-000000003\0", 15),
+                               " "};
+  for (const std::string& name : names) {
+    const Error error = error_of([&] { origin(of_run(9, name)); });
+    EXPECT_EQ(error.code(), Code::kUsage) << name;
+    EXPECT_THAT(error.message(), HasSubstr("is not the name of a checkpoint's folder")) << name;
+  }
+}
+
+TEST_F(RunOriginTest, ACheckpointThatCannotBeReadIsTheSameAsNone) {
+  write_checkpoint(3);
+  damage_manifest(3);
+  make_directories(folder_.path(step_folder(4)));
+  Error errors[] = {error_of([this] { origin(of_run(9, step_folder(3))); }),
+                    error_of([this] { origin(of_run(9, step_folder(4))); }),
+                    error_of([this] { origin(of_run(9, step_folder(5))); })};
+  for (int64_t step : {3, 4, 5}) {
+    EXPECT_EQ(errors[step - 3].message(), cat("checkpoint ", quote(step_folder(step)),
+                                              " cannot be read by this server: it is not there, or damaged"));
+  }
+}
+
 TEST_F(RunOriginTest, ACheckpointOfAnotherJobIsRefusedButOtherServersAreNot) {
   write_checkpoint(3, {{"optimizer", {{"learning_rate", 0.1}}}, {"cluster", {{"servers", 2}}}});
   const CheckpointReader reader(folder_.path(step_folder(3)));

@@ -30,7 +30,7 @@ RunStatus full_status() {
           .has_rows = true,
           .going = true,
           .recovers = true,
-          .checkpoint = "step-7",
+          .checkpoint = "step-000000007",
           .checkpointed = true,
           .gives_parts = true,
           .finished = 8,
@@ -55,7 +55,7 @@ TEST(RunStatus, EveryMemberTravels) {
   EXPECT_TRUE(again.has_rows);
   EXPECT_TRUE(again.going);
   EXPECT_TRUE(again.recovers);
-  EXPECT_EQ(again.checkpoint, "step-7");
+  EXPECT_EQ(again.checkpoint, "step-000000007");
   EXPECT_TRUE(again.checkpointed);
   EXPECT_TRUE(again.gives_parts);
   EXPECT_EQ(again.finished, 8u);
@@ -91,6 +91,24 @@ TEST(RunStatus, NoMoreStepsAreHeldThanThereAre) {
                 RunStatus::spec().parse({{"step", 3}, {"held", 4}}, "run_status");
               }).message(),
               HasSubstr("held: 4 of 3 steps"));
+}
+
+TEST(RunStatus, ACheckpointIsNamedAsItsFolderIs) {
+  for (const char* name : {"", "step-000000007", "step-1000000000"})
+    EXPECT_NO_THROW(RunStatus::spec().parse({{"checkpoint", name}}, "run_status")) << name;
+  for (const char* name :
+       {"..", "/", "/nowhere", "../../../etc/passwd", "step-7", "step-000000007/..", "step-"}) {
+    EXPECT_THAT(error_of([&] {
+                  RunStatus::spec().parse({{"checkpoint", name}}, "run_status");
+                }).message(),
+                HasSubstr("run_status.checkpoint: '"))
+        << name;
+    Json hello = {{"protocol", 1}, {"checkpoint", name}};
+    for (const char* key : {"job", "schema", "place"}) hello[key] = Json::object();
+    EXPECT_THAT(error_of([&] { Hello::spec().parse(hello, "hello"); }).message(),
+                HasSubstr("hello.checkpoint: '"))
+        << name;
+  }
 }
 
 TEST(RunStatus, ValuesOfOtherTypesAndUnknownMembersAreRefused) {

@@ -14,6 +14,7 @@
 #include "ps/server/shard_host.h"
 #include "ps/server/shard_session.h"
 #include "ps/wire/hello.h"
+#include "recording_reply.h"
 #include "support/scratch_folder.h"
 
 namespace ps::shard_messages_test {
@@ -138,6 +139,16 @@ TEST_F(ShardHostTest, ARunGoesOnWhileAStrangerSaysThatItIsLost) {
   next.recovers = true;
   come(next);
   EXPECT_EQ(host_->shard().roster().run(), 8u) << "another process, when the one before is gone";
+}
+
+TEST_F(ShardHostTest, RequestsThatWaitForACheckpointGoWithTheirConnection) {
+  const Member trainer = come(hello(1, 5));
+  auto outcome = std::make_shared<Outcome>();
+  host_->checkpoints().ask_shard_files(1000, std::make_unique<RecordingReply>(outcome));
+  EXPECT_EQ(host_->checkpoints().num_waiting(), 1u);
+  outcome->wanted = false;
+  host_->leave(trainer);
+  EXPECT_EQ(host_->checkpoints().num_waiting(), 0u);
 }
 
 TEST_F(ShardHostTest, ATrainerOfAnEarlierRunSavesNoModel) {

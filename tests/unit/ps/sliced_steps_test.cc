@@ -182,7 +182,7 @@ class DeferredRequestsTest : public testing::Test {
   }
   void defer(const std::string& name) {
     auto request = std::make_unique<Noted>(*host_, notes_, name);
-    request->held = host_->shard().hold_deferred(0);
+    request->held = host_->shard().hold_request(0, HeldKind::kDeferred);
     host_->deferred().defer(std::move(request));
   }
   uint64_t held() const {
