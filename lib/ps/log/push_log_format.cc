@@ -19,6 +19,10 @@ uint64_t aligned(uint64_t offset) {
 
 }  // namespace
 
+std::string TornBytes::text() const {
+  return cat(bytes, " bytes behind offset ", offset, " of ", file, " are no whole batch: a crash, or damage");
+}
+
 const ObjectSpec<CheckpointStep>& CheckpointStep::spec() {
   static const ObjectSpec<CheckpointStep> spec = [] {
     ObjectSpec<CheckpointStep> s;

@@ -50,12 +50,23 @@ struct SegmentHeader {
   static const ObjectSpec<SegmentHeader>& spec();
 };
 
+// Bytes that are no whole batch behind the last one of a segment: a crash came while they were written, or they were synced
+// and are damaged since.  Nothing tells the one from the other.
+struct TornBytes {
+  std::string file;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;  // up to the last that is not zero
+
+  std::string text() const;  // "… bytes behind offset …", for a warning
+};
+
 // Where a log ends, and how the next segment goes on.
 struct LogEnd {
   std::vector<SegmentHeader> chain;  // that are needed, each continues the one before
   SegmentHeader header;              // of the next segment, less its number
   std::string snapshot;
-  std::string events;  // with which it begins
+  std::string events;                // with which it begins
+  std::vector<TornBytes> torn = {};  // passed over
 };
 
 inline constexpr uint64_t kBatchAlignment = 64, kBatchHeadBytes = 24;

@@ -57,6 +57,18 @@ class SegmentReader {
     return std::nullopt;
   }
 
+  // All that is not zero behind the last batch of the last segment; of one that does not begin, all that is there.
+  TornBytes torn(bool begun) {
+    constexpr uint64_t kPiece = uint64_t{1} << 20;
+    TornBytes torn{path_, begun ? next_ : 0, 0};
+    for (uint64_t at = torn.offset; at < size_; at += kPiece) {
+      const std::string piece = read(at, kPiece);
+      const size_t last = piece.find_last_not_of('\0');
+      if (last != std::string::npos) torn.bytes = at + last + 1 - torn.offset;
+    }
+    return torn;
+  }
+
   [[noreturn]] void fail_at(uint64_t offset, const std::string& what, Code code = Code::kCorrupt) const {
     fail(code, path_, ": offset ", offset, ": ", what);
   }
@@ -140,11 +152,13 @@ SegmentHeader continuation(const SegmentHeader& header, uint64_t end) {
   return next;
 }
 
-// The newest segment that was begun; the numbers of those that were not, or are older, are taken off.
-std::optional<SegmentBegin> last_segment(const std::string& folder, std::vector<uint64_t>& numbers) {
+// The newest segment that was begun; the numbers of those that were not are taken off, and their bytes are added to `torn`.
+std::optional<SegmentBegin> last_segment(const std::string& folder, std::vector<uint64_t>& numbers,
+                                         std::vector<TornBytes>& torn) {
   for (; !numbers.empty(); numbers.pop_back()) {
     SegmentReader reader(join_path(folder, segment_file(numbers.back())), std::nullopt);
     if (std::optional<SegmentBegin> begin = reader.begin()) return begin;
+    if (TornBytes all = reader.torn(/*begun=*/false); all.bytes > 0) torn.push_back(std::move(all));
   }
   return std::nullopt;
 }
@@ -166,7 +180,8 @@ std::optional<PushLogReader> PushLogReader::open(const std::string& folder,
                                                  std::string& why) {
   PushLogReader log(folder);
   std::vector<uint64_t> numbers = log_segments(folder);
-  std::optional<SegmentBegin> segment = last_segment(folder, numbers);
+  std::optional<SegmentBegin> segment = last_segment(folder, numbers, log.torn_);
+  if (!segment && !log.torn_.empty()) why = log.torn_.back().text();
   if (!segment) return std::nullopt;
   for (;;) {
     const SegmentHeader& header = segment->header;
@@ -210,7 +225,10 @@ LogEnd PushLogReader::read(const std::function<void(ShardEvent, int rank, std::s
       give(*batch);
       if (last) end = {chain_, continuation(chain_[i], reader.offset()), "", std::move(*batch)};
     }
+    if (TornBytes torn = last ? reader.torn(/*begun=*/true) : TornBytes(); torn.bytes > 0)
+      torn_.push_back(std::move(torn));
   }
+  end.torn = torn_;
   return end;
 }
 

@@ -13,11 +13,11 @@
 namespace ps {
 
 // Reads the log in a folder.  All throw kCorrupt "file: offset 123: …" when bytes that were synced cannot be
-// read; bytes that a crash has left behind those are passed over.
+// read; bytes that a crash has left behind those are passed over, and told by the end that read() returns.
 class PushLogReader {
  public:
   // The log that leads on from the checkpoint, or, without one, from the beginning.  Nothing when there is
-  // none in the folder, or it goes on from something else: then `why` says so.
+  // none in the folder, or it goes on from something else, or no segment begins: then `why` says so.
   static std::optional<PushLogReader> open(const std::string& folder,
                                            const std::optional<CheckpointStep>& checkpoint, std::string& why);
 
@@ -34,6 +34,7 @@ class PushLogReader {
   std::string folder_;
   std::vector<SegmentHeader> chain_;  // each continues the one before
   std::string snapshot_;
+  std::vector<TornBytes> torn_;
 };
 
 // Numbers of the segments in a folder, ascending; none when there is no folder.

@@ -82,6 +82,8 @@ void LogDriver::resume(Shard& shard, const ShardPlace& place, LogEnd end, uint64
     return header.is_base && header.checkpoint == begun->step;
   };
   const bool has_base = !begun || is_of_begun(end.header) || std::ranges::any_of(end.chain, is_of_begun);
+  if (settings_.log != nullptr)
+    for (const TornBytes& torn : end.torn) settings_.log->warning(torn.text());
   write(shard, place, std::move(end));
   if (!has_base) log_->begin_base(begun->step, begun->snapshot, begun->increments);
   if (begun) tell_when_logged(begun->step, on_logged);

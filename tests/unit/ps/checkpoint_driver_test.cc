@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
@@ -219,6 +220,20 @@ TEST_F(LogDriverTest, AnswersThatAreHeldBackAreRefusedAtTheEnd) {
   network_.run_for(10s);
   ASSERT_TRUE(outcome->error);
   EXPECT_EQ(outcome->error->code(), Code::kUnavailable);
+}
+
+TEST_F(LogDriverTest, BytesThatArePassedOverAreAWarning) {
+  Log log("ps-serve", LogLevel::kWarning);
+  settings_.log = &log;
+  LogEnd end;
+  end.header.is_base = true;
+  end.header.owner = {Json::object(), Json::object(), Json::object(), "baseline", false, ""};
+  end.torn = {{"000000001.psl", 128, 40}};
+  testing::internal::CaptureStderr();
+  driver_.resume(shard_, ShardPlace(), std::move(end), 0, [](const CheckpointStep&) {});
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "ps-serve: warning: 40 bytes behind offset 128 of 000000001.psl are no whole batch: a crash, or "
+            "damage\n");
 }
 
 TEST_F(LogDriverTest, TheLogOfAnEarlierRunIsNotOverwrittenUnasked) {

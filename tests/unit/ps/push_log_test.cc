@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/file.h"
 #include "config/json.h"
 #include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
@@ -202,9 +203,15 @@ TEST_F(PushLogTest, EveryFlippedBitIsFoundOrIsInTheLastBatch) {
     const Error error = error_of([&] { back = texts(); });
     if (offset >= last) {
       EXPECT_THAT(back, ElementsAre("a", "b"));
+      const std::vector<TornBytes> torn = read()->end.torn;
+      ASSERT_EQ(torn.size(), 1u) << "it is not passed over without a word";
+      EXPECT_EQ(torn[0].file, segment(1));
+      EXPECT_EQ(torn[0].offset, last);
+      EXPECT_GE(torn[0].bytes, kBatchHeadBytes + 14) << "an event of one byte";
       cut += static_cast<uint64_t>(try_every());
     } else if (offset >= kSegmentMagic.size() && offset < kBatchAlignment) {
       EXPECT_THAT(back, ElementsAre("a", "b", "c")) << "nothing is there";
+      EXPECT_THAT(read()->end.torn, IsEmpty());
     } else {
       EXPECT_EQ(error.code(), Code::kCorrupt) << error.message();
       EXPECT_THAT(error.message(), HasSubstr("000000001.psl: offset "));
@@ -213,6 +220,36 @@ TEST_F(PushLogTest, EveryFlippedBitIsFoundOrIsInTheLastBatch) {
   });
   EXPECT_GT(found, 1000);
   EXPECT_GT(cut, 100);
+}
+
+TEST_F(PushLogTest, WhatIsPassedOverIsTold) {
+  open();
+  add_all({"a"});
+  const uint64_t whole = std::filesystem::file_size(segment(1));
+  EXPECT_THAT(read()->end.torn, IsEmpty());
+  std::filesystem::resize_file(segment(1), whole + 1000);
+  EXPECT_THAT(read()->end.torn, IsEmpty()) << "zeros are what a file system puts there";
+  std::string bytes = read_file(segment(1));
+  bytes[whole + 5] = 'x';
+  write_file(segment(1), bytes);
+  ASSERT_EQ(read()->end.torn.size(), 1u);
+  EXPECT_EQ(read()->end.torn[0].text(), cat("6 bytes behind offset ", whole, " of ", segment(1),
+                                            " are no whole batch: a crash, or damage"));
+}
+
+// A segment that does not begin, in front of one that does or alone.
+TEST_F(PushLogTest, ASegmentThatIsPassedOverIsTold) {
+  open();
+  add_all({"a"});
+  write_file(segment(2), "pskitlog");
+  ASSERT_TRUE(read());
+  ASSERT_EQ(read()->end.torn.size(), 1u);
+  EXPECT_EQ(read()->end.torn[0].file, segment(2));
+  EXPECT_EQ(read()->end.torn[0].offset, 0u);
+  EXPECT_EQ(read()->end.torn[0].bytes, 8u);
+  files_.remove(segment(1));
+  EXPECT_FALSE(read());
+  EXPECT_EQ(why_, cat("8 bytes behind offset 0 of ", segment(2), " are no whole batch: a crash, or damage"));
 }
 
 // Also its last batch: that is in the next one, if it has to be.
