@@ -98,8 +98,12 @@ int connect_locally(const std::string& name) {
   const LocalAddress address(name);
   Descriptor socket(open_local());
   if (connect(socket.get(), address.get(), address.size) < 0) return -1;
-  const uid_t owner = credentials(socket.get()).uid;  // of who listens
-  return owner == geteuid() || owner == 0 ? socket.release() : -1;
+  return credentials(socket.get()).uid == geteuid() ? socket.release() : -1;  // of who listens
+}
+
+bool is_from_trusted_user(int descriptor) {
+  const uid_t user = credentials(descriptor).uid;
+  return user == geteuid() || user == 0;
 }
 
 int peer_process(int descriptor) {

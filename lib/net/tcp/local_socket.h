@@ -20,10 +20,14 @@ std::string local_name(const std::string& host, uint16_t port);
 // Returns true when an address, of family AF_INET or AF_INET6, is one of this machine's.
 bool is_own_address(const sockaddr* address, unsigned size);
 
-// Non-blocking descriptors, or -1, with errno set for who listens: the name is taken; nobody of this user,
-// and not root, listens there, or somebody is too busy to take more.
+// Non-blocking descriptors, or -1, with errno set for who listens: the name is taken; nobody of this user
+// listens there, or somebody is too busy to take more.
 int listen_locally(const std::string& name);
 int connect_locally(const std::string& name);
+
+// Returns true when the process at the other end of an accepted socket is of this user or of root: an abstract
+// name has no permissions of its own, so that every user of the machine can connect to it.
+bool is_from_trusted_user(int descriptor);
 
 // Returns the process at the other end of a connected socket; 0 when that is not known.
 int peer_process(int descriptor);

@@ -138,13 +138,15 @@ class Accepting {
 // One address, and the Unix socket beside it.
 class ListeningAddress {
  public:
-  ListeningAddress(TcpLoop& loop, const OnTrouble& on_trouble, const Transport::OnAccept& on_accept)
+  ListeningAddress(TcpLoop& loop, const OnTrouble& on_trouble, const Transport::OnAccept& on_accept,
+                   uint64_t& num_refused)
       : ports_(loop, on_trouble,
                [&on_accept, &loop](tcp::socket socket) {
                  std::string peer = peer_of(socket);
                  on_accept(make_socket_stream(loop, std::move(socket), std::move(peer)));
                }),
-        local_(loop, on_trouble, [&on_accept, &loop](LocalProtocol::socket socket) {
+        local_(loop, on_trouble, [&on_accept, &loop, &num_refused](LocalProtocol::socket socket) {
+          if (!is_from_trusted_user(socket.native_handle())) return void(++num_refused);
           std::string peer = cat("process ", peer_process(socket.native_handle()), " of this machine");
           on_accept(make_socket_stream(loop, std::move(socket), std::move(peer)));
         }) {}
@@ -180,8 +182,8 @@ class ListeningAddress {
 class TcpListener final : public Listener {
  public:
   TcpListener(TcpLoop& loop, const Address& address, bool local, const OnTrouble& on_trouble,
-              Transport::OnAccept on_accept)
-      : loop_(loop), on_trouble_(on_trouble), on_accept_(std::move(on_accept)) {
+              Transport::OnAccept on_accept, uint64_t& num_refused)
+      : loop_(loop), on_trouble_(on_trouble), on_accept_(std::move(on_accept)), num_refused_(num_refused) {
     const std::vector<tcp::endpoint> endpoints = listening_endpoints(loop.context(), address);
     int attempts = address.port == 0 ? kAttempts : 1;
     while (!listen_on(endpoints, address, local, /*may_fail=*/attempts > 1)) --attempts;
@@ -200,7 +202,7 @@ class TcpListener final : public Listener {
     error_code error;
     for (tcp::endpoint endpoint : endpoints) {
       endpoint.port(address_.port);
-      auto listening = std::make_unique<ListeningAddress>(loop_, on_trouble_, on_accept_);
+      auto listening = std::make_unique<ListeningAddress>(loop_, on_trouble_, on_accept_, num_refused_);
       const uint16_t port = listening->listen(endpoint, address.host.empty(), error);
       if (error && endpoints.size() > 1 && is_missing(error)) continue;
       if (error == asio::error::address_in_use && !addresses_.empty() && may_fail) return false;
@@ -223,6 +225,7 @@ class TcpListener final : public Listener {
   TcpLoop& loop_;
   const OnTrouble on_trouble_;
   const Transport::OnAccept on_accept_;
+  uint64_t& num_refused_;  // of the transport
   Address address_;
   std::vector<std::unique_ptr<ListeningAddress>> addresses_;
 };
@@ -323,7 +326,8 @@ class TcpTransport final : public Transport {
   Loop& loop() override { return loop_; }
 
   std::unique_ptr<Listener> listen(const Address& address, OnAccept on_accept) override {
-    return std::make_unique<TcpListener>(loop_, address, local_, on_trouble_, std::move(on_accept));
+    return std::make_unique<TcpListener>(loop_, address, local_, on_trouble_, std::move(on_accept),
+                                         num_refused_);
   }
 
   std::unique_ptr<ConnectAttempt> connect(const Address& address, Duration timeout,
@@ -331,8 +335,11 @@ class TcpTransport final : public Transport {
     return std::make_unique<TcpAttempt>(loop_, address, local_, timeout, std::move(on_connect));
   }
 
+  uint64_t num_refused() const override { return num_refused_; }
+
  private:
   TcpLoop loop_;
+  uint64_t num_refused_ = 0;  // of other users, over Unix sockets
   const bool local_;
   const OnTrouble on_trouble_;
 };

@@ -14,7 +14,8 @@ namespace ps {
 using OnTrouble = std::function<void(const std::string&)>;
 
 // With `local` a listener has a Unix socket beside its port, and who connects to an address of this machine
-// tries that first (net/tcp/local_socket.h).
+// tries that first (net/tcp/local_socket.h).  Both are for processes of one user; others than that and root are not let
+// in there, and are counted.
 //
 // Sockets are non-blocking, with TCP_NODELAY, keep-alive (a peer that vanished is found after about 25 s even
 // when nobody sends) and, for listeners, SO_REUSEADDR.  Names are resolved without blocking the loop; all

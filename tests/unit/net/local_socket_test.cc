@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 
 #include "net/network.h"
 
@@ -116,6 +118,56 @@ TEST_F(LocalSocketTest, AnotherUsersSocketIsNotTrusted) {
   }
   ASSERT_GE(listener, 0);
   const int connected = connect_locally(name);
+  EXPECT_EQ(connected < 0, root);
+  if (connected >= 0) close(connected);
+  close(listener);
+}
+
+// Anybody may connect to an abstract name; the system notes who does.  Only root can be another for a while.
+TEST_F(LocalSocketTest, AnotherUserIsNotLetIn) {
+  constexpr uid_t kNobody = 65534;
+  const auto listener = listen(network_, {"127.0.0.1", 0});
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = local_name("127.0.0.1", listener->address().port);
+  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool root = geteuid() == 0;
+  if (root) {
+    ASSERT_EQ(seteuid(kNobody), 0);
+  }
+  const int connected = connect(descriptor, reinterpret_cast<const sockaddr*>(&address), size);
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  ASSERT_EQ(connected, 0);
+  network_.loop().run_until([this] { return far_ || network_.num_refused() > 0; },
+                            add_time(network_.loop().now(), 10s));
+  EXPECT_EQ(network_.num_refused(), root ? 1u : 0u);
+  EXPECT_EQ(far_ == nullptr, root);
+  char byte;
+  if (root) {
+    EXPECT_EQ(read(descriptor, &byte, 1), 0) << "the end of the stream";
+  }
+  close(descriptor);
+  EXPECT_EQ(comes_as(network_, listener->address()), this_process_) << "its own user still comes";
+}
+
+// A process of another user than the listener's would be refused there, also of root's: it comes over TCP.
+TEST_F(LocalSocketTest, WhoWouldBeRefusedDoesNotTry) {
+  constexpr uid_t kNobody = 65534;
+  const std::string name = local_name("127.0.0.1", 2);
+  const int listener = listen_locally(name);
+  ASSERT_GE(listener, 0);
+  const bool root = geteuid() == 0;
+  if (root) {
+    ASSERT_EQ(seteuid(kNobody), 0);
+  }
+  const int connected = connect_locally(name);
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
   EXPECT_EQ(connected < 0, root);
   if (connected >= 0) close(connected);
   close(listener);
