@@ -1,6 +1,8 @@
-"""Who is served what: every token, with every certificate, asks for everything, of servers that ask for either or both.
+"""Who is served what: every token, with every certificate, asks for everything, of servers, compute trainers and trainers
+without servers that ask for either or both.
 
-usage: matrix.py FOLDER TRAINER...   runs ps-serve of the path on FOLDER/job.json, with the files of matrix_test.sh
+usage: matrix.py FOLDER PAGE TRAINER...   runs the programs of the path on FOLDER/job.json, with the files of
+matrix_test.sh, and expects what PAGE, ps-wire(5), grants
 """
 
 import base64
@@ -10,10 +12,14 @@ import hashlib
 import hmac
 import http.client
 import os
+import re
+import signal
+import socket
 import ssl
 import struct
 import subprocess
 import sys
+import time
 
 import wire
 from wire import Ended, Peer, Refused
@@ -27,8 +33,8 @@ CERTIFICATES = ("plain", "none", "self-signed", "other", "expired", "right")  # 
 TOKENS = ("none", "wrong", "status", "read", "train", "admin", "read as admin", "status as train")
 BEARERS = ("none", "wrong", "status", "read", "train", "admin")
 PATHS = {"/": 200, "/metrics": 200, "/livez": 200, "/readyz": 200, "/status.json": 200, "/elsewhere": 404}
-# All but describe and hello; 28 is none.
-MESSAGES = [kind for kind in wire.REQUESTS if kind not in (wire.DESCRIBE, wire.HELLO, 28)]
+# From whom servers take what, by type: all but describe and hello.
+SERVER_ROLES = {}
 # Texts that a stranger must not get: of the job, its parameters and its pages.
 SECRETS = (b"attacked", b"deep", b"pskit_", b"shard", b"ports")
 
@@ -37,24 +43,58 @@ class Lost(Exception):
     """The connection came to an end before it was let in."""
 
 
-class Server:
-    """ps-serve with these ports' demands; secrets are by role."""
+def roles_of_page(page):
+    """From whom ps-wire(5) says that each type comes, by type."""
+    with open(page) as file:
+        found = re.findall(r"^\.It (\d+) Ta \w+ Ta [^T]* Ta (.*)$", file.read(), re.MULTILINE)
+    return {int(kind): role for kind, role in found}
+
+
+class Port:
+    """A program whose port makes these demands; secrets are by role."""
+
+    REQUESTS = wire.REQUESTS  # all that may be said there
+    LET_IN = ("read", "train", "admin")  # tokens
 
     def __init__(self, folder, certificates, secrets):
         self.folder, self.certificates, self.secrets = folder, certificates, secrets
+
+    def flags(self):
         flags = []
-        if certificates != "none":
+        if self.certificates != "none":
             flags += ["--tls-cert", "server.crt", "--tls-key", "server.key"]
-        if certificates == "both":
+        if self.certificates == "both":
             flags += ["--tls-ca", "ca.crt"]
-        if secrets:
+        if self.secrets:
             flags += ["--token-file", "tokens"]
-        with open(os.path.join(folder, "serve.err"), "w") as errors:
-            self.process = subprocess.Popen(
-                ["ps-serve", "job.json", "--port", "0", "--status-port", "0", *flags], cwd=folder,
-                stdout=subprocess.PIPE, stderr=errors, text=True)
+        return flags
+
+    def start(self, name, command):
+        self.errors = os.path.join(self.folder, f"{name}.err")
+        with open(self.errors, "w") as errors:
+            return subprocess.Popen([*command, *self.flags()], cwd=self.folder, stdout=subprocess.PIPE, stderr=errors, text=True)
+
+    def said(self):
+        with open(self.errors) as file:
+            return file.read()
+
+    def lets_in_certificate(self, certificate):
+        if self.certificates == "none":
+            return certificate == "plain"
+        return certificate == "right" or (self.certificates == "own" and certificate != "plain")
+
+    def lets_in_token(self, token):
+        return token in self.LET_IN if self.secrets else token == "none"
+
+
+class Server(Port):
+    """ps-serve."""
+
+    def __init__(self, folder, certificates, secrets):
+        super().__init__(folder, certificates, secrets)
+        self.process = self.start("serve", ["ps-serve", "job.json", "--port", "0", "--status-port", "0"])
         line = self.process.stdout.readline()
-        assert line, open(os.path.join(folder, "serve.err")).read()
+        assert line, self.said()
         ready = wire.json.loads(line)
         self.port, self.pages = ready["ports"][0], ready["status_port"]
 
@@ -63,16 +103,104 @@ class Server:
         status = self.process.wait(60)
         assert status == 0, f"the server ended with {status}"
 
-    def lets_in_certificate(self, certificate):
-        if self.certificates == "none":
-            return certificate == "plain"
-        return certificate == "right" or (self.certificates == "own" and certificate != "plain")
-
-    def lets_in_token(self, token):
-        return token in ("read", "train", "admin") if self.secrets else token == "none"
-
     def lets_in_bearer(self, bearer):
         return bearer == "status" or not self.secrets
+
+    def check_peer(self, certificate, token, hello):
+        """Whoever is let in hears what there is, and does what the token and the hello grant: nothing before a hello."""
+        trains = not self.secrets or ROLES.get(token, 0) >= ROLES["train"]
+        reader = wire.json.dumps({**wire.json.loads(hello), "role": "read"}).encode()
+        with SecurePeer(self, certificate, token) as peer:
+            expect(code_of(peer, wire.DESCRIBE) == 0, "no description")
+            for kind in SERVER_ROLES:
+                expect(code_of(peer, kind) == AUTHENTICATION, kind, "before a hello")
+            expect(code_of(peer, wire.HELLO, hello) == (0 if trains else AUTHENTICATION), "the hello of a trainer")
+            for kind in SERVER_ROLES:
+                expect((code_of(peer, kind) == AUTHENTICATION) != trains, kind, "after the hello of a trainer")
+        with SecurePeer(self, certificate, token) as peer:
+            expect(code_of(peer, wire.HELLO, reader) == 0, "the hello of a reader")
+            for kind, role in SERVER_ROLES.items():
+                expect((code_of(peer, kind) == AUTHENTICATION) == role.startswith("trainers"), kind, "after the hello of a reader")
+            expect(code_of(peer, wire.ABSENT) == 0, "a reader's question")
+
+
+class Compute(Port):
+    """ps-train --role compute in front of a server with the same demands."""
+
+    REQUESTS = range(wire.READER_HELLO, wire.NO_DATA + 1)
+    LET_IN = ("train", "admin")
+
+    def __init__(self, folder, certificates, secrets):
+        super().__init__(folder, certificates, secrets)
+        self.server = Server(folder, certificates, secrets)
+        self.process = self.start("compute", ["ps-train", "job.json", "--role", "compute", "--servers",
+                                              f"127.0.0.1:{self.server.port}", "--port", "0", "--port-file", "compute.port"])
+        assert self.process.stdout.readline(), self.said()
+        with open(os.path.join(folder, "compute.port")) as file:
+            self.port = int(file.readline())
+
+    def end(self):
+        self.process.terminate()
+        status = self.process.wait(60)
+        assert status in (-signal.SIGTERM, 128 + signal.SIGTERM), f"the compute trainer ended with {status}: {self.said()}"
+        self.server.end()
+
+    def check_peer(self, certificate, token, hello):
+        with SecurePeer(self, certificate, token) as peer:
+            for kind in self.REQUESTS[1:]:
+                expect(code_of(peer, kind) == AUTHENTICATION, kind, "before a hello")
+            expect(code_of(peer, wire.READER_HELLO, hello) == 0, "the hello of a reader")
+            # The end of a run would be taken; a batch has nothing in it, or its reader has come again.
+            expect(code_of(peer, wire.BATCH) not in (0, AUTHENTICATION), "a batch")
+
+
+class Ranks(Port):
+    """Two trainers without servers: the second comes when all others have tried."""
+
+    HELLO, GAVE_UP, LEAVES = 64, 69, 70
+    REQUESTS = range(HELLO, LEAVES + 1)
+    LET_IN = ("train", "admin")
+
+    def __init__(self, folder, certificates, secrets):
+        super().__init__(folder, certificates, secrets)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.processes = [self.start_rank(0)]
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 30).close()
+                return
+            except ConnectionRefusedError:
+                assert self.processes[0].poll() is None, self.said()
+                time.sleep(0.01)
+
+    def start_rank(self, rank):
+        return self.start(f"rank-{rank}", [
+            "ps-train", "job.json", "--data", "train.txt", "--save-dir", "", "--set", "train.strategy.type=all_reduce", "--set",
+            "cluster.trainer_timeout=600", "--set", "model.layers.0.sparse_update=false", "--peers", f"127.0.0.1:{self.port}",
+            "--trainers", "2", "--rank", str(rank)])
+
+    def end(self):
+        self.processes.append(self.start_rank(1))
+        for process in self.processes:
+            process.stdout.read()
+            status = process.wait(300)
+            assert status == 0, f"a trainer ended with {status}: {self.said()}"
+
+    def check_peer(self, certificate, token, _):
+        for kind in set(self.REQUESTS) - {self.HELLO, self.GAVE_UP}:
+            with SecurePeer(self, certificate, token) as peer:
+                try:
+                    peer.send(kind)
+                    raise AssertionError(f"{peer.read()} is the answer to {kind} of nobody")
+                except Ended:
+                    pass
+        with SecurePeer(self, certificate, token) as peer:
+            another = struct.pack("<IIIQQHH", 1, 1, 2, 0, 7, 1, 0) + struct.pack("<H", 5) + b"mnist"
+            peer.send(self.HELLO, another)
+            kind, _, _, body = peer.read()
+            expect(kind == self.GAVE_UP and struct.unpack("<I", body[:4])[0] != AUTHENTICATION, "a rank of another job", kind, body)
 
 
 class SecurePeer(Peer):
@@ -148,8 +276,8 @@ def check_stranger(server, certificate, token, hello):
     received = b""
     try:
         with SecurePeer(server, certificate, token) as peer:
-            peer.send(wire.HELLO, hello)
-            for kind in wire.REQUESTS:
+            peer.send(server.REQUESTS[1] if isinstance(server, Server) else server.REQUESTS[0], hello)
+            for kind in server.REQUESTS:
                 peer.send(kind)
             while True:
                 received += peer.read_some(1 << 16)
@@ -163,24 +291,12 @@ def check_stranger(server, certificate, token, hello):
     expect(not any(secret in received for secret in SECRETS), "a stranger is told", received)
 
 
-def check_peer(server, certificate, token, hello):
-    """Whoever is let in hears what there is, and does what the token grants: nothing before a hello."""
-    trains = not server.secrets or ROLES.get(token, 0) >= ROLES["train"]
-    reader = wire.json.dumps({**wire.json.loads(hello), "role": "read"}).encode()
-    with SecurePeer(server, certificate, token) as peer:
-        expect(code_of(peer, wire.DESCRIBE) == 0, "no description")
-        for kind in MESSAGES:
-            expect(code_of(peer, kind) == AUTHENTICATION, kind, "before a hello")
-        expect(code_of(peer, wire.HELLO, hello) == (0 if trains else AUTHENTICATION), "the hello of a trainer")
-    with SecurePeer(server, certificate, token) as peer:
-        expect(code_of(peer, wire.HELLO, reader) == 0, "the hello of a reader")
-        expect(code_of(peer, wire.ABSENT) == 0, "a reader's question")
-        expect(code_of(peer, wire.END_RUN) == AUTHENTICATION, "a reader ends the run")
-
-
 def check_connection(server, hello, certificate, token):
     admitted = server.lets_in_certificate(certificate) and server.lets_in_token(token)
-    (check_peer if admitted else check_stranger)(server, certificate, token, hello)
+    if admitted:
+        server.check_peer(certificate, token, hello)
+    else:
+        check_stranger(server, certificate, token, hello)
     return admitted
 
 
@@ -216,41 +332,80 @@ def check_page(server, certificate, bearer, path, basic):
     return served
 
 
-def check_server(server, hello):
+def check_cells(server, cells):
     """Returns how many cells of the table there are, and how many were served."""
-    keeper = SecurePeer(server, "plain" if server.certificates == "none" else "right", "train" if server.secrets else "none")
-    keeper.ask(wire.HELLO, hello)  # readers are let in when a trainer has come
-    cells = [(functools.partial(check_connection, server, hello), certificate, token) for certificate in CERTIFICATES for token in TOKENS]
-    for certificate in CERTIFICATES:
-        for bearer in BEARERS:
-            for number, path in enumerate(PATHS):
-                cells.append((functools.partial(check_page, server), certificate, bearer, path, number % 2 == 1))
 
     def check(cell):
         try:
             return cell[0](*cell[1:])
         except Exception as error:
             shown = ", ".join(str(each) for each in cell[1:])
-            raise AssertionError(f"{cell[0].func.__name__}: {shown}: {error!r}") from error
+            raise AssertionError(f"{type(server).__name__}: {cell[0].func.__name__}: {shown}: {error!r}") from error
 
     with concurrent.futures.ThreadPoolExecutor(48) as pool:
         served = list(pool.map(check, cells))
-    keeper.socket.close()
     return len(cells), sum(served)
 
 
+def connections(server, hello):
+    return [(functools.partial(check_connection, server, hello), certificate, token) for certificate in CERTIFICATES for token in TOKENS]
+
+
+def check_server(server, hello):
+    keeper = SecurePeer(server, "plain" if server.certificates == "none" else "right", "train" if server.secrets else "none")
+    keeper.ask(wire.HELLO, hello)  # readers are let in when a trainer has come
+    cells = connections(server, hello)
+    for certificate in CERTIFICATES:
+        for bearer in BEARERS:
+            for number, path in enumerate(PATHS):
+                cells.append((functools.partial(check_page, server), certificate, bearer, path, number % 2 == 1))
+    counts = check_cells(server, cells)
+    keeper.socket.close()
+    return counts
+
+
+def hello_of_reader(folder):
+    """What an honest reader says first to a compute trainer; this process meets it in place of one."""
+    server = Server(folder, "none", {})
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
+        reader = subprocess.Popen(
+            ["ps-train", "job.json", "--data", "train.txt", "--role", "reader", "--servers", f"127.0.0.1:{server.port}",
+             "--compute", f"127.0.0.1:{listener.getsockname()[1]}"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            peer = Peer.__new__(Peer)
+            peer.socket, peer.received = listener.accept()[0], bytearray()
+            with peer:
+                kind, _, _, hello = peer.read()
+                assert kind == wire.READER_HELLO, kind
+        finally:
+            reader.kill()
+            reader.wait()
+    server.end()
+    return hello
+
+
 def main():
-    folder, trainer = sys.argv[1], sys.argv[2:]
+    folder, page, trainer = sys.argv[1], sys.argv[2], sys.argv[3:]
+    SERVER_ROLES.update({kind: role for kind, role in roles_of_page(page).items() if kind in wire.REQUESTS[2:]})
+    assert len(SERVER_ROLES) == len(wire.REQUESTS) - 3, SERVER_ROLES  # 28 is none
     hello = wire.json.dumps(wire.hello_of_trainer(trainer)).encode()
+    reader_hello = hello_of_reader(folder)
     with open(os.path.join(folder, "tokens")) as tokens:
         secrets = {role: bytes.fromhex(secret) for role, secret in map(str.split, tokens)}
     for certificates in CERTIFICATES_ASKED:
         for asked in ({}, secrets):
+            told = []
             server = Server(folder, certificates, asked)
-            count, served = check_server(server, hello)
-            print(f"certificates {certificates}, tokens {'asked for' if asked else 'none'}: "
-                  f"{served} of {count} served", flush=True)
+            told.append(("servers", *check_server(server, hello)))
             server.end()
+            # Trainers that are connected to know each other by an authority.
+            for port, said in ((Compute, reader_hello), (Ranks, b"")) if certificates != "own" else ():
+                trainers = port(folder, certificates, asked)
+                told.append((port.__name__, *check_cells(trainers, connections(trainers, said))))
+                trainers.end()
+            print(f"certificates {certificates}, tokens {'asked for' if asked else 'none'}: "
+                  + ", ".join(f"{name}: {served} of {count} served" for name, count, served in told), flush=True)
 
 
 if __name__ == "__main__":

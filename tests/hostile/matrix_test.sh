@@ -11,8 +11,9 @@ source "$PS_SOURCE/tests/hostile/attacked_job.sh"
 
 for role in status read train admin; do echo "$role $(openssl rand -hex 32)"; done >tokens
 for authority in ca stranger self-signed; do self_signed "$authority"; done
-certificate server ca
+certificate server ca IP:127.0.0.1
 certificate right ca
 certificate expired ca '' -1
 certificate other stranger
-PYTHONDONTWRITEBYTECODE=1 python3 "$PS_SOURCE/tests/hostile/matrix.py" "$scratch" ps-train job.json --data train.txt
+PYTHONDONTWRITEBYTECODE=1 python3 "$PS_SOURCE/tests/hostile/matrix.py" "$scratch" "$PS_SOURCE/man/man5/ps-wire.5" \
+  ps-train job.json --data train.txt
