@@ -39,6 +39,17 @@ for file in copyright changelog.Debian.gz; do
 done
 dpkg --dry-run --force-not-root --force-depends -i "$package" >"$scratch/dpkg" 2>&1 || fail "dpkg would not install: $(cat "$scratch/dpkg")"
 
+# The unit gives a server little that it does not need: 2.0 of 10 at most is exposed.
+unit=$scratch/install/lib/systemd/system/ps-serve@.service
+if command -v systemd-analyze >/dev/null; then
+  systemd-analyze security --offline=true --threshold=20 --no-pager "$unit" >"$scratch/exposure" 2>&1 ||
+    { cat "$scratch/exposure"; fail "the unit exposes more than 2.0"; }
+  expect_text "$scratch/exposure" "Overall exposure level"
+  grep -o "Overall exposure level.*[0-9.]*" "$scratch/exposure"
+else
+  echo "skipped: systemd-analyze is not installed, so that nobody knows what the unit exposes"
+fi
+
 need lintian
 lintian --fail-on none "$package" >"$scratch/lintian" 2>/dev/null || fail "lintian did not run"
 if grep '^E:' "$scratch/lintian"; then fail "lintian has the errors above for $(basename "$package")"; fi
