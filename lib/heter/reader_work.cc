@@ -46,7 +46,9 @@ ReaderWork::ReaderWork(const ComputeSetup& setup, const ReaderHello& hello, Held
       held_(held),
       network_(setup.model, schema_from_json(hello.schema), setup.seed),
       planners_(network_.make_planners(KeyOrder::kAscending)),
-      computation_(setup.computation ? setup.computation(network_) : nullptr) {}
+      computation_(setup.computation ? setup.computation(network_) : nullptr) {
+  if (setup.model_device != nullptr) network_.prepare_for_devices();
+}
 
 // An answer of kUnavailable would have the reader send the batch again and again to this process, which does not reach the
 // servers.
@@ -90,7 +92,8 @@ Payload ReaderWork::compute(std::span<const ParameterView<float>> views, const G
     return encode_result(cost, computation_->predictions(), computation_->log_losses(), prepared_,
                          network_.parameters(), views, keep);
   }
-  const double cost = network_.forward(prepared_, views, setup_.device);
+  Device& device = setup_.model_device != nullptr ? *setup_.model_device : setup_.device;
+  const double cost = network_.forward(prepared_, views, device);
   network_.backward();
   return encode_result(cost, network_.predictions(), network_.log_losses(), prepared_, network_.parameters(),
                        views, keep);

@@ -21,8 +21,9 @@ namespace ps {
 
 // The things that a compute trainer computes with.  All outlive its readers' work.
 struct ComputeSetup {
-  Transport& transport;  // of readers and servers
-  Device& device;
+  Transport& transport;            // of readers and servers
+  Device& device;                  // the processor
+  Device* model_device = nullptr;  // computes batches; null: the processor does
   const ModelOptions& model;
   uint64_t seed = 1;  // the job's
   Json job;           // what readers must have in common with it

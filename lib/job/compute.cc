@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/wait_stopped.h"
 #include "config/json.h"
+#include "device/model_devices.h"
 #include "heter/compute_service.h"
 #include "job/fingerprint.h"
 #include "math/device.h"
@@ -52,6 +53,18 @@ std::function<std::unique_ptr<Computation>(const Network<float>&)> emulated_comp
   };
 }
 
+// Null: the processor computes batches.
+std::unique_ptr<Device> open_compute_device(const Job& job, Device& host) {
+  if (!job.device.runs_model()) return nullptr;
+  return device_of(host, open_model_device(job.device.type));
+}
+
+// "on device emulated with 2 threads and avx2 kernels"
+std::string describe_compute(const Job& job, const RunOptions& options) {
+  const std::string device = job.device.runs_model() ? cat("on device ", job.device.type, " ") : "";
+  return cat(device, "with ", options.threads, " threads and ", cpu_level_name(options.cpu), " kernels");
+}
+
 // All but the schema outlive the link.
 std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions& options,
                                                const DataSchema& schema, RunningStrategy& running,
@@ -72,6 +85,22 @@ std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions&
   link.on_message = [&log](const std::string& text) { log.info(text); };
   return std::make_unique<ComputeLink>(running.transport(), *running->on_servers(), network.parameters(),
                                        std::move(link));
+}
+
+// A compute trainer has no rows, and a reader has no model, that a device could train.
+void check_device_of_role(const Job& job, const RunOptions& options) {
+  if (job.device.type == "cpu") return;
+  const std::string device = cat("device.type: ", quote(job.device.type), ", but --role ", options.role);
+  if (options.role == "reader") {
+    fail(Code::kUsage, device, " computes nothing: leave out --device, or give it to compute trainers");
+  }
+  if (job.device.caches_rows()) {
+    fail(Code::kUsage, device, " has no rows of its own to train there, as device.trains ",
+         quote(job.device.trains), " says: give --set device.trains=model");
+  }
+  if (job.train.emulated_compute) {
+    fail(Code::kUsage, device, " computes nothing with train.emulated_compute: leave out one of the two");
+  }
 }
 
 // Copies of what several readers write are with one compute trainer, and are made by all of them.
@@ -100,14 +129,7 @@ void check_role(const Job& job, const RunOptions& options) {
   const std::string flag = cat("--role ", options.role);
   if (options.task != "train") fail(Code::kUsage, flag, " is for training");
   if (!has_servers(job)) fail(Code::kUsage, flag, " needs servers: give --servers or --discovery");
-  if (job.device.caches_rows()) {
-    fail(Code::kUsage, "device.type: ", quote(job.device.type), ", but ", flag,
-         " has no rows of its own to train there: leave out --device");
-  }
-  if (job.device.runs_model()) {
-    fail(Code::kUsage, "device.trains: ", quote(job.device.trains), ", but ", flag,
-         " has its part of the model computed on the processor: leave out --device");
-  }
+  check_device_of_role(job, options);
   if (options.role == "reader" && compute_addresses(job).empty()) {
     fail(Code::kUsage, flag, ": there is no compute trainer: give --compute HOST:PORT");
   }
@@ -164,8 +186,7 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoin
   check_role(job, options);
   check_exposure(options.security, endpoint.host);
   if (options.dry_run) {
-    log.info("would compute for readers with ", options.threads, " threads and ", cpu_level_name(options.cpu),
-             " kernels");
+    log.info("would compute for readers ", describe_compute(job, options));
     return true;
   }
   ServerFinder servers({.servers = server_addresses(job),
@@ -178,12 +199,14 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoin
   const std::unique_ptr<Transport> network = make_network();
   SecureTransport transport(*network, peer_credentials(options.security));
   Device device(options.threads, options.cpu);
+  const std::unique_ptr<Device> model_device = open_compute_device(job, device);
   const uint64_t memory = endpoint.max_memory_bytes.value_or(available_memory_bytes() / 2);
   const uint64_t arriving = std::min(kMostArriving, memory / 4);
   uint64_t num_links = 0;
   const ComputeSetup setup = {
       .transport = transport,
       .device = device,
+      .model_device = model_device.get(),
       .model = job.model,
       .seed = job.job.seed,
       .job = job_fingerprint(job),
@@ -207,8 +230,7 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoin
                           .reader_timeout = seconds_duration(job.cluster.trainer_timeout)},
                          log);
   announce(job, endpoint, service.address().port);
-  log.info("Computing for readers at ", to_text(service.address()), " with ", options.threads,
-           " threads and ", cpu_level_name(options.cpu), " kernels");
+  log.info("Computing for readers at ", to_text(service.address()), " ", describe_compute(job, options));
   try {
     service.run(options.stop);
   } catch (const WaitStopped& stopped) {

@@ -33,8 +33,9 @@ for ((s = 0; s < servers; ++s)); do wait_for_file "$scratch/ready.server.$s" "${
 
 if ((computes > 0)); then deal_computes "$(free_ports "$computes")" 127.0.0.1; fi
 for ((c = 0; c < computes; ++c)); do
+  # shellcheck disable=SC2086  # PS_COMPUTE_FLAGS is several words
   supervise "$scratch/id.compute.$c" "$restarts" ps-train "$@" --servers "$addresses" --role compute \
-    --port "${compute_addresses[c]#*:}" >"$scratch/ready.compute.$c" &
+    --port "${compute_addresses[c]#*:}" ${PS_COMPUTE_FLAGS:-} >"$scratch/ready.compute.$c" &
   server_ids+=($!)
   wait_for_file "$scratch/ready.compute.$c" $!
 done

@@ -12,9 +12,10 @@
 #   -r  how often each process is started again on its host when a signal has killed it, 0 unless told; servers need a
 #       checkpoint.directory, which all of them share, in PS_SERVE_FLAGS or the job to go on from
 # Servers listen from port PS_PORT on, 7164 unless set, compute trainers from PS_COMPUTE_PORT on, 7264 unless set.
-# PS_MPIRUN_FLAGS holds further flags of mpirun, PS_SERVE_FLAGS of ps-serve.  Job file, data and programs must be where
-# they are here on all hosts.  Trainers take their ranks from mpirun.  All let in the processes of this run alone, by a
-# token in this folder, which the hosts share, that goes with the run; they do not encrypt unless flags say so.
+# PS_MPIRUN_FLAGS holds further flags of mpirun, PS_SERVE_FLAGS of ps-serve, PS_COMPUTE_FLAGS of compute trainers.  Job file,
+# data and programs must be where they are here on all hosts.  Trainers take their ranks from mpirun.  All let in the
+# processes of this run alone, by a token in this folder, which the hosts share, that goes with the run; they do not
+# encrypt unless flags say so.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -49,8 +50,9 @@ for ((s = 0; s < servers; ++s)); do
 done
 deal_computes "${PS_COMPUTE_PORT:-7264}" "${compute_host[@]}"
 for ((c = 0; c < computes; ++c)); do
+  # shellcheck disable=SC2086  # PS_COMPUTE_FLAGS is several words
   line+=(: -n 1 --host "${compute_addresses[c]%:*}" bash -c "$(elsewhere ps-train "$@" --role compute --host '' \
-    --token-file "$token" --port "${compute_addresses[c]##*:}" --servers "$addresses")")
+    --token-file "$token" --port "${compute_addresses[c]##*:}" --servers "$addresses" ${PS_COMPUTE_FLAGS:-})")
 done
 OMPI_MCA_orte_local_tmpdir_base=$sessions/servers "${launch[@]}" "${line[@]}" >/dev/null &
 server_ids+=($!)

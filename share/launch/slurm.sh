@@ -11,9 +11,10 @@
 #   -r  how often each process is started again on its node when a signal has killed it, 0 unless told; servers need a
 #       checkpoint.directory, which all of them share, in PS_SERVE_FLAGS or the job to go on from
 # Servers listen from port PS_PORT on, 7164 unless set, compute trainers on PS_COMPUTE_PORT, 7264 unless set.
-# PS_SERVE_FLAGS holds further flags of ps-serve.  The folder of the job must be shared by the nodes; PS_LAUNCH is the
-# folder of these scripts, since sbatch copies this one.  Trainers take their ranks from srun.  All let in the processes
-# of this run alone, by a token in that folder that goes with the run; they do not encrypt unless flags say so.
+# PS_SERVE_FLAGS holds further flags of ps-serve, PS_COMPUTE_FLAGS of compute trainers.  The folder of the job must be shared
+# by the nodes; PS_LAUNCH is the folder of these scripts, since sbatch copies this one.  Trainers take their ranks from
+# srun.  All let in the processes of this run alone, by a token in that folder that goes with the run; they do not encrypt
+# unless flags say so.
 #SBATCH --job-name=pskit
 set -euo pipefail
 source "${PS_LAUNCH:-$(dirname "${BASH_SOURCE[0]}")}/common.sh"
@@ -51,8 +52,9 @@ server_ids+=($!)
 if ((computes > 0)); then
   first=$((${#node[@]} - computes)) port=${PS_COMPUTE_PORT:-7264}
   deal_computes "$port" "${node[@]:first}"
+  # shellcheck disable=SC2086  # PS_COMPUTE_FLAGS is several words
   one_each "$first" "$computes" ps-train "$@" --role compute --host '' --token-file "$token" --port "$port" \
-    --servers "${addresses%,}" &
+    --servers "${addresses%,}" ${PS_COMPUTE_FLAGS:-} &
   server_ids+=($!)
 fi
 

@@ -12,8 +12,9 @@
 #   -r  how often each process is started again on its host when a signal has killed it, 0 unless told; servers need a
 #       checkpoint.directory, which all of them share, in PS_SERVE_FLAGS or the job to go on from
 # Servers listen from port PS_PORT on, 7164 unless set, compute trainers from PS_COMPUTE_PORT on, 7264 unless set.
-# PS_SSH is the command instead of ssh, PS_SERVE_FLAGS holds further flags of ps-serve.  All let in the processes of this
-# run alone, by a token that every host gets over ssh and that goes with the run; they do not encrypt unless flags say so.
+# PS_SSH is the command instead of ssh, PS_SERVE_FLAGS holds further flags of ps-serve, PS_COMPUTE_FLAGS of compute trainers.
+# All let in the processes of this run alone, by a token that every host gets over ssh and that goes with the run; they do
+# not encrypt unless flags say so.
 # Hosts need bash, the programs on their path, and job file and data in a folder of the name of this one.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -76,8 +77,9 @@ for ((s = 0; s < servers; ++s)); do wait_for_file "$scratch/ready.$s" "${server_
 deal_computes "${PS_COMPUTE_PORT:-7264}" "${compute_host[@]#*@}"
 for ((c = 0; c < computes; ++c)); do
   at=${compute_host[c % ${#compute_host[@]}]}
+  # shellcheck disable=SC2086
   on "$at" "compute.$c" ps-train "$@" --role compute --host '' --token-file "$run.token" \
-    --port "${compute_addresses[c]##*:}" --servers "$addresses" >"$scratch/ready.compute.$c" &
+    --port "${compute_addresses[c]##*:}" --servers "$addresses" ${PS_COMPUTE_FLAGS:-} >"$scratch/ready.compute.$c" &
   server_ids+=($!)
   started+=("$at:$run.compute.$c")
   wait_for_file "$scratch/ready.compute.$c" $!

@@ -56,6 +56,10 @@ echo "with a compute trainer the trainers are its readers"
 "$launch/local.sh" -s 2 -n 3 -c 1 "$job" "${flags[@]}" --save-dir heter >/dev/null 2>err
 expect_text err 'Reader 2 of 3 has come'
 same_model heter
+PS_COMPUTE_FLAGS="--device emulated --set device.trains=model" "$launch/local.sh" -s 1 -n 3 -c 1 "$job" "${flags[@]}" \
+  --save-dir heter_device >/dev/null 2>err
+expect_text err 'on device emulated'
+same_model heter_device
 nothing_left
 
 echo "a trainer that fails ends all, with its status"

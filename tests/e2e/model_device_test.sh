@@ -13,33 +13,8 @@ model=(--device "$device" --set device.trains=model)
 all=(--device "$device" --set device.trains=all --set device.rows=256)
 figures() { grep -oE '"(avg_cost|auc|batches|samples)":[0-9.e-]*' "$1"; }
 
-# Models differ by the rounding of products, whose sums run in another order: 2^-24 of a sum at a time.  24 steps of a
-# small rate carry some of it on; 1e-4 of the largest weight, or of 0.001 where the gradients of all are rounding alone, as
-# before a batch norm, has room for that, and for no mistake.
-cat >close.py <<'PYTHON'
-import json, struct, sys
-import array
-
-def read(path):
-    with open(path, "rb") as file:
-        (size,) = struct.unpack("<Q", file.read(8))
-        header, data = json.loads(file.read(size)), file.read()
-    header.pop("__metadata__", None)
-    return {name: data[t["data_offsets"][0]:t["data_offsets"][1]] for name, t in header.items()}
-
-here, there = read(sys.argv[1]), read(sys.argv[2])
-assert here.keys() == there.keys()
-for name in here:
-    if name.endswith(".keys"):
-        assert here[name] == there[name], name
-        continue
-    x, y = array.array("f", here[name]), array.array("f", there[name])
-    largest = max(abs(v) for v in x)
-    apart = max(abs(v - w) for v, w in zip(x, y))
-    assert len(x) == len(y) and apart <= 1e-4 * max(largest, 1e-3), (name, apart, largest)
-PYTHON
 need python3
-close() { python3 close.py "$@"; }
+close() { python3 "$PS_SOURCE/tests/e2e/close_models.py" "$@"; }
 # Without products, they are the same; but on a GPU exp and log are other functions than on the processor.
 same() { if [[ $device == emulated ]]; then cmp "$@"; else close "$@"; fi; }
 
@@ -148,7 +123,7 @@ trains_close() {
   train "${job[@]}" --save-dir "plain_$name"
   timeout 300 ps-train "${job[@]}" --data train.txt --save-dir "$name" "${model[@]}" 2>"$name.err" ||
     fail "$(cat "$name.err")"
-  python3 close.py "plain_$name/pass-00000/model.safetensors" "$name/pass-00000/model.safetensors"
+  close "plain_$name/pass-00000/model.safetensors" "$name/pass-00000/model.safetensors"
 }
 
 echo "a network of convolutions trains there, all of it"
