@@ -27,7 +27,16 @@ run all_reduce.sh 'the same model'
 run hybrid.sh 'the same model' 'to the other trainers went'
 run device.sh 'rows evicted' 'the same model'
 run dgc.sh 'times fewer bytes'
-run wide_deep_heter.sh 'AUC of readers' 'the weights are equal, bit for bit'
+run wide_deep_heter.sh 'AUC of one trainer on cpu: 0.7' 'AUC of two readers and a compute trainer on cpu: 0.7'
+echo "examples/wide_deep_heter.sh, on an emulated device and as much on the processor"
+for device in emulated cpu; do
+  tree/examples/wide_deep_heter.sh $device 600 >$device.out 2>&1 || fail "it ended with $?: $(tail -n 20 $device.out)"
+  grep -o "AUC of .* on $device: 0.*" $device.out | sed 's/.*: //' >$device.auc
+done
+# The rounding of products moves few examples past each other.
+paste emulated.auc cpu.auc | awk '{ if (($1 - $2) ^ 2 > 1e-6) exit 1 } END { exit NR != 2 }' || fail "$(cat {emulated,cpu}.out)"
+expect_text emulated.out 'Rows are trained on device emulated'
+expect_text emulated.out 'on device emulated with '
 run local_steps.sh 'times fewer bytes with sparse_diloco'
 run sequences.sh 'the order of words tells more than their sum'
 echo "examples/sequences.sh, on a text"
