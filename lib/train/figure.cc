@@ -11,20 +11,30 @@ namespace ps {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> kLargerIsBetter = {
-    "accuracy", "auc", "pr_auc", "precision", "recall", "F1", "gauc", "mrr", "map"};
-constexpr std::array<std::string_view, 2> kLargerWithNumber = {"ndcg_at_", "recall_at_"};  // "ndcg_at_10"
+constexpr std::array<std::string_view, 12> kLargerIsBetter = {
+    "accuracy", "auc", "pr_auc", "precision", "recall",          "F1",
+    "gauc",     "mrr", "map",    "micro_f1",  "micro_precision", "micro_recall"};
+// A number follows: "ndcg_at_10".
+constexpr std::array<std::string_view, 3> kLargerWithNumber = {"ndcg_at_", "recall_at_", "precision_at_"};
 constexpr std::array<std::string_view, 7> kSmallerIsBetter = {
     "cost", "classification_error", "log_loss", "brier_score", "calibration_error", "rmse", "mae"};
+
+bool is_number_after(std::string_view beginning, const std::string& figure) {
+  return figure.starts_with(beginning) && figure.size() > beginning.size() &&
+         std::ranges::all_of(figure.substr(beginning.size()), [](char c) { return c >= '0' && c <= '9'; });
+}
 
 }  // namespace
 
 bool larger_is_better(const std::string& figure, std::string_view source) {
   if (std::ranges::find(kLargerIsBetter, figure) != kLargerIsBetter.end()) return true;
-  const auto begins = [&](std::string_view beginning) { return figure.starts_with(beginning); };
-  if (std::ranges::any_of(kLargerWithNumber, begins)) return true;
+  if (std::ranges::any_of(kLargerWithNumber,
+                          [&](std::string_view beginning) { return is_number_after(beginning, figure); })) {
+    return true;
+  }
   if (std::ranges::find(kSmallerIsBetter, figure) != kSmallerIsBetter.end()) return false;
   std::vector<std::string> names(kLargerIsBetter.begin(), kLargerIsBetter.end());
+  for (const std::string_view beginning : kLargerWithNumber) names.push_back(cat(beginning, "K"));
   names.insert(names.end(), kSmallerIsBetter.begin(), kSmallerIsBetter.end());
   fail(Code::kUsage, source, ": ", quote(figure), " tells no better from worse", did_you_mean(figure, names),
        "; expected one of ", join(names, ", "));

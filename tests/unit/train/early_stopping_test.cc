@@ -57,6 +57,20 @@ TEST(EarlyStoppingTest, ItStopsAfterSoManyPassesInARow) {
   EXPECT_TRUE(best.stops());
 }
 
+// All that evaluators of ranks and of sets of labels report.
+TEST(EarlyStoppingTest, MoreIsBetterOfMeasuresOfRanksAndOfSetsOfLabels) {
+  for (const char* figure : {"ndcg_at_10", "recall_at_20", "precision_at_1", "precision_at_5", "micro_f1",
+                             "micro_precision", "micro_recall", "gauc", "map", "mrr"}) {
+    EarlyStopping best(options(figure, 1));
+    auto of = [&](double value) { return Json({{"cost", 0.5}, {"evaluators", {{figure, value}}}}); };
+    EXPECT_TRUE(best.add(0, of(0.2))) << figure;
+    EXPECT_TRUE(best.add(1, of(0.3))) << figure;
+    EXPECT_FALSE(best.add(2, of(0.25))) << figure;
+    EXPECT_EQ(best.best_pass(), 1) << figure;
+    EXPECT_TRUE(best.stops()) << figure;
+  }
+}
+
 TEST(EarlyStoppingTest, MeasuresThatTellNothingOrAreNotThereAreRefused) {
   auto refusal = [](auto&& body) {
     try {
@@ -70,6 +84,10 @@ TEST(EarlyStoppingTest, MeasuresThatTellNothingOrAreNotThereAreRefused) {
   EXPECT_THAT(refusal([] { EarlyStopping best(options("calibration")); }),
               HasSubstr("train.best_by: 'calibration' tells no better"));
   EXPECT_THAT(refusal([] { EarlyStopping best(options("acu")); }), HasSubstr("did you mean 'auc'?"));
+  for (const char* named : {"precision_at_K", "recall_at_K", "ndcg_at_K", "micro_f1", "brier_score"}) {
+    EXPECT_THAT(refusal([] { EarlyStopping best(options("precision_at_k")); }), HasSubstr(named));
+  }
+  EXPECT_THAT(refusal([] { EarlyStopping best(options("ndcg_at_")); }), HasSubstr("tells no better"));
   EarlyStopping best(options("accuracy"));
   EXPECT_THAT(refusal([&] { best.add(0, measured(0.5)); }),
               HasSubstr("'accuracy' is no measure of this job"));
