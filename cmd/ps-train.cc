@@ -290,6 +290,10 @@ ps::Program program() {
                .argument = "FILE",
                .help = "write reports as JSON lines",
                .group = "Output"},
+              {.name = "progressive",
+               .help = "report the cost at 1, 2, 4, 8 and so on examples of a pass",
+               .details = "Instead of the lines of batches.  See The cost before each update.",
+               .group = "Output"},
               {.name = "list",
                .argument = "KIND",
                .help = "list what a job file may name, and exit",
@@ -362,13 +366,14 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
   static const std::map<std::string, std::vector<const char*>> kUnused = {
       {"train", {"output", "output-format", "transform", "part"}},
       {"test",
-       {"output", "output-format", "transform", "part", "passes", "save-dir", "checkpoint-dir", "rank"}},
+       {"output", "output-format", "transform", "part", "passes", "save-dir", "checkpoint-dir", "rank",
+        "progressive"}},
       {"predict",
-       {"output-format", "transform", "part", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics",
-        "json", "rank"}},
+       {"output-format", "transform", "part", "progressive", "passes", "save-dir", "checkpoint-dir",
+        "test-data", "metrics", "json", "rank"}},
       {"convert",
-       {"passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank", "servers", "peers",
-        "collective", "nccl-library", "discovery", "init-model", "device"}}};
+       {"progressive", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank",
+        "servers", "peers", "collective", "nccl-library", "discovery", "init-model", "device"}}};
   const std::string task = *flags.text("job");
   if (*flags.text("role") != "compute") {
     for (const char* name : {"host", "port", "port-file", "max-memory"}) {
@@ -449,8 +454,9 @@ const char* repeating_flag(const ps::Flags& flags) {
 void check_repeats(const ps::Flags& flags, const ps::RunOptions& options) {
   const char* name = repeating_flag(flags);
   if (options.task != "train") flags.refuse(name, "is of --job train");
-  if (options.resume || !options.metrics.empty() || flags.on("print-config") || options.dry_run)
-    flags.refuse(name, "goes with none of --resume, --metrics, --print-config and --dry-run");
+  const bool reports = !options.metrics.empty() || options.progressive;
+  if (options.resume || reports || flags.on("print-config") || options.dry_run)
+    flags.refuse(name, "goes with none of --resume, --metrics, --progressive, --print-config and --dry-run");
   if (flags.given("find-rate") && (flags.given("sweep") || flags.given("folds")))
     flags.refuse(name, "goes with neither --sweep nor --folds");
 }
@@ -517,6 +523,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.part = *flags.text("part");
   options.security = ps::security_options(flags);
   options.metrics = flags.text("metrics").value_or("");
+  options.progressive = flags.on("progressive");
   options.json = flags.on("json");
   options.dry_run = flags.on("dry-run");
   options.progress = ps::progress_mode(flags);

@@ -146,6 +146,7 @@ void Run::build(const DataSchema& schema) {
                                                    options_.resume || options_.lost_run != 0)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");
   if (!job_.train.log_period) reporter_->space_batches(1);
+  if (options_.progressive) reporter_->show_progressive();
   if (options_.role == "reader" && !strategy().run().finished()) {
     reader_part_ =
         std::make_unique<ReaderPart>(job_, options_, schema, *running_, *network_, devices_.own, log_);

@@ -29,6 +29,7 @@ struct RunOptions {
   bool transform = false;    // of convert: apply the transformations and the shuffle of the job
   std::string part = "all";  // of convert: all | training | validation, which of the examples are written
   std::string metrics;       // file for JSON lines; empty: none
+  bool progressive = false;  // report the cost at powers of two of examples, instead of after batches
   bool json = false;         // print the result as JSON
   std::function<void(const Json&)> on_result;  // of training: gets the result instead; null: it is printed
   bool dry_run = false;                        // say what would run, touch nothing

@@ -14,6 +14,12 @@
 
 namespace ps {
 
+// The cost of examples, times their weights, and both counts of them.
+struct CostTotals {
+  int64_t samples = 0;
+  double weight = 0, cost = 0;
+};
+
 class Measures {
  public:
   explicit Measures(std::vector<std::unique_ptr<Evaluator>> evaluators)
@@ -34,6 +40,7 @@ class Measures {
   int64_t samples() const { return samples_; }
   // Over the weights of the examples, as evaluators take their means.
   double average_cost() const { return weight_ > 0 ? cost_ / weight_ : 0; }
+  CostTotals totals() const { return {samples_, weight_, cost_}; }
   std::vector<std::pair<std::string, double>> values() const;
 
   // "auc=0.79 classification_error=0.15"

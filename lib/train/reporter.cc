@@ -1,7 +1,9 @@
 #include "train/reporter.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <utility>
 
 #include "base/error.h"
 #include "config/json.h"
@@ -14,6 +16,16 @@ static std::FILE* open_metrics(const std::string& path, bool append) {
   std::FILE* file = std::fopen(path.c_str(), append ? "a" : "w");
   if (file == nullptr) fail_errno(Code::kUsage, "cannot create metrics file", path, errno);
   return file;
+}
+
+// Three columns, so wide that ten digits fit.
+static std::string progressive_line(const std::string& average, const std::string& since_last,
+                                    const std::string& examples) {
+  constexpr size_t kWidth = 13;
+  std::string line;
+  for (const std::string* cell : {&average, &since_last, &examples})
+    line += std::string(kWidth - std::min(kWidth, cell->size()), ' ') + *cell;
+  return line;
 }
 
 Reporter::Reporter(Log& log, ProgressMode progress, const std::string& metrics, bool append,
@@ -38,11 +50,31 @@ void Reporter::advance(int64_t samples, double done) {
 
 // The first line comes as soon as it can.
 bool Reporter::shows_batch() {
+  if (progressive_) return false;
   if (batch_period_ == 0) return true;
   const double now = clock_();
   if (now < next_batch_) return false;
   next_batch_ = now + batch_period_;
   return true;
+}
+
+void Reporter::begin_costs(const CostTotals& before) {
+  if (progressive_) progressive_->begin(before);
+}
+
+void Reporter::costs(int pass, const CostTotals& totals) {
+  if (!progressive_) return;
+  const std::optional<ProgressiveLoss::Row> row = progressive_->add(totals);
+  if (!row) return;
+  if (!std::exchange(has_heading_, true))
+    log_.info(progressive_line("average-loss", "since-last", "examples"));
+  log_.info(progressive_line(significant(row->average, 6), significant(row->since_last, 6),
+                             std::to_string(row->examples)));
+  write_metrics({{"event", "progressive"},
+                 {"pass", pass},
+                 {"samples", row->examples},
+                 {"avg_cost", row->average},
+                 {"since_last_cost", row->since_last}});
 }
 
 void Reporter::batch(int pass, int64_t batch, const Measures& whole, const Measures& current,

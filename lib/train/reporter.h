@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -14,6 +15,7 @@
 #include "config/fwd.h"
 #include "train/measures.h"
 #include "train/pass_times.h"
+#include "train/progressive_loss.h"
 
 namespace ps {
 
@@ -31,6 +33,13 @@ class Reporter {
 
   // Lines of batches are shown only so many seconds after the one before; metrics have all of them.
   void space_batches(double seconds) { batch_period_ = seconds; }
+
+  // Lines of batches give way to a table of costs at powers of two: "average-loss since-last examples".  Metrics have both.
+  void show_progressive() { progressive_.emplace(); }
+
+  // The cost of the examples of a pass, when it begins or is taken up, and after each batch.
+  void begin_costs(const CostTotals& before);
+  void costs(int pass, const CostTotals& totals);
 
   // "Batch=… samples=… AvgCost=… CurrentCost=… Eval: … CurrentEval: …"
   void batch(int pass, int64_t batch, const Measures& whole, const Measures& current, double learning_rate,
@@ -53,6 +62,8 @@ class Reporter {
   const std::function<double()> clock_;
   double batch_period_ = 0, next_batch_ = 0;  // seconds; of the clock
   std::unique_ptr<Progress> progress_;
+  std::optional<ProgressiveLoss> progressive_;
+  bool has_heading_ = false;  // of the table
   std::unique_ptr<std::FILE, void (*)(std::FILE*)> metrics_;
 };
 

@@ -69,6 +69,7 @@ void Trainer::begin_pass(int pass, BatchSource& source, const std::function<bool
   progress_.enter_pass(pass);
   if (!progress_.pass_is_over()) begin_source(source, stop);
   progress_.begin_figures();
+  reporter_.begin_costs(progress_.totals());
 }
 
 void Trainer::begin_source(BatchSource& source, const std::function<bool()>& stop) {
@@ -145,6 +146,7 @@ void Trainer::train_batches(BatchSource& source, PassTimes& times, const std::fu
     if (!try_train_batch(*prepared, source, begun)) break;
     looked_ahead_ -= std::min<size_t>(looked_ahead_, 1);
     reporter_.advance(progress_.samples(), source.fraction_read());
+    reporter_.costs(progress_.pass(), progress_.totals());
     if (progress_.report_is_due()) report_batches(times);
     after_batch_(/*stopping=*/false);
   }

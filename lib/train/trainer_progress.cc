@@ -79,6 +79,11 @@ void TrainerProgress::restore_figures(std::span<const std::string> states) {
   }
 }
 
+CostTotals TrainerProgress::totals() const {
+  const CostTotals whole = whole_.totals(), current = current_.totals();
+  return {whole.samples + current.samples, whole.weight + current.weight, whole.cost + current.cost};
+}
+
 void TrainerProgress::enter_pass(int pass) {
   if (resumed_) PS_CHECK(pass == pass_);
   pass_ = pass;

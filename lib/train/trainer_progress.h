@@ -29,6 +29,7 @@ class TrainerProgress {
   Measures& whole() { return whole_; }
   Measures& current() { return current_; }
   int64_t samples() const { return whole_.samples() + current_.samples(); }
+  CostTotals totals() const;  // of both
 
   // Writes step, pass, batches and figures.  After load, the next pass must be pass(), and leaves out exactly the
   // batches that were trained on.  load throws kCorrupt.

@@ -1,0 +1,68 @@
+#include "train/progressive_loss.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace ps::progressive_loss_test {
+namespace {
+
+// The rows of batches of `size` examples, of which the n-th costs n.
+std::vector<ProgressiveLoss::Row> rows(int64_t size, int64_t examples) {
+  ProgressiveLoss progressive;
+  progressive.begin({});
+  std::vector<ProgressiveLoss::Row> out;
+  CostTotals totals;
+  while (totals.samples < examples) {
+    for (int64_t i = 0; i < size; ++i) totals.cost += static_cast<double>(++totals.samples);
+    totals.weight = static_cast<double>(totals.samples);
+    if (const auto row = progressive.add(totals)) out.push_back(*row);
+  }
+  return out;
+}
+
+TEST(ProgressiveLossTest, RowsComeAtPowersOfTwo) {
+  const auto found = rows(1, 1000);
+  ASSERT_EQ(found.size(), 10);
+  for (size_t i = 0; i < found.size(); ++i) {
+    const double n = std::exp2(static_cast<double>(i));
+    EXPECT_EQ(found[i].examples, static_cast<int64_t>(n));
+    EXPECT_DOUBLE_EQ(found[i].average, (n + 1) / 2);
+    EXPECT_DOUBLE_EQ(found[i].since_last, i == 0 ? 1 : (n / 2 + 1 + n) / 2)
+        << "the mean of those since the row before";
+  }
+}
+
+TEST(ProgressiveLossTest, ABatchThatPassesSeveralPowersHasOneRow) {
+  std::vector<int64_t> examples;
+  for (const auto& row : rows(100, 1000)) examples.push_back(row.examples);
+  EXPECT_EQ(examples, (std::vector<int64_t>{100, 200, 300, 600})) << "128, 256 and 512 are passed";
+}
+
+TEST(ProgressiveLossTest, WeightsOfExamplesCount) {
+  ProgressiveLoss progressive;
+  progressive.begin({});
+  EXPECT_DOUBLE_EQ(progressive.add({.samples = 1, .weight = 4, .cost = 2})->average, 0.5);
+  const auto second = progressive.add({.samples = 2, .weight = 6, .cost = 12});
+  EXPECT_DOUBLE_EQ(second->average, 2);
+  EXPECT_DOUBLE_EQ(second->since_last, 5);
+  EXPECT_DOUBLE_EQ(progressive.add({.samples = 4, .weight = 6, .cost = 12})->since_last, 0)
+      << "no weight since";
+}
+
+// As an undisturbed run, but since_last is of what was trained since.
+TEST(ProgressiveLossTest, APassThatIsTakenUpGoesOnAtTheNextPower) {
+  ProgressiveLoss progressive;
+  progressive.begin({.samples = 64, .weight = 64, .cost = 64});
+  EXPECT_FALSE(progressive.add({.samples = 127, .weight = 127, .cost = 127}));
+  const auto row = progressive.add({.samples = 128, .weight = 128, .cost = 192});
+  ASSERT_TRUE(row);
+  EXPECT_DOUBLE_EQ(row->average, 1.5);
+  EXPECT_DOUBLE_EQ(row->since_last, 2);
+  progressive.begin({});
+  EXPECT_TRUE(progressive.add({.samples = 1, .weight = 1, .cost = 1})) << "of the next pass";
+}
+
+}  // namespace
+}  // namespace ps::progressive_loss_test
