@@ -2,11 +2,12 @@
 # Functions that the launch scripts share.  Not a program.
 PATH=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/../../build/release/bin:$PATH
 
-servers=1 ports=1 trainers=2 computes=0 restarts=0
+servers=1 least_servers=1 ports=1 trainers=2 computes=0 restarts=0
 server_ids=() trainer_ids=()
 
 # read_options ARGUMENTS...: sets servers, ports, trainers, computes, restarts, hosts, compute_hosts, and num_options, how
-# many arguments these took.  A script that has not all of the options names its own in $own_options.
+# many arguments these took.  A script that has not all of the options names its own in $own_options; one that can do
+# without servers sets least_servers to 0.
 read_options() {
   local option OPTIND=1
   while getopts "${own_options:-s:p:n:c:r:H:C:}" option; do
@@ -22,8 +23,9 @@ read_options() {
     esac
   done
   num_options=$((OPTIND - 1))
-  [[ $servers =~ ^[1-9][0-9]*$ && $ports =~ ^[1-9][0-9]*$ && $trainers =~ ^[1-9][0-9]*$ ]] || usage
+  [[ $servers =~ ^(0|[1-9][0-9]*)$ && $ports =~ ^[1-9][0-9]*$ && $trainers =~ ^[1-9][0-9]*$ ]] || usage
   [[ $restarts =~ ^[0-9]+$ && $computes =~ ^[0-9]+$ ]] || usage
+  ((servers >= least_servers && (servers > 0 || computes == 0))) || usage
   (($# > num_options)) || usage
 }
 
@@ -152,6 +154,18 @@ set_role() {
   if ((computes > 0)); then role=(--role reader --compute "$(IFS=, && echo "${compute_addresses[*]}")"); fi
 }
 
+# set_meeting SERVERS PEER: sets meeting, the flags by which trainers find the servers at these addresses, or without
+# servers the first of themselves.
+set_meeting() {
+  meeting=(--servers "$1")
+  if ((servers == 0)); then meeting=(--peers "$2"); fi
+}
+
+# Ends the trainers of a job without servers, which nobody else would end.
+end_peers() {
+  if ((servers == 0)); then end_trainers; fi
+}
+
 # Waits for all trainers; ends with the status of the first that fails, and then ends the others.
 wait_for_trainers() {
   local status=0 id
@@ -165,6 +179,56 @@ wait_for_trainers() {
       exit "$status"
     fi
   done
+}
+
+# train_all: runs the trainers, which the script's function start_trainers starts with the flags that it is given; it adds
+# them to trainer_ids.  Ends with the status of the first that fails, and then ends the others.  Without servers, trainers
+# that have lost one of them end too: then all are started again, up to $restarts times, and go on from their checkpoint.
+train_all() {
+  if ((servers > 0)); then
+    start_trainers
+    wait_for_trainers
+    return
+  fi
+  local again=() status tries=$restarts
+  restarts=0 # of one alone, which the others would not wait for
+  while :; do
+    trainer_ids=() status=0
+    start_trainers "${again[@]}"
+    wait_for_peers || status=$?
+    if ((status == 0)); then return; fi
+    if ((tries == 0)) || ! is_loss "$status"; then exit "$status"; fi
+    tries=$((tries - 1)) again=(--resume)
+  done
+}
+
+# is_loss STATUS: a trainer ended so because a signal killed it, or because another was gone.
+is_loss() { (($1 == 4 || $1 == 134 || $1 == 137 || $1 == 139)); }
+
+# Waits for trainers without servers: of those that have lost one, until the last has noticed.  Returns the status of the
+# first that failed; where that is no loss, the others are ended.
+wait_for_peers() {
+  local status=0 ended id
+  local -A left=()
+  for id in "${trainer_ids[@]}"; do left[$id]=1; done
+  while ((${#left[@]} > 0)); do
+    ended=0
+    wait -n -p id "${!left[@]}" || ended=$?
+    unset "left[$id]"
+    if ((ended == 0)); then continue; fi
+    if ((status == 0)) || ! is_loss "$ended"; then status=$ended; fi
+    if ! is_loss "$ended"; then break; fi
+  done
+  if ((${#left[@]} > 0)); then end_trainers; fi
+  return "$status"
+}
+
+# Asks the trainers to end, and waits until they have.
+end_trainers() {
+  ((${#trainer_ids[@]} > 0)) || return 0
+  kill -TERM "${trainer_ids[@]}" 2>/dev/null || true
+  wait "${trainer_ids[@]}" 2>/dev/null || true
+  trainer_ids=()
 }
 
 # Asks the servers to end, and waits until they have.

@@ -3,7 +3,7 @@
 #
 # usage: mpirun.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] [-c COMPUTE] [-H HOST,...] [-C HOST,...] [-r RESTARTS]
 #                  JOB.json [ps-train's flags...]
-#   -s  servers, 1 unless told: one on each of the first hosts
+#   -s  servers, 1 unless told: one on each of the first hosts; without servers trainers need no script but mpirun
 #   -p  ports of each server for dense parameters, and as many for sparse ones, 1 unless told
 #   -n  trainers, 2 unless told: dealt to the hosts in turn
 #   -c  compute trainers, for which the trainers are readers; 0 unless told: they compute by themselves

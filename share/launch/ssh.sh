@@ -4,13 +4,15 @@
 # usage: ssh.sh -H HOST,... [-s SERVERS] [-p PORTS] [-n TRAINERS] [-c COMPUTE] [-C HOST,...] [-r RESTARTS]
 #               JOB.json [ps-train's flags...]
 #   -H  hosts, which ssh must reach without asking; IPv6 numbers without brackets
-#   -s  servers, 1 unless told: one on each of the first hosts; several on one have ports one after the other
+#   -s  servers, 1 unless told: one on each of the first hosts; several on one have ports one after the other.  0: trainers
+#       exchange gradients by themselves, with a train.strategy without servers
 #   -p  ports of each server for dense parameters, and as many for sparse ones, 1 unless told
 #   -n  trainers, 2 unless told: dealt to the hosts in turn
 #   -c  compute trainers, for which the trainers are readers; 0 unless told: they compute by themselves
 #   -C  hosts of the compute trainers, which are dealt to them in turn; those of -H unless told
 #   -r  how often each process is started again on its host when a signal has killed it, 0 unless told; servers need a
-#       checkpoint.directory, which all of them share, in PS_SERVE_FLAGS or the job to go on from
+#       checkpoint.directory, which all of them share, in PS_SERVE_FLAGS or the job to go on from.  Without servers all
+#       trainers are started again together, and go on from their checkpoint.directory, which they then need and share
 # Servers listen from port PS_PORT on, 7164 unless set, compute trainers from PS_COMPUTE_PORT on, 7264 unless set.
 # PS_SSH is the command instead of ssh, PS_SERVE_FLAGS holds further flags of ps-serve, PS_COMPUTE_FLAGS of compute trainers.
 # All let in the processes of this run alone, by a token that every host gets over ssh and that goes with the run; they do
@@ -19,6 +21,7 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
+least_servers=0
 read_options "$@"
 [[ -n ${hosts:-} ]] || usage
 shift "$num_options"
@@ -86,11 +89,16 @@ for ((c = 0; c < computes; ++c)); do
 done
 
 set_role
-for ((rank = trainers - 1; rank >= 0; --rank)); do
-  at=${host[rank % ${#host[@]}]}
-  on "$at" "train.$rank" ps-train "$@" --token-file "$run.token" --servers "$addresses" --trainers "$trainers" \
-    --rank "$rank" "${role[@]}" &
-  trainer_ids+=($!)
-  started+=("$at:$run.train.$rank")
-done
-wait_for_trainers
+set_meeting "$addresses" "$(address "${host[0]#*@}" "${PS_PORT:-7164}")"
+job_flags=("$@")
+start_trainers() {
+  local rank at
+  for ((rank = trainers - 1; rank >= 0; --rank)); do
+    at=${host[rank % ${#host[@]}]}
+    on "$at" "train.$rank" ps-train "${job_flags[@]}" --token-file "$run.token" "${meeting[@]}" --trainers "$trainers" \
+      --rank "$rank" "${role[@]}" "$@" &
+    trainer_ids+=($!)
+    started+=("$at:$run.train.$rank")
+  done
+}
+train_all

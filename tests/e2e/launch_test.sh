@@ -44,6 +44,29 @@ killed_meanwhile() {
   nothing_left
 }
 
+# killed_peer NAME COMMAND...: launches with the command three trainers without servers, kills one when a checkpoint is
+# there, and expects that all are started again and that the model is the undisturbed one.  The data end as above.
+killed_peer() {
+  local name=$1 launched gate
+  shift
+  rm -f gate
+  mkfifo gate
+  exec {gate}<>gate
+  PS_PORT=$(free_ports 1) "$@" -s 0 -n 3 -r 1 "$peer_job" "${peer_flags[@]}" --data gate --save-dir "$name" \
+    --checkpoint-dir "checkpoints.$name" --set checkpoint.steps=5 >/dev/null 2>"$name.err" {gate}>&- &
+  launched=$!
+  timeout 60 bash -c "until [[ -s checkpoints.$name/LATEST ]]; do kill -0 $launched || exit; sleep 0.02; done" ||
+    fail "$name: no checkpoint: $(cat "$name.err")"
+  kill -KILL "$(pgrep -n -f "^ps-train.*$job.*--peers")"
+  : >no_gate
+  mv no_gate gate
+  exec {gate}>&-
+  wait "$launched" || fail "$name ended with $?: $(cat "$name.err")"
+  expect_text "$name.err" 'Going on from step'
+  cmp peers/pass-00000/model.safetensors "$name/pass-00000/model.safetensors"
+  nothing_left
+}
+
 ps-datagen ctr --samples 3000 --output train.txt
 flags=(--data train.txt --set data.batch_size=50)
 
@@ -69,6 +92,20 @@ expect_status 2 "$launch/local.sh"
 expect_text err 'usage: local.sh'
 nothing_left
 
+echo "without servers the trainers find each other, and have the same model; one that is killed comes again with all"
+peer_job=$job.dense peer_flags=("${flags[@]}")
+sed 's/"sparse_update": true/"sparse_update": false/; s/"batch_size": 200/"hash_bits": 12, "batch_size": 200/' job.json >"$peer_job"
+"$launch/local.sh" -s 1 -n 3 "$peer_job" "${peer_flags[@]}" --save-dir served >/dev/null 2>err || fail "$(cat err)"
+peer_flags+=(--set train.strategy.type=all_reduce)
+"$launch/local.sh" -s 0 -n 3 "$peer_job" "${peer_flags[@]}" --save-dir peers >/dev/null 2>err || fail "$(cat err)"
+cmp {served,peers}/pass-00000/model.safetensors
+nothing_left
+killed_peer peers_killed "$launch/local.sh"
+expect_status 2 "$launch/local.sh" -s 0 -n 2 "$peer_job" "${peer_flags[@]}" --data missing.txt
+expect_status 2 "$launch/local.sh" -s 0 -c 1 "$job"
+expect_text err 'usage: local.sh'
+nothing_left
+
 echo "ssh.sh runs what it is told on the hosts, here all the same one"
 printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >fake_ssh
 chmod +x fake_ssh
@@ -76,6 +113,8 @@ PS_SSH=$PWD/fake_ssh PS_PORT=$(free_ports 4) "$launch/ssh.sh" -H localhost -s 2 
   --save-dir ssh >/dev/null 2>err || fail "ssh.sh: $(cat err)"
 same_model ssh
 nothing_left
+
+killed_peer ssh_peers env PS_SSH="$PWD/fake_ssh" "$launch/ssh.sh" -H localhost
 
 echo "it starts a compute trainer again that is killed"
 killed_meanwhile ssh_killed "^ps-train.*$job.*--role compute" env PS_SSH="$PWD/fake_ssh" "$launch/ssh.sh" -H localhost -s 2
@@ -114,6 +153,8 @@ SLURM_JOB_NODELIST=nodes PATH=$PWD:$PATH PS_PORT=$(free_ports 4) "$launch/slurm.
 same_model slurm
 expect_text err "Trainer 1 of 3, as Slurm says"
 nothing_left
+
+killed_peer slurm_peers env SLURM_JOB_NODELIST=nodes PATH="$PWD:$PATH" "$launch/slurm.sh"
 
 echo "it starts a server again that is killed, on its node"
 killed_meanwhile slurm_killed "^ps-serve.*$job" env SLURM_JOB_NODELIST=nodes PATH="$PWD:$PATH" "$launch/slurm.sh" -s 1
