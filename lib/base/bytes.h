@@ -26,8 +26,9 @@ void put_array(std::string& out, std::span<const Scalar> values) {
   if (!values.empty()) out.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
-// Reads what put wrote.  A read past the end gives zeros, and ok() stays false from then on: a caller checks
-// ok() once, at the end, but checks a length with has() before it allocates memory of that length.
+// Reads the bytes that put wrote.  One owner thread.  A read past the end gives zeros, and ok() stays false from
+// then on: a caller checks ok() once, at the end, but checks a length with has() before it allocates memory of
+// that length.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}

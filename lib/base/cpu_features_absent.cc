@@ -1,4 +1,5 @@
-// On processors that are not x86-64: kernels are compiled for the baseline alone.
+// The features of processors that are not x86-64: none, since kernels are compiled for the baseline alone
+// there.
 #include "base/cpu.h"
 
 namespace ps {

@@ -1,4 +1,5 @@
-// The compiler's own look at CPUID, which also asks whether the operating system saves the wide registers.
+// The features of x86-64 processors, read by the compiler's own function, which checks CPUID and that the
+// operating system saves the wide registers.
 #include <immintrin.h>
 
 #include "base/cpu.h"

@@ -1,4 +1,5 @@
-// The exception that is being handled, as an error.  Used by all who may not let one pass: threads, sessions, loops.
+// The exception that is being handled, as an error.  Used where no exception may escape: in threads, sessions
+// and loops.
 #ifndef PS_BASE_CURRENT_ERROR_H_
 #define PS_BASE_CURRENT_ERROR_H_
 
@@ -6,7 +7,8 @@
 
 namespace ps {
 
-// To be called in a catch-all.  Without memory it is kExhausted, an exception that is none of ours kInternal.
+// To be called in a catch-all handler. std::bad_alloc becomes kExhausted; any other exception that is not an
+// Error becomes kInternal.
 Error current_error();
 
 }  // namespace ps

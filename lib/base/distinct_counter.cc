@@ -15,9 +15,9 @@ namespace {
 constexpr int kBits = 14;
 constexpr size_t kRegisters = size_t{1} << kBits;
 constexpr double kM = static_cast<double>(kRegisters);
-constexpr int kMostRank = 64 - kBits + 1;  // of a register
+constexpr int kMostRank = 64 - kBits + 1;  // the largest value of a register
 
-// x + x^2 + 2 x^4 + 4 x^8 + …: what registers that are empty add.
+// Returns x + x^2 + 2 x^4 + 4 x^8 + …, the term that empty registers add to the estimate.
 double sigma(double x) {
   double factor = 1, sum = x, before = -1;
   while (sum != before) {
@@ -29,7 +29,7 @@ double sigma(double x) {
   return sum;
 }
 
-// (1 - x - sum over k of (1 - x^(2^-k))^2 2^-k) / 3: what registers at the highest rank add.
+// Returns (1 - x - sum over k of (1 - x^(2^-k))^2 2^-k) / 3, the term that registers at the highest rank add.
 double tau(double x) {
   if (x == 0 || x == 1) return 0;
   double factor = 1, sum = 1 - x, before = -1;
@@ -49,7 +49,7 @@ DistinctCounter::DistinctCounter() : registers_(kRegisters) {}
 void DistinctCounter::add(uint64_t key) {
   const uint64_t hash = hash_key(key + 1);  // hash_key(0) is 0
   uint8_t& most = registers_[hash >> (64 - kBits)];
-  // The lowest bit that is set ends the run of zeros where all others are.
+  // The lowest bit is set, so that the run of zeros ends there when all other bits are zero.
   const auto rank = static_cast<uint8_t>(std::countl_zero(hash << kBits | uint64_t{1} << (kBits - 1)) + 1);
   most = std::max(most, rank);
 }

@@ -1,5 +1,5 @@
-// DistinctCounter: about how many different keys there are among any number, in 16 KiB.  Used to foretell the size of
-// tables.
+// DistinctCounter: estimates the number of distinct keys in a stream of any length, in 16 KiB. Used to predict
+// the size of tables.
 //
 // HyperLogLog (Flajolet, Fusy, Gandouet, Meunier, AofA 2007) over hash_key: each of m = 2^14 registers keeps the most
 // leading zeros of the hashes that fall on it.  The estimate is the improved one of Ertl (arXiv:1702.01284, algorithm 6),
@@ -19,7 +19,7 @@ class DistinctCounter {
 
   void add(uint64_t key);
 
-  // Takes in the keys of another.
+  // Afterwards this counter estimates the union of both sets of keys.
   void merge(const DistinctCounter& other);
 
   double count() const;

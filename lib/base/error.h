@@ -16,7 +16,7 @@ namespace ps {
 
 // Exit status of a program, and code on the wire: never renumber.
 enum class Code {
-  kInternal = 1,        // our mistake
+  kInternal = 1,        // a fault of the program
   kUsage = 2,           // flags or job file
   kData = 3,            // bad input data
   kUnavailable = 4,     // peer gone or silent; may be retried

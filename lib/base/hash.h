@@ -22,8 +22,8 @@ constexpr uint64_t hash_key(uint64_t key) {
 // XXH3, 64 bits: checksums of chunks and records, and ids of words and categories.
 uint64_t hash_bytes(std::string_view bytes, uint64_t seed = 0);
 
-// Computes hash_bytes of bytes that come in pieces.  The result depends on the bytes alone, not on how they
-// are split.
+// Computes hash_bytes of bytes that come in pieces.  One owner thread.  The result depends on the bytes alone,
+// not on how they are split.
 class ByteHasher {
  public:
   ByteHasher() { reset(); }

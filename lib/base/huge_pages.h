@@ -17,7 +17,7 @@ namespace ps {
 // kHugePage on, the system is asked for huge pages, and ordinary ones serve where it has none.
 class HugeArena {
  public:
-  static constexpr size_t kAlignment = 64;  // of all pieces: a cache line
+  static constexpr size_t kAlignment = 64;  // alignment of all pieces: a cache line
   static constexpr size_t kHugePage = size_t{2} << 20;
 
   static constexpr size_t kFirstRegion = size_t{128} << 10;
@@ -49,7 +49,7 @@ class HugeArena {
   // Guarded by mutex_.
   mutable std::mutex mutex_;
   std::vector<Region> regions_;
-  size_t used_ = 0;            // bytes in use of the last region
+  size_t used_ = 0;            // bytes of the last region that are in use
   uint64_t closed_bytes_ = 0;  // sizes of all regions but the last
 };
 

@@ -20,8 +20,9 @@ class LockFile {
   // on other errors.
   static std::unique_ptr<LockFile> create(const std::string& path, std::string_view text);
 
-  // Locks the file of this name, which is made if it is not there and stays when its owner ends, for those of whom only
-  // one may be at a time.  Returns null when another process still has it after `seconds`.  Throws as create.
+  // Locks the file of this name, so that only one process at a time holds it.  The file is made if it does not
+  // exist, and stays when its owner ends.  Returns null when another process still holds it after `seconds`.
+  // Throws as create does.
   static std::unique_ptr<LockFile> claim(const std::string& path, double seconds);
 
   ~LockFile();

@@ -13,7 +13,7 @@ constexpr size_t kReserveBytes = size_t{1} << 18;
 
 std::atomic<void*> reserve{nullptr};
 
-// A return has operator new try again.
+// operator new tries again after this function has returned.
 void give_up_reserve() {
   void* const given = reserve.exchange(nullptr);
   if (given == nullptr) throw std::bad_alloc();

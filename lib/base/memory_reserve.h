@@ -8,10 +8,11 @@
 
 namespace ps {
 
-// One at a time, since the language has one handler (std::set_new_handler) for the process, without arguments.
+// At most one object exists at a time, since the process has one handler (std::set_new_handler), which takes no
+// arguments.  The owner is main; the handler may run on any thread.
 class MemoryReserve {
  public:
-  // Without memory for the reserve there is none.
+  // If there is no memory for the reserve, the program runs without one.
   MemoryReserve();
   ~MemoryReserve();
   MemoryReserve(const MemoryReserve&) = delete;

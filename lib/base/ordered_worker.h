@@ -1,5 +1,6 @@
-// OrderedWorker: a thread that does tasks in their order while its owner does something else, and gives what they work on
-// back when the owner asks for it.  Used by AllReduceStore, to exchange gradients while others are computed.
+// OrderedWorker: a thread that does tasks in their order while its owner does something else.  The data that the
+// tasks use belong to the owner again when it has ended the sequence.  Used by AllReduceStore, to exchange
+// gradients while others are computed.
 #ifndef PS_BASE_ORDERED_WORKER_H_
 #define PS_BASE_ORDERED_WORKER_H_
 
@@ -12,13 +13,13 @@
 
 namespace ps {
 
-// One owner thread.  Between begin and end, what the tasks use belongs to the worker's thread.
+// One owner thread.  Between begin and end, the data that the tasks use belong to the worker's thread.
 class OrderedWorker {
  public:
   using Task = std::function<void(size_t index)>;
 
   OrderedWorker() = default;
-  ~OrderedWorker();  // waits for the task that runs
+  ~OrderedWorker();  // waits until the running task has ended
   OrderedWorker(const OrderedWorker&) = delete;
   OrderedWorker& operator=(const OrderedWorker&) = delete;
 
@@ -29,8 +30,8 @@ class OrderedWorker {
   // Lets the first `count` tasks of the sequence run.
   void allow(size_t count);
 
-  // Ends the sequence: waits for the task that runs, and lets no other begin.  Returns how many have run, or
-  // throws what one of them has thrown, after which none has run.
+  // Ends the sequence: waits for the running task, and lets no other begin.  Returns the number of tasks that
+  // have run.  If a task has thrown, no task has run after it, and its exception is thrown here.
   size_t end();
 
   bool is_begun() const { return begun_; }

@@ -6,8 +6,8 @@ bool is_pattern(std::string_view text) {
   return text.find_first_of("*?") != std::string_view::npos;
 }
 
-// Each * first stands for nothing, and for one character more whenever the rest does not match: only the last * that
-// was met need be tried again.
+// Each * first matches no character, and one character more whenever the rest does not match.  Only the last *
+// that was met has to be tried again, since a longer match of an earlier one could not help.
 bool matches_pattern(std::string_view pattern, std::string_view name) {
   size_t p = 0, n = 0, star = std::string_view::npos, resume = 0;
   while (n < name.size()) {

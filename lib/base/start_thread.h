@@ -1,4 +1,5 @@
-// Starts threads so that a system without room for one more gives an error of ours.  Used by everything that has threads.
+// Starts threads, and throws an Error when the system has no room for one more.  Used by everything that has
+// threads.
 #ifndef PS_BASE_START_THREAD_H_
 #define PS_BASE_START_THREAD_H_
 

@@ -10,12 +10,13 @@
 
 namespace ps {
 
-// $TMPDIR, else /tmp.  Throws kUnavailable when it is no folder.
+// Returns $TMPDIR, or /tmp if that is not set.  Throws kUnavailable when it is no folder.
 std::string default_temporary_parent();
 
 // Removes the temporary folders in `parent` whose processes were killed, as far as this user may.
 void remove_left_folders(const std::string& parent);
 
+// One owner thread.
 class TemporaryFolder {
  public:
   // Creates the folder in `parent` with access for this user alone.  Throws kUnavailable when it cannot be
@@ -30,7 +31,7 @@ class TemporaryFolder {
 
  private:
   std::string path_;
-  std::unique_ptr<LockFile> lock_;  // in the folder, as long as this process lives
+  std::unique_ptr<LockFile> lock_;  // a file in the folder, locked while this process lives
 };
 
 }  // namespace ps

@@ -1,5 +1,6 @@
-// WaitStopped: thrown by calls that would wait for other processes: of a store, of a group of trainers, of a
-// finder of servers.  Used by the training loop and by saves, which end early then.
+// WaitStopped: the error that calls throw instead of waiting for other processes when this process is to end:
+// calls of a store, of a group of trainers, of ServerFinder.  The training loop and saves catch it, and end
+// early.
 #ifndef PS_BASE_WAIT_STOPPED_H_
 #define PS_BASE_WAIT_STOPPED_H_
 

@@ -34,6 +34,8 @@ std::string_view json_reason(std::string_view message) {
 }
 
 Json parse_json(std::string_view text, std::string_view name, JsonComments comments) {
+  // The callback limits the depth, and collects the keys of each open object
+  // in `keys`, because the parser itself accepts two equal keys without an error.
   std::vector<std::set<std::string>> keys;  // keys seen so far of each open object, outermost first
   auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > kMaxDepth) fail(Code::kUsage, name, ": nested deeper than ", kMaxDepth, " levels");
@@ -68,6 +70,8 @@ std::string json_kind(const Json& value) {
 void json_set(Json& document, std::string_view path, std::string_view text) {
   Json value = Json::parse(text.begin(), text.end(), nullptr, false);
   if (value.is_discarded()) value = std::string(text);
+  // Walks down the path: an index selects an element of an array, a key selects a member of an object and
+  // creates it if it is missing.
   Json* target = &document;
   for (std::string_view key : split(path, '.')) {
     if (key.empty()) fail(Code::kUsage, "--set ", quote(path), ": empty key in the path");

@@ -1,4 +1,5 @@
-// The messages of the parser of JSON.  Used by whoever runs it, and says the place of a fault in words of its own.
+// The messages of the parser of JSON.  Used by code that runs the parser itself and names the place of a fault
+// in its own words.
 #ifndef PS_CONFIG_JSON_MESSAGE_H_
 #define PS_CONFIG_JSON_MESSAGE_H_
 
@@ -6,7 +7,7 @@
 
 namespace ps {
 
-// A message of the parser, without its prefix of names and places.
+// Returns a message of the parser without its prefix, which names the kind of error and its place.
 std::string_view json_reason(std::string_view message);
 
 }  // namespace ps

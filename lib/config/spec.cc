@@ -63,6 +63,7 @@ void check_range(double value, const FieldSpec& field, std::string_view path) {
     fail(Code::kUsage, path, ": ", value, " is too large, expected at most ", field.maximum);
 }
 
+// Accepts a number only if it is whole, within the range of the field, and within the range of the C++ type.
 template <class Integer>
 void read_integer(const Json& value, const FieldSpec& field, std::string_view path, Integer& out) {
   // People also write integers as 1e6 or 20.0.

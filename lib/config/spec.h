@@ -58,7 +58,8 @@ struct FieldSpec {
   Json schema() const;
 };
 
-// The part of an ObjectSpec that does not know the type.
+// The part of an ObjectSpec that does not depend on the struct's type.  Constant after construction: any thread
+// may use it.
 class AnySpec {
  public:
   AnySpec() = default;
