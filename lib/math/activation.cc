@@ -8,7 +8,7 @@ namespace ps {
 
 namespace {
 
-// The cost of exp or tanh: about 10 ns an element.
+// The operations that exp or tanh take for an element: they take about 10 ns.
 constexpr int64_t kActivationWork = 16;
 
 // Calls body(rule) with the rule of an activation that works element by element and is not linear.

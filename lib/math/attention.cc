@@ -36,7 +36,9 @@ void clear(Matrix<T> matrix) {
   std::fill_n(matrix.data, matrix.size(), T(0));
 }
 
-// Calls body(part of arrays, part of gradients) for every head of every example that has rows.
+// Calls body(part of arrays, part of gradients) for every head of every example that has rows, in parallel: an
+// item is one head of one example, and no two items share a row.  The work of an item is that of the mean
+// example.
 template <class T, class Body>
 void for_each_example(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
                       std::span<const int64_t> squares, const AttentionArrays<T>& arrays,
@@ -71,7 +73,8 @@ AttentionRows rows_there(Device& device, const AttentionShape& shape, std::span<
           squares.back()};
 }
 
-// The same passes on a device with memory of its own: an item is a value, or a row of weights.
+// The passes of attend on a device with memory of its own: an item is a value, or a row of weights.  Each loop
+// has finished before the next one begins: scores, then their softmax, then the weighted sums of values.
 template <class T>
 void attend_there(Device& device, const AttentionRows& rows, const AttentionArrays<T>& a) {
   const int64_t all_rows = rows.shape.heads * rows.num_rows, width = rows.shape.width;
@@ -82,6 +85,7 @@ void attend_there(Device& device, const AttentionRows& rows, const AttentionArra
   for_items(device, all_rows * width, 1, AttendedItems<T>{rows, a.weights, a.values, a.outputs});
 }
 
+// The passes of attend_backward, in the order of its formulas: values, weights, scores, then queries and keys.
 template <class T>
 void attend_backward_there(Device& device, const AttentionRows& rows, const AttentionArrays<T>& a,
                            const AttentionArrays<T>& g) {
@@ -105,7 +109,7 @@ T position_encoding(double position, int64_t d, int64_t cols) {
 
 constexpr int64_t kSineWork = 32;
 
-// encodings [positions, cols] <- those of all positions, computed by the processor.
+// encodings [positions, cols] <- the encodings of all positions, which the processor computes.
 template <class T>
 void send_encodings(Device& device, int64_t positions, int64_t cols, DeviceBuffer<T>& encodings) {
   std::vector<T> computed(static_cast<size_t>(positions * cols));
@@ -146,6 +150,9 @@ void join_heads(Device& device, const T* heads, int64_t width, Matrix<T> rows) {
   });
 }
 
+// With n rows of an example in a head: weights [n, n] = softmax of the rows of (queries keysᵀ scale), outputs =
+// weights values.  When `causal`, row i sees the keys 0 to i alone; the weights behind them are set to zero, so
+// that the second product runs over whole rows.
 template <class T>
 void attend(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
             std::span<const int64_t> squares, const AttentionArrays<T>& arrays) {
@@ -170,6 +177,8 @@ void attend(Device& device, const AttentionShape& shape, std::span<const uint32_
   for_each_example(device, shape, offsets, squares, arrays, arrays, attend_part);
 }
 
+// With dO the gradients of the outputs and P the weights: dV = Pᵀ dO, and dP = dO Vᵀ. The softmax turns dP into
+// the gradient dS of the scores, row by row and in place; then dQ = scale dS K, and dK = scale dSᵀ Q.
 template <class T>
 void attend_backward(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
                      std::span<const int64_t> squares, const AttentionArrays<T>& arrays,
@@ -197,6 +206,9 @@ void attend_backward(Device& device, const AttentionShape& shape, std::span<cons
   for_each_example(device, shape, offsets, squares, arrays, gradients, attend_part);
 }
 
+// The processor computes sines and cosines for each row anew.  On a device with memory of its own the encodings
+// of all positions, up to the longest example, are computed by the processor once a batch and sent there, so
+// that both give the same bits.
 template <class T>
 void add_position_encoding(Device& device, std::span<const uint32_t> offsets, Matrix<const T> in,
                            DeviceBuffer<T>& encodings, Matrix<T> out) {

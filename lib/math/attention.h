@@ -22,13 +22,14 @@ namespace ps {
 template <class T>
 struct AttentionArrays {
   T *queries, *keys, *values, *outputs;  // [H, K, d]
-  T* weights;                            // [H, S]: a square [n, n] for each example of n rows, a row a query
+  T* weights;                            // [H, S]: a square [n, n] for each example of n rows, by query
 };
 
-// squares [B + 1] <- where the weights of each example begin in those of a head, S at the end: sums of n^2.
+// squares [B + 1] <- the positions at which the weights of each example begin among the weights of a head,
+// which are sums of n^2; the last one is S.
 void count_squares(std::span<const uint32_t> offsets, std::vector<int64_t>& squares);
 
-// heads [G, H, K, d] <- rows [K, G H d], and back; G is 1 or more.
+// split_heads: heads [G, H, K, d] <- rows [K, G H d]. join_heads is the inverse.  G is 1 or more.
 template <class T>
 void split_heads(Device& device, Matrix<const T> rows, int64_t width, T* heads);
 template <class T>

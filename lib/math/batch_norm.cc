@@ -11,8 +11,9 @@ namespace ps {
 
 namespace {
 
-// Calls body(first and last channel, P).  Channels are independent; a block sums each in the order of the
-// examples.  P is a constant for columns, so that the compiler sees the loop over them as the inner one.
+// Calls body(first and last channel, P) for blocks of channels, in parallel.  Channels are independent; a block
+// sums each in the order of the examples.  P is a constant for columns, so that the compiler sees the loop over
+// them as the inner one.
 template <class T, class Body>
 void for_channel_blocks(Device& device, const BatchNormArrays<T>& norm, int64_t rows, const Body& body) {
   device.for_each(norm.channels, block_items(8 * rows * norm.plane), [&](int64_t begin, int64_t end) {
@@ -53,6 +54,8 @@ struct ChannelBlock {
 };
 
 // Computes mean and scale from the batch, and moves the running mean and variance towards it.
+// Works in two passes over the batch, the mean first and then the squares of the distances from it, since the
+// difference of a sum of squares and a squared sum would cancel. norm.scale holds the variance in between.
 template <class T, class Plane>
 void measure(const BatchNormArrays<T>& norm, const T* x, const ChannelBlock<Plane>& block) {
   const T count = static_cast<T>(block.rows * block.plane);

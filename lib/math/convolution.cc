@@ -47,7 +47,8 @@ struct PartMatrices {
   }
 };
 
-// Calls body(matrices) for every part, with as many pixels as the memory allows.
+// Calls body(matrices) for every part.  A part has the pixels of one group of channels; it has as many pixels as
+// fit `most_values` values of columns and products, so that the memory stays bounded for any batch.
 template <class T, class Body>
 void for_parts(Device& device, const ConvolutionShape& shape, int64_t images, ConvolutionScratch<T>& scratch,
                const Body& body) {
@@ -82,6 +83,8 @@ void clear(Device& device, Matrix<T> matrix) {
   fill_values(device, T(0), matrix.size(), matrix.data);
 }
 
+// For each part: unfolds the images into columns, multiplies the weights by them, and adds the product to the
+// images out.
 template <class T>
 void convolve_there(Device& device, const ConvolutionShape& shape, Matrix<const T> images, const T* weight,
                     ConvolutionScratch<T>& scratch, Matrix<T> out) {
@@ -93,6 +96,9 @@ void convolve_there(Device& device, const ConvolutionShape& shape, Matrix<const 
   });
 }
 
+// For each part: copies the gradients of its filters, multiplies the transposed weights by them, and folds the
+// columns that result back into the images.  An item of the fold is one value of an image, which gathers from
+// all windows that cover it, so that every sum has one writer.
 template <class T>
 void add_image_gradients_there(Device& device, const ConvolutionShape& shape, Matrix<const T> out_gradients,
                                const T* weight, ConvolutionScratch<T>& scratch, Matrix<T> image_gradients) {
@@ -107,6 +113,8 @@ void add_image_gradients_there(Device& device, const ConvolutionShape& shape, Ma
   });
 }
 
+// For each part: multiplies the gradients of its filters by the transposed columns.  Parts add to the weights
+// one after the other, in the order of their pixels.
 template <class T>
 void add_weight_gradient_there(Device& device, const ConvolutionShape& shape, Matrix<const T> images,
                                Matrix<const T> out_gradients, ConvolutionScratch<T>& scratch,
@@ -164,6 +172,9 @@ static int64_t num_partial_sums(int64_t images, int64_t weights) {
   return std::clamp<int64_t>(kMostValues / weights, 1, std::min(kMost, images));
 }
 
+// All images add to the same weights.  So that threads do not write to the same sums, images are divided into
+// `groups`, whose number depends on the shapes alone.  First each group is summed, image by image, into an array
+// of its own; then the arrays are added to weight_gradient in the order of the groups.
 template <class T>
 void add_convolution_weight_gradient(Device& device, const ConvolutionShape& shape, Matrix<const T> images,
                                      Matrix<const T> out_gradients, ConvolutionScratch<T>& scratch,

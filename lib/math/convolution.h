@@ -1,6 +1,5 @@
-// Two-dimensional convolution and its gradients, added to the values in the output.  Used by the conv2d
-// layer.  T is
-// float or double.
+// Two-dimensional convolution and its gradients, added to the values in the output.  Used by the conv2d layer.  T
+// is float or double.
 //
 // Images are shared out over the threads; the gradient of the weights is summed over fixed groups of images
 // in order, then over the groups: no sum depends on threads.  Levels of instruction sets (base/cpu.h) round
@@ -28,9 +27,10 @@ ConvolutionShape make_convolution_shape(ConvolutionShape sizes);
 // Memory in which convolutions compute; the caller keeps it for the next call.
 template <class T>
 struct ConvolutionScratch {
-  std::vector<T> partial_sums;  // on the processor: of the gradient of the weights
+  std::vector<T> partial_sums;  // sums of the weights' gradient, used on the processor alone
 
-  // On a device with memory of its own: as many values as these, or those of one pixel.
+  // The memory of a part on a device with memory of its own: at most so many values, but those of one pixel at
+  // least.
   int64_t most_values = 1 << 25;
   DeviceBuffer<T> columns, products;
 };

@@ -13,7 +13,7 @@ namespace ps {
 namespace {
 
 constexpr int64_t kLossWork = 1024;     // operations, with room: blocks of 1024 examples
-constexpr int64_t kClassExamples = 16;  // of a block, where an example has many values
+constexpr int64_t kClassExamples = 16;  // examples of a block, for costs whose examples have many values
 
 // Calls body(b) for every example b, in blocks.
 template <class Body>
@@ -24,7 +24,7 @@ void for_class_examples(Device& device, int64_t examples, const Body& body) {
   });
 }
 
-// As kernels of this device can read them.
+// Returns the targets as kernels of this device can read them.
 CostTargets targets_there(Device& device, const CostTargets& targets, int64_t examples) {
   return {mirror(device, targets.labels, examples), mirror(device, targets.weights, examples),
           targets.positive};

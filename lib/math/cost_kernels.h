@@ -21,15 +21,16 @@ template <class T, class Loss>
 void evaluate_losses(Device& device, const Loss& loss, Matrix<const T> values, const CostTargets& targets,
                      T* costs, T* gradient);
 
-// costs [B] <- -log softmax(scores[b])[label]; gradient [B, C].  With smoothing > 0, the mean of this over a target that is
-// the label with probability 1 - smoothing, and else any class.
+// costs [B] <- -log softmax(scores[b])[label]; gradient [B, C].  With smoothing > 0, the target is a
+// distribution: the label with probability 1 - smoothing, else any class, all alike; the cost is the mean over
+// it.
 template <class T>
 void softmax_cross_entropy(Device& device, Matrix<const T> scores, const CostTargets& targets,
                            std::type_identity_t<T> smoothing, T* costs, Matrix<T> gradient);
 
-// costs [B] <- the sum over the classes c of the logistic loss of scores[b][c], with label 1 for those that the example has,
-// which count `positive` times, and else 0; gradient [B, C].  `labels` has num_labels classes, all below C; weights [B] or
-// null.
+// costs [B] <- the sum over the classes c of the logistic loss of scores[b][c]; gradient [B, C].  The label of a
+// class is 1 if the example has the class, and its loss then counts `positive` times; else it is 0.  `labels`
+// has num_labels classes, all below C; weights [B] or null.
 template <class T>
 void label_set_costs(Device& device, Matrix<const T> scores, const LabelSets& labels, int64_t num_labels,
                      const float* weights, std::type_identity_t<T> positive, T* costs, Matrix<T> gradient);
@@ -39,8 +40,8 @@ template <class T>
 void cross_entropy(Device& device, Matrix<const T> probabilities, const CostTargets& targets, T* costs,
                    Matrix<T> gradient);
 
-// Returns the first example with a value outside [0, 1] for its label, beyond rounding; -1 if there is none.  On the
-// processor alone, as ranking_costs.
+// Returns the first example with a value outside [0, 1] for its label, beyond rounding; -1 if there is none.
+// Runs on the processor alone, as ranking_costs does.
 template <class T>
 int64_t find_improbable(Device& device, Matrix<const T> probabilities, const CostTargets& targets);
 

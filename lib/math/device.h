@@ -34,7 +34,8 @@ class Device {
   // caller's.  The processor must have the level `cpu`.  Throws kExhausted if the system has no more threads.
   Device(int threads, CpuLevel cpu) : cpu_(cpu), pool_(threads) {}
 
-  // A device with memory of its own.  `host` outlives it: the processor, for work that has no kernel there.
+  // A device with memory of its own.  `host` is the processor, which does the work that has no kernel there; it
+  // outlives this.
   Device(Device& host, std::shared_ptr<DeviceKernels> kernels)
       : cpu_(host.cpu()), pool_(1), host_(&host), kernels_(std::move(kernels)) {}
 
@@ -46,7 +47,8 @@ class Device {
   Device& host() { return host_ == nullptr ? *this : *host_; }
 
   // Calls body(block) once for every block in [0, blocks), and returns when all calls have ended.  Then the
-  // first exception is rethrown.  A body must not start another loop of the device.  On the processor alone.
+  // first exception is rethrown.  A body must not start another loop of the device.  The processor alone has
+  // it.
   void run(int64_t blocks, const std::function<void(int64_t)>& body) {
     PS_CHECK(kernels_ == nullptr);
     pool_.run(blocks, body);

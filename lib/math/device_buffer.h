@@ -13,8 +13,8 @@
 
 namespace ps {
 
-// Keeps its memory from batch to batch.  The values of a buffer that has grown are not those from before.  It may outlive
-// its device.
+// One owner thread.  A buffer keeps its memory from batch to batch.  When it grows, its values are lost.  It may
+// outlive its device.
 template <class T>
 class DeviceBuffer {
  public:

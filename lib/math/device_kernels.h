@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// A row-major matrix, whose rows are contiguous.  `transposed`: the factor is its transpose.
+// A row-major matrix whose rows are contiguous.  If `transposed`, the factor is its transpose.
 struct Factor {
   const float* data;
   int64_t cols;
@@ -34,8 +34,8 @@ class DeviceKernels {
   virtual void* allocate(uint64_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
 
-  // From memory of the host to that of the device, and back; and within the device.  An array that is sent must stay as it is
-  // until the next receive() or wait().
+  // Copies from memory of the host to that of the device, back, and within the device.  An array that is sent
+  // must stay as it is until the next receive() or wait().
   virtual void send(void* to, const void* from, uint64_t bytes) = 0;
   virtual void receive(void* to, const void* from, uint64_t bytes) = 0;
   virtual void copy(void* to, const void* from, uint64_t bytes) = 0;
@@ -73,8 +73,9 @@ bool run_there(Device& device, int64_t items, const Body& body) {
   return false;
 }
 
-// An array that stays as it is while a batch is computed, such as its labels, as kernels of this device can read it: null
-// if it is null or, on a device with memory of its own, empty.
+// Returns a pointer by which kernels of this device can read an array of the host, such as labels, that does
+// not change while a batch is computed.  Returns null if the array is null, or if it is empty and the device has
+// memory of its own.
 template <class T>
 const T* mirror(Device& device, const T* host, int64_t size) {
   if (device.kernels() == nullptr) return host;

@@ -9,8 +9,8 @@
 
 namespace ps {
 
-// factors [B, D] <- 0 with probability `rate`, else 1 / (1 - rate); example b draws from stream b of the
-// seed.  A device with memory of its own gets what the processor has drawn.
+// factors [B, D] <- 0 with probability `rate`, else 1 / (1 - rate); example b draws from stream b of the seed.
+// The processor draws for every device; a device with memory of its own gets a copy.
 template <class T>
 void draw_dropout(Device& device, uint64_t seed, double rate, Matrix<T> factors);
 

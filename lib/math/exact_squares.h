@@ -11,14 +11,15 @@
 
 namespace ps {
 
-// A fixed-point number of 640 bits, the lowest of which is worth 2^-298, the square of the smallest float
-// (Kulisch's accumulator).  The largest square is below 2^256: 2^86 of them fit.
+// A fixed-point number of 640 bits (Kulisch's accumulator).  The lowest bit is worth 2^-298, the square of the
+// smallest float.  The largest square is below 2^256, so that 2^86 of them fit.  One owner thread.
 class ExactSquares {
  public:
   void add(const float* values, int64_t count);
   void add(const ExactSquares& other);
 
-  // Returns the nearest double or the one beside it, always the same; infinity if a value was not finite.
+  // Returns the nearest double or its neighbour: the same sum always gives the same double.  Returns infinity if
+  // a value was not finite.
   double value() const;
 
   void save(std::string& out) const;

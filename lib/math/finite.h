@@ -1,5 +1,4 @@
-// Tests that floats from outside are neither NaN nor infinite.  Used by shards, before gradients and weights
-// of
+// Tests that floats from outside are neither NaN nor infinite.  Used by shards, before gradients and weights of
 // trainers reach a table.
 #ifndef PS_MATH_FINITE_H_
 #define PS_MATH_FINITE_H_

@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kGroupExamples = 16;  // positions of a block
+constexpr int64_t kGroupExamples = 16;  // positions that a block has
 
 // The arrays of one call.
 template <class T>
@@ -45,8 +45,8 @@ void bpr_example(const GroupCosts<T>& call, size_t position) {
   if (call.gradient) call.gradient[example] = share * slope;
 }
 
-// With p = softmax of the group's scores and y = weight x label: costs y (log(sum of e^s) - s), gradient
-// (sum of y) p - y.
+// With p the softmax of the group's scores and y = weight x label, the costs are y (log(sum of e^s) - s), and
+// the gradient is (sum of y) p - y.
 template <class T>
 void listwise_group(const GroupCosts<T>& call, const size_t* begin, const size_t* end) {
   T largest = call.scores[*begin], sum = 0, total = 0;

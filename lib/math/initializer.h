@@ -16,8 +16,8 @@ enum class Distribution { kZero, kConstant, kNormal, kUniform };
 struct Initializer {
   Distribution distribution = Distribution::kZero;
   double mean = 0;  // the value of kConstant
-  double deviation =
-      0;              // normal: standard deviation; uniform: values in [mean - deviation, mean + deviation)
+  // The standard deviation of kNormal; kUniform draws from [mean - deviation, mean + deviation).
+  double deviation = 0;
   uint64_t seed = 0;  // of the job and the parameter, mixed
 
   // Draws the initial weights of row `row` (a key of a table, or a row index of a dense parameter), with the

@@ -12,6 +12,9 @@ namespace {
 
 constexpr int64_t kExpWork = 32;  // operations of an exponential, with room
 
+// How the kernels of this file divide their work: an item is an example, or one value of a vector.  On a device with
+// memory of its own every value is an item (run_there).  On the processor a block has whole examples and loops over
+// their values, which saves the division that finds the example of a value.  Both call the same rule of math/items/.
 template <class T>
 DotInputs<T> dot_inputs(std::span<const Matrix<const T>> inputs) {
   PS_CHECK(std::ssize(inputs) <= DotInputs<T>::kMost);

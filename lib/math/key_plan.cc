@@ -64,7 +64,8 @@ void KeyPlanner::plan_like(const KeyPlan& other, std::span<const KeyList> lists,
   }
 }
 
-// Ascending keys, which servers get, need no hash table.
+// Throws kData unless each key occurs once.  Ascending keys need no hash table; keys in that order come from
+// plans that are made for servers.
 void KeyPlanner::check_unique(const std::vector<uint64_t>& keys) {
   if (keys.size() >= UINT32_MAX / 4) fail(Code::kData, "key plan: ", keys.size(), " keys");
   if (std::ranges::adjacent_find(keys, std::greater_equal<>()) == keys.end()) return;
@@ -76,7 +77,8 @@ void KeyPlanner::check_unique(const std::vector<uint64_t>& keys) {
   fail(Code::kData, "key plan: ", keys.size(), " keys, of which ", num_keys, " differ");
 }
 
-// Checks that every key is used; so there are no more keys than ids in the lists.
+// Checks the indices id by id, and that every key is used: then there are no more keys than ids, and the table
+// of a process cannot be filled with keys that no example has.
 void KeyPlanner::complete(std::span<const KeyList> lists, KeyPlan& plan) {
   if (plan.uses.size() != lists.size()) {
     fail(Code::kData, "key plan: ", plan.uses.size(), " uses, expected ", lists.size());

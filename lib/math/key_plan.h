@@ -13,7 +13,7 @@ namespace ps {
 struct KeyList {
   std::span<const uint32_t> offsets;  // [B + 1]
   std::span<const uint64_t> keys;     // [K]
-  bool transposed = false;            // if its KeyUse shall have the transposed part
+  bool transposed = false;            // true: its KeyUse gets the transposed part
 };
 
 // A KeyList in terms of the plan's unique keys, and its transpose if the list asks for that.

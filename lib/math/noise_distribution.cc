@@ -19,9 +19,9 @@ NoiseDistribution NoiseDistribution::log_uniform(int64_t classes) {
   return {Kind::kLogUniform, classes};
 }
 
-// Vose's algorithm: class c begins with a column of height weights[c] / mean.  A column below 1 is filled up
-// from one above 1, its alias, which loses as much; a column that falls below 1 by this waits to be filled up
-// itself.
+// Vose's algorithm.  Each class c begins with a column of height weights[c] / mean.  A column below 1 is filled
+// up from one above 1, its alias, which loses as much; a column that falls below 1 by this waits to be filled
+// up itself.
 NoiseDistribution NoiseDistribution::of_weights(const std::vector<double>& weights) {
   NoiseDistribution out(Kind::kWeights, static_cast<int64_t>(weights.size()));
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);

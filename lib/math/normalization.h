@@ -14,8 +14,8 @@
 
 namespace ps {
 
-// output [B, C P] <- the batch, normalized by its own mean and variance (of the population), by which the
-// running ones are moved.
+// output [B, C P] <- the batch, normalized by its own mean and variance (of the population).  The running mean
+// and variance are moved towards these.
 template <class T>
 void batch_norm_training(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> input,
                          Matrix<T> output);

@@ -8,9 +8,9 @@ namespace ps {
 
 namespace {
 
-constexpr int kBits = 38;  // of the largest addend, below its first
+constexpr int kBits = 38;  // bits of the largest addend that are kept below its first one
 
-// 2^exponent, of which the exponent is that of a normal double.
+// Returns 2^exponent for an exponent that a normal double can have.
 double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
 }

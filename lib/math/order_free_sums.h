@@ -1,5 +1,5 @@
-// OrderFreeSums: sums of floats that have the same bits in whatever order they are added.  Used by shards for gradients in
-// the bytes of a codec whose sums are to be so.
+// OrderFreeSums: sums of floats that have the same bits in whatever order they are added.  Used by shards for
+// gradients in the bytes of codecs that ask for such sums.
 //
 // Let 2^E be the power of two of the largest addend of a sum, E = floor(log2 |largest|).  An addend is counted in units of
 // 2^(E - 38), as an integer of 64 bits: exactly, if its last bit is worth a unit or more, as that of an addend of 16 bits is
@@ -14,22 +14,23 @@
 
 namespace ps {
 
-// All addends are shown first, and added then, both in any order; up to 2^23 a sum.  One thread at a time.
+// The caller shows all addends first, and adds them afterwards; both may happen in any order.  A sum has up to
+// 2^23 addends.  One thread at a time.
 class OrderFreeSums {
  public:
-  // Begins n sums of nothing, which are 0.
+  // Begins n sums, which are 0 without addends.
   void begin(size_t n);
 
   // Shows, and adds, values of sums [first, first + values.size()).  Values must be finite.
   void show(size_t first, std::span<const float> values);
   void add(size_t first, std::span<const float> values);
 
-  // sums [n]; one beyond the range of a float is infinite.
+  // Writes sums [n].  A sum beyond the range of a float is infinite.
   void finish(std::span<float> sums) const;
 
  private:
-  std::vector<float> largest_;     // sizes of addends
-  std::vector<int64_t> integers_;  // sums, in units
+  std::vector<float> largest_;     // by sum: the size of its largest addend
+  std::vector<int64_t> integers_;  // by sum: its value, in units
 };
 
 }  // namespace ps

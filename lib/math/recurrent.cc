@@ -7,9 +7,9 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kGateWork = 16;  // an exponential takes some 5 ns
+constexpr int64_t kGateWork = 16;  // operations of a gate: an exponential takes some 5 ns
 
-// Runs the items of a step: on the processor row by row, of which each value takes `work` operations.
+// Runs the items of a step.  On the processor an item is a row, whose values take `work` operations each.
 template <class Items>
 void run_step(Device& device, int64_t work, const Items& items) {
   const int64_t rows = items.step.rows, width = items.a.width;

@@ -1,5 +1,6 @@
-// The cells of recurrent layers: a step of each, element by element; the products with their weights are those of
-// math/gemm.h.  Used by the layers gru and lstm (model/layers/recurrent.h).  T is float or double.
+// The cells of recurrent layers.  A kernel computes one step of a cell, element by element; math/gemm.h computes
+// the products with the weights.  Used by the layers gru and lstm (model/layers/recurrent.h).  T is float or
+// double.
 //
 // The equations are those of torch.nn.GRU and torch.nn.LSTM, with states h and c of width H that begin with 0:
 //   GRU, Cho et al., EMNLP 2014, with the reset gate after the product; gates in the order r, z, n:
@@ -18,8 +19,9 @@
 
 namespace ps {
 
-// A cell: its gates, G; whether it has cells c beside its states; and whether the last gate has a bias among the products
-// of the state too, which is then not the same as one among those of the input.
+// The constants of a cell: the number of gates G, if it has cells c beside its states, and if the last gate has
+// a second bias among the products of the state.  That bias differs from the one among the products of the input
+// when a gate is applied between the two.
 struct GruCell {
   static constexpr const char* kName = "gru";  // of the layer
   static constexpr int64_t kGates = 3;

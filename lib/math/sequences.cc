@@ -11,13 +11,13 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kExponentialWork = 16;  // about 10 ns
+constexpr int64_t kExponentialWork = 16;  // operations of an exponential, which takes about 10 ns
 
 int64_t num_examples(std::span<const uint32_t> offsets) {
   return std::max<int64_t>(1, std::ssize(offsets)) - 1;
 }
 
-// An array of the batch, as kernels of this device can read it.
+// Returns an array of the batch as kernels of this device can read it.
 template <class Array>
 auto there(Device& device, const Array& array) {
   return mirror(device, array.data(), static_cast<int64_t>(array.size()));
@@ -36,7 +36,7 @@ struct Rows {
   int64_t count() const { return end - begin; }
 };
 
-// Calls body(b, rows) for every example; `work` operations a row.
+// Calls body(b, rows) for every example, in parallel.  A row takes `work` operations.
 template <class Body>
 void for_sequences(Device& device, std::span<const uint32_t> offsets, int64_t work, const Body& body) {
   for_items(device, num_examples(offsets), work_of_example(offsets, work), [=](int64_t b) {
@@ -50,7 +50,8 @@ void count_steps(std::span<const uint32_t> offsets, std::vector<int64_t>& starts
   for (size_t b = 0; b + 1 < offsets.size(); ++b) longest = std::max(longest, offsets[b + 1] - offsets[b]);
   starts.assign(size_t{longest} + 1, 0);
   for (size_t b = 0; b + 1 < offsets.size(); ++b) ++starts[offsets[b + 1] - offsets[b]];
-  // starts[n] has the number of examples of length n: turn it into that of those that are longer, then sum up.
+  // Here starts[n] has the number of examples of length n.  The first loop turns it into the number of longer
+  // examples, which is the number of rows of step n; the second one into the sum over the steps before n.
   int64_t longer = 0;
   for (size_t n = starts.size(); n-- > 0;) {
     const int64_t examples = starts[n];
@@ -67,11 +68,14 @@ void count_steps(std::span<const uint32_t> offsets, std::vector<int64_t>& starts
 
 }  // namespace
 
-// An example of length n comes after the longer ones, of which step n, if there is one, has the number of rows.
+// Within a step, examples are ordered by falling length, and those of one length by their number.  An example of
+// length n therefore comes after all longer ones, whose number is the number of rows of step n (0 if there is
+// no such step).  `next` counts from there for each length.
 void pack_sequences(std::span<const uint32_t> offsets, bool reversed, PackedSequences& packed) {
   PS_CHECK(!offsets.empty());
   count_steps(offsets, packed.starts);
-  std::vector<int64_t> next;  // by length: the place of the next example of it in each step
+  std::vector<int64_t>
+      next;  // by length: the position that the next example of this length gets in each step
   for (size_t t = 0; t < packed.starts.size(); ++t)
     next.push_back(t + 1 < packed.starts.size() ? packed.starts[t + 1] - packed.starts[t] : 0);
   packed.rows.resize(offsets.back());
@@ -184,7 +188,8 @@ void sum_weighted_rows(Device& device, std::span<const uint32_t> offsets, const 
   });
 }
 
-// The same on a device with memory of its own, which has an item a row, and an item a value.
+// The same on a device with memory of its own: one loop has an item for each row, another one an item for each
+// value.
 template <class T>
 static void add_weighted_gradients_there(Device& device, std::span<const uint32_t> offsets, const T* weights,
                                          Matrix<const T> in, Matrix<const T> out_gradient,

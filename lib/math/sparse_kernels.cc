@@ -9,6 +9,12 @@
 
 namespace ps {
 
+// How the kernels of this file divide their work:
+// - Sums of examples (bags, copies) run in blocks of examples: each example's row of `out` has one writer.
+// - Gradients of rows run in blocks of touched keys, over the transposed use: each row's gradient has one writer,
+//   which adds the examples in their order.  Without the transposed part, one thread scatters them example by example.
+// A block has about as many operations as block_items asks for, counted from the mean number of ids.  A device with
+// memory of its own runs one item for each value instead (run_there), in the same order.
 UseView view_use(Device& device, const KeyUse& use, const float* values) {
   const auto there = [&device](const auto& array) {
     return mirror(device, array.data(), static_cast<int64_t>(array.size()));
@@ -87,6 +93,8 @@ void copy_rows(Device& device, const KeyUse& use, const float* values, const T* 
   });
 }
 
+// A use that is not transposed is scattered on the caller's thread, since two threads could meet at the same
+// row.
 template <class T>
 void add_bag_gradients(Device& device, const KeyUse& use, const float* values, Columns<const T> out_gradient,
                        T* row_gradients) {

@@ -12,18 +12,19 @@ namespace ps {
 
 enum class ValueType : uint8_t { kF32, kF16, kBf16 };
 
-// To the nearest value, ties to even; or evenly: to one of the two neighbours, chosen by (seed, step, key, column) alone, such
-// that the mean over all choices is the weight.  A weight that the type has stays as it is in both.
+// Rounds to the nearest value, ties to even.  Or rounds evenly: to one of the two neighbours, chosen by (seed,
+// step, key, column) alone, such that the mean over all choices is the weight.  Both leave a weight that the
+// type can represent unchanged.
 struct ValueRounding {
   ValueType type = ValueType::kF32;
   bool evenly = false;
-  uint64_t seed = 0;  // of the table; after at_step of the step too
+  uint64_t seed = 0;  // that of the table; at_step mixes the step into it
 
   [[nodiscard]] constexpr ValueRounding at_step(uint64_t step) const {
     return {type, evenly, hash_key(seed ^ hash_key(step + 1))};
   }
 
-  // Returns the seed of a row, of the hash of its key.
+  // Returns the seed of a row, given the hash of its key.
   constexpr uint64_t row_seed(uint64_t hash) const { return evenly ? hash_key(seed ^ hash) : 0; }
 
   // Returns the bits of a weight of that row in 16 bits; the type must not be f32.
@@ -43,7 +44,7 @@ struct ValueRounding {
     return type == ValueType::kF32 ? weight : decode(encode(weight, row_seed, column));
   }
 
-  // Returns true if the type has this weight.
+  // Returns true if the type can represent this weight.
   constexpr bool holds(float weight) const {
     if (type == ValueType::kF32) return true;
     const float nearest =

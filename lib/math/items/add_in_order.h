@@ -1,5 +1,5 @@
-// add_in_order: the sum of many values by one item, for devices.  A thread of a GPU waits for memory some hundred times as long
-// as for an addition, so values are read before those in front of them are added up.
+// add_in_order: sums many values in one item, for devices.  A thread of a GPU waits for memory some hundred
+// times as long as for an addition, so it reads kAhead values at once, and adds them afterwards.
 #ifndef PS_MATH_ITEMS_ADD_IN_ORDER_H_
 #define PS_MATH_ITEMS_ADD_IN_ORDER_H_
 

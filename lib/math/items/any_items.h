@@ -1,5 +1,5 @@
-// AnyItems: all items that a device with memory of its own can run.  Items that are not listed run on the processor alone.
-// A kernel of independent items gets here by a struct in math/items/ and a line below.
+// AnyItems: all items that a device with memory of its own can run.  Items that are not listed run on the
+// processor alone.  To add a kernel of independent items, put its struct into math/items/ and a line below.
 #ifndef PS_MATH_ITEMS_ANY_ITEMS_H_
 #define PS_MATH_ITEMS_ANY_ITEMS_H_
 

@@ -21,8 +21,8 @@ struct AttentionShape {
   constexpr int64_t seen_keys(int64_t i, int64_t n) const { return causal ? i + 1 : n; }
 };
 
-// A row: that of its example which it is, of `count`; the first of these in an array of heads; and where the square of
-// weights begins in an array of weights.
+// One row: its number among the `count` rows of its example, the first of these rows in an array of heads, and
+// the position at which the example's square begins in an array of weights.
 struct AttentionRow {
   int64_t number, count, first, square;
 
@@ -52,7 +52,7 @@ struct AttentionRows {
   }
 };
 
-// Item w is a weight: that of row i for row j is a_i . b_j times scale, or 0 if i does not see j.
+// Item w is a weight.  The weight of row i for row j is a_i . b_j times scale, or 0 if i does not see j.
 template <class T>
 struct ScoreItems {
   AttentionRows rows;
@@ -72,7 +72,7 @@ struct ScoreItems {
   }
 };
 
-// Item r is a row.
+// Item r is a row, whose weights become their softmax.
 template <class T>
 struct AttentionSoftmaxItems {
   AttentionRows rows;
@@ -84,7 +84,7 @@ struct AttentionSoftmaxItems {
   }
 };
 
-// The same of gradients, which become those of the scores before they were scaled.
+// Item r is a row: its gradients of weights become the gradients of the scores, before these were scaled.
 template <class T>
 struct AttentionSlopeItems {
   AttentionRows rows;
@@ -118,7 +118,7 @@ struct AttendedItems {
   }
 };
 
-// The same by the weights of j for i.
+// The transpose of AttendedItems: row i is the sum of rows j of `in` by the weights of j for i.
 template <class T>
 struct AttendingItems {
   AttentionRows rows;

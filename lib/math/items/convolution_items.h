@@ -15,8 +15,8 @@ struct PixelOut {
   int64_t image, y, x;
 };
 
-// Some pixels of the images out, whose planes are taken one after the other: pixels [begin, end) of [B, OH, OW]; and the
-// filters and channels of one group.  One product computes them:
+// The pixels [begin, end) of the images out, counted over [B, OH, OW], in the filters of one group.  One product
+// computes them:
 //   filters [F/G, P] = weight [F/G, C/G k k] columns [C/G k k, P],  with P = end - begin
 // where column p holds the values that the filters see at pixel begin + p: zeros outside of the image.
 struct ConvolutionPart {

@@ -83,7 +83,8 @@ struct SoftmaxCostItems {
   }
 };
 
-// Labels of B examples that each have any number of classes: those of b are classes[offsets[b]], … up to those of b + 1.
+// Labels of B examples that each have any number of classes: example b has classes[offsets[b]] up to, and
+// without, classes[offsets[b + 1]].
 struct LabelSets {
   const uint32_t* offsets;  // [B + 1]
   const uint64_t* classes;
@@ -96,8 +97,8 @@ struct LabelSets {
   }
 };
 
-// The sum over the classes of the logistic loss of whether the example has it; that of a class which it has, `positive`
-// times.
+// The sum over the classes of the logistic loss, with label 1 for the classes that the example has.  The losses
+// of these count `positive` times.
 template <class T>
 struct LabelSetCostItems {
   Matrix<const T> scores;

@@ -15,14 +15,14 @@ struct CrossWeights {
   Matrix<const T> weights, biases;  // [L, D]
 };
 
-// Values of each l that forward writes for backward.
+// Values that forward writes for backward, for each l.
 template <class T>
 struct CrossStates {
   T* states;    // [B, L, D]: x_l
   T* products;  // [B, L]: x_l . w_l
 };
 
-// Gradients of each l that backward writes; the gradients of w_l and b_l are sums over them.
+// Gradients that backward writes, for each l.  The gradients of w_l and b_l are sums over them.
 template <class T>
 struct CrossGradients {
   T* states;         // [B, L, D], of x_{l+1}

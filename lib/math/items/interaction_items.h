@@ -23,7 +23,7 @@ struct DotInputs {
   const T* inputs[kMost];
   int64_t count, cols;
 
-  // The product of all inputs at one position but that of number `left_out`.
+  // Returns the product of all inputs at one position, without input number `left_out`.
   constexpr T product_at(int64_t position, int64_t left_out) const {
     T product = 1;
     for (int64_t i = 0; i < kMost; ++i) {
@@ -152,7 +152,7 @@ struct PairProductItems {
 
   constexpr void add_up(int64_t b, int64_t d) const {
     const T* in = vectors.data + b * vectors.cols;
-    T product = 0, sum = 0;  // the sum is of the vectors before this one
+    T product = 0, sum = 0;  // `sum` is the sum of the vectors before this one
     for (int64_t p = d; p < vectors.cols; p += out.cols) {
       product += sum * in[p];
       sum += in[p];
@@ -247,7 +247,7 @@ struct OwnItemItems {
   }
 
  private:
-  // Items of the same number as the example's own count for nothing beside it.
+  // Returns false for items, other than the example's own, that have the same number as that.
   constexpr bool counts(int64_t b, int64_t j) const {
     return j == b || numbers == nullptr || numbers[j] != numbers[b];
   }

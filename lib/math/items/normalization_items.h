@@ -19,7 +19,7 @@ template <class T>
 struct BatchNormArrays {
   int64_t channels, plane;             // C, P
   T epsilon, momentum;                 // momentum: share of the running mean and variance that a batch leaves
-  const T *weight, *bias;              // [C]; bias null: none
+  const T *weight, *bias;              // [C]; a null bias adds nothing
   T *running_mean, *running_variance;  // [C]
   T *mean, *scale;                     // [C], of the last forward
   T* normalized;                       // [B, C P], of the last forward in training
@@ -44,7 +44,7 @@ constexpr T channel_sum(int64_t rows, int64_t channels, int64_t plane, int64_t c
   return sum;
 }
 
-// A channel: mean and scale of the batch, by which the running ones are moved.
+// An item is a channel: it gets mean and scale of the batch, and its running ones are moved towards them.
 template <class T>
 struct MeasureChannelItems {
   BatchNormArrays<T> norm;
@@ -67,7 +67,7 @@ struct MeasureChannelItems {
   }
 };
 
-// A channel: mean and scale from the running ones.
+// An item is a channel: it gets mean and scale from its running mean and variance.
 template <class T>
 struct RecallChannelItems {
   BatchNormArrays<T> norm;
@@ -78,7 +78,7 @@ struct RecallChannelItems {
   }
 };
 
-// A value.  The normalized ones are kept unless norm.normalized is null.
+// An item is a value of the output.  The normalized values are kept unless norm.normalized is null.
 template <class T>
 struct NormalizeItems {
   BatchNormArrays<T> norm;
@@ -93,7 +93,7 @@ struct NormalizeItems {
   }
 };
 
-// A channel: the gradients of weight and bias, and the sums.
+// An item is a channel: it gets the gradients of weight and bias, and the sums.
 template <class T>
 struct NormSlopeItems {
   BatchNormArrays<T> norm;
@@ -113,7 +113,7 @@ struct NormSlopeItems {
   }
 };
 
-// A value of the input's gradient, given the sums.
+// An item is a value of the input's gradient, given the sums.
 template <class T>
 struct NormInputGradientItems {
   BatchNormArrays<T> norm;
@@ -145,7 +145,7 @@ struct LocalResponse {
   constexpr int64_t end(int64_t c) const { return std::min(channels, c + reach + 1); }
 };
 
-// A value, and its sum s.
+// An item is a value of the output, and its sum s.
 template <class T>
 struct ResponseItems {
   LocalResponse<T> norm;
@@ -164,7 +164,8 @@ struct ResponseItems {
   }
 };
 
-// A value: the part of its gradient that is its own, and the ratio that its neighbours need.
+// An item is a value: it gets the part of its gradient that depends on itself alone, and the ratio that its
+// neighbours need.
 template <class T>
 struct ResponseRatioItems {
   LocalResponse<T> norm;
@@ -178,7 +179,7 @@ struct ResponseRatioItems {
   }
 };
 
-// A value: the part of its gradient that comes from the sums of its neighbours.
+// An item is a value: it gets the part of its gradient that comes from the sums of its neighbours.
 template <class T>
 struct ResponseGradientItems {
   LocalResponse<T> norm;

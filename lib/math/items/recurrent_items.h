@@ -70,7 +70,8 @@ struct GruItems {
   }
 };
 
-// With dh of h':  dn = dh (1 - z) (1 - n^2),  dz = dh (h - n) z (1 - z),  dr = dn u_n r (1 - r),  and dn r of u_n.
+// With dh the gradient of h':  dn = dh (1 - z) (1 - n^2),  dz = dh (h - n) z (1 - z),  dr = dn u_n r (1 - r),
+// and dn r is the gradient of u_n.
 template <class T>
 struct GruGradientItems {
   RecurrentStep step;
@@ -116,8 +117,9 @@ struct LstmItems {
   }
 };
 
-// With dh of h' and, from the step after, dc of c':  dc += dh o (1 - tanh(c')^2),  do = dh tanh(c') o (1 - o),
-// di = dc g i (1 - i),  df = dc c f (1 - f),  dg = dc i (1 - g^2),  and dc f of c.
+// With dh the gradient of h' and dc that of c', which comes from the step after:  dc += dh o (1 - tanh(c')^2),
+// do = dh tanh(c') o (1 - o), di = dc g i (1 - i),  df = dc c f (1 - f),  dg = dc i (1 - g^2),  and dc f is the
+// gradient of c.
 template <class T>
 struct LstmGradientItems {
   RecurrentStep step;

@@ -111,7 +111,7 @@ struct SampleInputGradientItems {
   }
 };
 
-// Item b is an example: its ids are told from noise, by log_noise [K].
+// Item b is an example: its cost is that of telling its label from its noise, given log_noise [K].
 template <class T>
 struct NceItems {
   const uint32_t* offsets;
@@ -186,12 +186,14 @@ struct ClassBiasItems {
   }
 };
 
-// An example over the classes so far: the largest score, the sum of e^(s - largest), the label's score.
+// The sums of one example over the classes so far: the largest score, the sum of e^(s - largest), and the
+// label's score.
 struct ClassSums {
   double largest, sum, label;
 };
 
-// Item b is an example, which takes in the scores of the classes from `first`; those from 0 are the first ones.
+// Item b is an example: the scores of the classes from `first` are added to its sums, which begin anew at class
+// 0.
 template <class T>
 struct ClassSumItems {
   Matrix<const T> scores;

@@ -12,11 +12,11 @@
 
 namespace ps {
 
-// Returns the part that has position k, by halving: part b of `parts` has the positions [starts[b], starts[b + 1]), as an example
-// has its rows.
+// Returns the part that has position k, by binary search.  Part b of `parts` has the positions [starts[b],
+// starts[b + 1]), as an example has its rows.
 template <class Index>
 constexpr int64_t segment_of(const Index* starts, int64_t parts, int64_t k) {
-  int64_t begin = 0, end = parts;  // it is among these
+  int64_t begin = 0, end = parts;  // the part is in [begin, end)
   while (end - begin > 1) {
     const int64_t middle = begin + (end - begin) / 2;
     (static_cast<int64_t>(starts[middle]) <= k ? begin : end) = middle;

@@ -1,5 +1,7 @@
-// Backward: gradients of the rows that a batch touches.  If many examples have a key, its gradient is summed
-// in the order of the examples.
+// Backward: gradients of the rows that a batch touches.  If many examples have a key, its gradient is summed in
+// the order of the examples.  Each kernel has two forms.  For the widths of with_width, the sum of a row stays in
+// registers (Lanes) while its examples are added, and is stored once.  For other widths the sum is loaded and
+// stored for each example.  `kValued` is false when all values are 1, which saves the multiplication.
 #include "base/reals.h"
 #include "math/kernels/lanes.h"
 #include "math/kernels/level.h"
@@ -64,7 +66,8 @@ void scatter_narrow_gradients(const UseView& use, Block examples, Columns<const 
   }
 }
 
-// scale (sum[b] - value row), scale being out_gradient[b] value
+// The gradient of the second-order factorisation machine: adds scale (sum[b] - value row) for each example b
+// that has the key, with scale = out_gradient[b] value.
 template <class T, int64_t kWidth, bool kValued>
 void add_narrow_pairwise(const UseView& use, Block touched, const T* const* rows, const T* out_gradient,
                          Columns<const T> sums, T* row_gradients) {

@@ -1,4 +1,6 @@
-// Forward: sums or copies the rows of the ids of examples.
+// Forward: sums or copies the rows of the ids of examples.  The rows of a batch lie anywhere in a large table,
+// so that these loops wait for memory: each requests a row some ids before it is added.  For the widths of
+// with_width, the sum stays in registers.
 #include "base/reals.h"
 #include "math/kernels/lanes.h"
 #include "math/kernels/level.h"

@@ -128,6 +128,7 @@ struct Tile {
 
 }  // namespace
 
+// Tile by tile: unfolds the tile into `columns`, and adds weight x columns to the rows of the tile in `out`.
 template <class T>
 void convolve(const ConvolutionShape& shape, const T* image, const T* weight, T* columns, T* out) {
   for_tiles(shape, [&](int64_t group, Block rows) {
@@ -136,6 +137,8 @@ void convolve(const ConvolutionShape& shape, const T* image, const T* weight, T*
   });
 }
 
+// Tile by tile: columns = weightᵀ x the gradient of the tile; fold adds them to the image.  Neighbouring tiles
+// overlap on the image, so one thread does all tiles of an image.
 template <class T>
 void convolution_image_gradient(const ConvolutionShape& shape, const T* out_gradient, const T* weight,
                                 T* columns, T* image_gradient) {
@@ -151,6 +154,7 @@ void convolution_image_gradient(const ConvolutionShape& shape, const T* out_grad
   });
 }
 
+// Tile by tile: adds the gradient of the tile x columnsᵀ to the weights, in the order of the tiles.
 template <class T>
 void convolution_weight_gradient(const ConvolutionShape& shape, const T* image, const T* out_gradient,
                                  T* columns, T* weight_gradient) {

@@ -11,7 +11,7 @@
 
 namespace ps {
 
-inline constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000;  // of a float
+inline constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000;  // as bits of a float
 
 [[gnu::always_inline]] constexpr uint32_t bits_of(float x) {
   return __builtin_bit_cast(uint32_t, x);
@@ -50,8 +50,9 @@ struct Half {
     constexpr uint32_t kLargest = 0x477fe000, kSmallestNormal = 0x38800000, kRebias = (127 - 15) << 23;
     const uint32_t sign = bits_of(x) & kSign;
     const uint32_t size = bounded_size(bits_of(x) ^ sign, kLargest);
-    const uint32_t normal = (size - kRebias + (random >> 19)) >> 13;  // of 13 bits that are dropped
-    // A subnormal is a number of 2^-24, whose fraction has up to 24 bits that count.
+    const uint32_t normal =
+        (size - kRebias + (random >> 19)) >> 13;  // random bits for the 13 that are dropped
+    // A subnormal is a multiple of 2^-24; here it is counted in these units.
     const float units = (size < kSmallestNormal ? float_of(size) : 0) * 0x1p24f;
     const int32_t whole = static_cast<int32_t>(units);
     const float dropped = (units - static_cast<float>(whole)) * 0x1p24f;

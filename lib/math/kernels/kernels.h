@@ -13,7 +13,7 @@
 
 namespace ps {
 
-enum class CpuLevel;  // base/cpu.h, which is too much for sources of several levels
+enum class CpuLevel;  // defined in base/cpu.h, whose inline functions may not be compiled for several levels
 
 // Items [begin, end) of a loop.
 struct Block {
