@@ -10,7 +10,7 @@
 
 namespace ps {
 
-// The numbers of training batches: no two trainers of a job have the same.
+// The step numbers of training batches: no two trainers of a job have a number in common.
 struct StepNumbers {
   int64_t first = 0, stride = 1;
 };
@@ -18,8 +18,8 @@ struct StepNumbers {
 // How the batches of one pass are to be prepared.
 struct SourcePass {
   int pass = 0;
-  int64_t skip = 0;       // the first batches of the pass, which are read and not handed out
-  bool training = false;  // else labels and costs are measured alone
+  int64_t skip = 0;       // number of batches at the beginning that are read and not handed out
+  bool training = false;  // false: labels and costs are only measured
   KeyOrder key_order = KeyOrder::kFirstAppearance;
   StepNumbers steps = {};
 };
@@ -31,23 +31,23 @@ class BatchSource {
 
   virtual ~BatchSource() = default;
 
-  // Starts a pass, after the end of the one before.  Returns how many batches were skipped: fewer than asked for when
-  // the data end before, or `stop` says true.
+  // Starts a pass, after the end of the one before.  Returns the number of skipped batches.  These are fewer than
+  // asked for if the data end earlier, or if `stop` returns true.
   virtual int64_t begin_pass(const SourcePass& pass, const Stop& stop) = 0;
 
-  // The next batch, good until the next call; null at the end of the pass, or soon after `stop` begins to say
-  // true, also while the input waits.  Rethrows errors of the data.
+  // Returns the next batch, which is valid until the next call.  Returns null at the end of the pass, and soon
+  // after `stop` begins to return true, even while the input waits.  Rethrows errors of the data.
   virtual const PreparedBatch* next(const Stop& stop) = 0;
 
-  // The batch that so many calls of next() will give, at least one, when it is ready; good until it is the current one;
-  // else null.  Does not wait.
+  // Returns the batch that the `calls`-th call of next() from now will return, or null if it is not ready.
+  // `calls` is at least 1.  The batch is valid until that call.  Does not wait.
   virtual const PreparedBatch* peek(size_t calls) = 0;
 
-  // How much of the pass has been read, in [0, 1]; 0 when unknown.
+  // Returns the fraction of the pass that has been read, in [0, 1]; 0 when it is unknown.
   virtual double fraction_read() const = 0;
 
-  // Ends the pass and frees its memory.  The run is over when next() had more to give: no other pass begins.  Does
-  // nothing between passes.
+  // Ends the pass and frees its memory.  If next() had more batches to return, the run is over, and no other
+  // pass may begin.  Does nothing between passes.
   virtual void end_pass() = 0;
 };
 

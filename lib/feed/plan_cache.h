@@ -12,22 +12,23 @@
 namespace ps {
 
 // Finding the unique keys of its batches was a third of what logistic regression does in a pass over data in
-// memory.  Plans are moved out and in, never copied.  Any threads.
+// memory.  Plans are moved out and in, never copied.  Any thread.
 class PlanCache {
  public:
-  // From now on keeps plans up to so many bytes.  0: forgets all that it has.
+  // From now on keeps plans of at most `bytes` bytes.  With 0 it drops all plans.
   void set_limit(uint64_t bytes);
 
-  // plans <- those kept for a batch of the pass; false when there are none.
+  // Moves the plans that are kept for a batch of the pass into `plans`.  Returns false if there are none.
   bool take(int64_t batch, std::vector<KeyPlan>& plans);
 
-  // Takes the plans of a batch, which are empty after it; or leaves them, when they are more than fit.
+  // Moves the plans of a batch out of `plans` and keeps them.  Leaves `plans` as they are if they do not fit the
+  // limit.
   void give(int64_t batch, std::vector<KeyPlan>& plans);
 
   uint64_t memory_bytes() const;
 
  private:
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards all members below
   uint64_t limit_ = 0, bytes_ = 0;
   std::vector<std::vector<KeyPlan>> plans_;  // by batch
 };

@@ -13,12 +13,12 @@ PrepareAhead::PrepareAhead(const Network<float>& network, BatchReader& reader, c
       key_order_(options.key_order),
       steps_(options.steps),
       kept_(network.plans_repeat() ? options.kept : KeptPlans()),
-      // One in use, those that are ready, one a thread being made.
+      // One slot is in use, `ahead` slots are ready, and each thread fills one.
       slots_(options.threads == 0 ? 1 : static_cast<size_t>(options.threads) + options.ahead + 1),
       planners_(network.make_planners(key_order_)) {
   try {
     threads_.reserve(static_cast<size_t>(options.threads));
-    // An exception may not leave a thread: what may throw is made here.
+    // An exception must not leave a thread, so the planners, whose construction may throw, are made here.
     for (int t = 0; t < options.threads; ++t) {
       threads_.push_back(
           start_thread([this, planners = network.make_planners(key_order_)]() mutable { run(planners); }));
@@ -51,6 +51,7 @@ const PreparedBatch* PrepareAhead::next(const std::function<bool()>& stop) {
   release_current();
   if (threads_.empty()) prepare(planners_);
   std::unique_lock lock(mutex_);
+  // Asks `stop` ten times a second while it waits: the reader may wait for input that never comes.
   while (!changed_.wait_for(lock, kAskStop, [&] { return slot.ready || next_ >= end_; })) {
     if (stop()) return nullptr;
   }
@@ -96,7 +97,8 @@ void PrepareAhead::plan(Network<float>::Planners& planners, Slot& slot) {
   }
 }
 
-// Reads and plans the next batch.  False when there is none.
+// Reads and plans the next batch.  Returns false when there is none.  An error of planning is kept in the slot,
+// since next() has to throw it when the owner reaches this batch, and not before.
 bool PrepareAhead::prepare(Network<float>::Planners& planners) {
   Slot* slot;
   if (!take_batch(slot)) return false;
@@ -113,7 +115,9 @@ bool PrepareAhead::prepare(Network<float>::Planners& planners) {
   return true;
 }
 
-// Reads the next batch into the next slot, once that is free.  False when there is none.
+// Reads the next batch into the next slot, once that slot is free.  Returns false when there is none. reading_
+// is held throughout, so that batch t goes into slot t modulo their number; mutex_ is not held while the reader
+// works.  An error of the reader ends the pass: next() throws it after the last good batch.
 bool PrepareAhead::take_batch(Slot*& slot) {
   std::lock_guard reading(reading_);
   slot = &slots_[static_cast<size_t>(taken_) % slots_.size()];

@@ -28,13 +28,13 @@ class PrepareAhead {
  public:
   // Plans that passes over the same batches leave to each other.
   struct KeptPlans {
-    PlanCache* cache = nullptr;  // null: none
-    int64_t first = 0;           // batches of the pass that come before those here
+    PlanCache* cache = nullptr;  // null: no plans are kept
+    int64_t first = 0;           // number of batches of the pass before the first one here
   };
 
   struct Options {
-    int threads = 0;   // 0 only where reading does not wait, since `stop` is not asked meanwhile
-    size_t ahead = 1;  // batches that are ready, beside those that threads make
+    int threads = 0;   // 0 only if reading never waits, since `stop` is not asked during it
+    size_t ahead = 1;  // number of batches that are ready beyond those that threads are making
     bool training = false;
     KeyOrder key_order = KeyOrder::kFirstAppearance;
     StepNumbers steps = {};
@@ -60,7 +60,7 @@ class PrepareAhead {
     PreparedBatch prepared;
     int64_t batch = 0;  // of the pass
     std::exception_ptr error;
-    bool free = true, ready = false;  // guarded by mutex_; the rest belongs to whoever took the slot
+    bool free = true, ready = false;  // guarded by mutex_; the rest belongs to the thread that took the slot
   };
 
   void stop();
@@ -82,14 +82,14 @@ class PrepareAhead {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Slot> slots_;
-  int64_t taken_ = 0;         // batches; guarded by reading_
-  int64_t end_ = INT64_MAX;   // batches there are, once that is known; guarded by mutex_
+  int64_t taken_ = 0;         // number of batches read; guarded by reading_
+  int64_t end_ = INT64_MAX;   // number of batches, once it is known; guarded by mutex_
   bool stopping_ = false;     // guarded by mutex_
-  std::exception_ptr error_;  // of reading what comes after the last batch; guarded by mutex_
+  std::exception_ptr error_;  // the reader's error after the last batch; guarded by mutex_
   std::atomic<double> fraction_{0};
-  Network<float>::Planners planners_;  // of next(), without threads
+  Network<float>::Planners planners_;  // planners for next() when there are no threads
   int64_t next_ = 0;                   // owner thread, as is current_
-  Slot* current_ = nullptr;            // what next() handed out
+  Slot* current_ = nullptr;            // the slot whose batch next() returned
   std::vector<std::thread> threads_;
 };
 

@@ -10,13 +10,14 @@ namespace ps {
 
 namespace {
 
-constexpr uint32_t kDrawn = 0;  // list of a use
+constexpr uint32_t kDrawn = 0;  // the list of a use whose ids a layer draws
 
 void put_size(std::string& out, size_t size) {
   put(out, static_cast<uint32_t>(size));
 }
 
-// 1 + the slot that a use looks up: it refers to the offsets of that.
+// Returns 1 + the slot that a use looks up, which is the one whose offsets it refers to; kDrawn if there is
+// none.
 uint32_t list_of(const KeyUse& use, const Batch& batch) {
   for (size_t s = 0; s < batch.slots.size(); ++s) {
     const std::vector<uint32_t>& offsets = batch.slots[s].offsets;
@@ -99,7 +100,7 @@ class PreparedDecoder {
   ByteReader in_;
   const Network<float>& network_;
   PreparedBatch& prepared_;
-  std::vector<bool> waits_for_keys_;  // by slot: a use will give its keys
+  std::vector<bool> waits_for_keys_;  // by slot: its keys are still to come, with its first use
 };
 
 }  // namespace

@@ -22,12 +22,13 @@
 
 namespace ps {
 
-// Appends.
+// Appends the bytes of a prepared batch to `out`.
 void encode_prepared(const PreparedBatch& prepared, std::string& out);
 
-// Replaces `prepared`, which gets the bits that network.prepare() would give it.  `planners` are of this network,
-// in the key order of whoever prepared it.  Allocates a small multiple of the bytes at most.  Throws kData for
-// bytes that are damaged, or of a batch for another network or schema; `prepared` is then of no use.
+// Replaces `prepared` by the decoded batch, which has the bits that network.prepare() would give it.  `planners`
+// belong to this network, and have the key order in which the batch was prepared.  Allocates at most a small
+// multiple of the number of bytes.  Throws kData if the bytes are damaged, or if the batch is for another
+// network or schema; `prepared` must not be used then.
 void decode_prepared(std::string_view bytes, const Network<float>& network,
                      Network<float>::Planners& planners, PreparedBatch& prepared);
 

@@ -18,7 +18,8 @@ int64_t ReaderSource::begin_pass(const SourcePass& pass, const Stop& stop) {
   return skipped;
 }
 
-// Every order of examples follows from seed and pass: the reader is where it was once it has read as much.
+// The order of examples follows from seed and pass alone: after the same number of batches the reader is at the
+// same position as in the run before.
 int64_t ReaderSource::skip_batches(int64_t batches, const Stop& stop) {
   Batch batch;
   int64_t skipped = 0;
@@ -26,8 +27,9 @@ int64_t ReaderSource::skip_batches(int64_t batches, const Stop& stop) {
   return skipped;
 }
 
-// As many threads prepare as compute: reading and planning take as long as what the loop itself does with narrow
-// rows.  A single thread does all by itself, unless there is something to wait for.
+// As many threads prepare as compute: reading and planning take as long as what the loop itself does with
+// narrow rows.  A single thread prepares and computes in turn, unless the reader or the parameters may have to
+// wait.
 int ReaderSource::preparing_threads() const {
   const bool alone = options_.threads == 1 && !reader_.may_wait() && !options_.parameters_wait;
   return alone ? 0 : options_.threads;

@@ -16,9 +16,9 @@ namespace ps {
 class ReaderSource final : public BatchSource {
  public:
   struct Options {
-    int threads = 1;               // that the owner computes with
-    bool parameters_wait = false;  // the store waits for servers, so that preparing fills the time
-    size_t ahead = 1;  // batches that are ready before the owner wants them, where there are threads
+    int threads = 1;               // number of threads with which the owner computes
+    bool parameters_wait = false;  // the store waits for servers, and batches are prepared in that time
+    size_t ahead = 1;              // number of batches that threads keep ready
   };
 
   ReaderSource(const Network<float>& network, BatchReader& reader, const Options& options)
@@ -39,8 +39,8 @@ class ReaderSource final : public BatchSource {
   const Options options_;
 
   // Owner thread.
-  PlanCache plans_;                      // of batches of training
-  std::unique_ptr<PrepareAhead> ahead_;  // of the pass that runs; null between passes
+  PlanCache plans_;                      // the plans of training batches
+  std::unique_ptr<PrepareAhead> ahead_;  // the running pass; null between passes
 };
 
 }  // namespace ps
