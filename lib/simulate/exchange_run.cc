@@ -19,7 +19,7 @@ struct MessageTimes {
 
   double whole() const { return on_the_way + receiving; }
 
-  double slot;        // until the next message may follow it, at the sender and at the receiver
+  double slot;        // until the next message may follow, at the sender and at the receiver
   double on_the_way;  // from its start until its first byte arrives
   double receiving;   // from its first byte until it is there
 };
@@ -36,9 +36,10 @@ struct SimulatedMessage {
   }
 };
 
-// Many senders to many receivers, each pair once for each port.  A sender's messages go round the receivers,
-// beginning at one of its own, so that they do not all meet at the first; a receiver takes them as they
-// arrive.  Calls take(receiver, port, time) for each message.
+// Sends a message from every sender to every receiver, one for each port.  A sender's messages go round the
+// receivers, beginning at one of its own, so that they do not all meet at the first; a receiver takes them as
+// they arrive.  Calls take(receiver, port, time) for each message.  The queue has the next message of every
+// sender, ordered by its time: a receiver takes the earliest one when it has ended the one before.
 template <class Ready, class Take>
 void cross(const MessageTimes& message, size_t senders, size_t receivers, size_t ports, const Ready& ready,
            const Take& take) {
@@ -59,11 +60,13 @@ void cross(const MessageTimes& message, size_t senders, size_t receivers, size_t
   }
 }
 
+// Trainers send their parts to the shards; a shard begins to add when it has the last one, and sends the sum to
+// all trainers.
 void run_server(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const size_t servers = static_cast<size_t>(cluster.servers), ports = static_cast<size_t>(cluster.ports);
   const double part = payload.dense_bytes / static_cast<double>(servers * ports);
   const MessageTimes message(cluster, part);
-  Clocks shards(servers * ports, 0);  // when a shard has all gradients, then their sum
+  Clocks shards(servers * ports, 0);  // by shard: when it has all gradients, then when it has their sum
   cross(
       message, clocks.size(), servers, ports, [&](size_t rank, size_t) { return clocks[rank]; },
       [&](size_t server, size_t port, double time) {
@@ -78,8 +81,8 @@ void run_server(const ClusterParameters& cluster, const StepBytes& payload, Cloc
       [&](size_t rank, size_t, double time) { clocks[rank] = std::max(clocks[rank], time); });
 }
 
-// Every rank sends `bytes` to every other: in round j, to the j-th after it, and takes that of the j-th
-// before.
+// Every rank sends `bytes` to every other rank.  In round j it sends to the j-th rank after it, and receives
+// from the j-th rank before it.
 void all_to_all(const ClusterParameters& cluster, double bytes, Clocks& clocks) {
   const MessageTimes message(cluster, bytes);
   const size_t ranks = clocks.size();
@@ -118,12 +121,13 @@ void run_dgc(const ClusterParameters& cluster, const StepBytes& payload, Clocks&
                                   cluster.decode_rate));
 }
 
-// Chunks from the first of `order` to the last; ready[rank]: when it can add its own.  A rank sends a chunk
-// when it has it and has sent the one before, and adds one at a time.
+// Passes chunks from the first rank of `order` to the last one.  A rank sends a chunk on when it has the chunk
+// and has sent the chunk before it, and adds to one chunk at a time, for `add` seconds each.  `has` moves along
+// the chain: for the rank at hand it holds the time at which each chunk is complete there.
 void pass_along(const ClusterParameters& cluster, double bytes, int64_t chunks, double add,
                 const std::vector<size_t>& order, Clocks& clocks) {
   const MessageTimes message(cluster, bytes);
-  Clocks has(static_cast<size_t>(chunks), clocks[order.front()]);  // when the rank at hand has each chunk
+  Clocks has(static_cast<size_t>(chunks), clocks[order.front()]);  // by chunk: when the rank at hand has it
   for (size_t hop = 1; hop < order.size(); ++hop) {
     double& clock = clocks[order[hop]];
     double link_free = 0, adder_free = clock;
@@ -163,6 +167,8 @@ void run_tree(const ClusterParameters& cluster, const StepBytes& payload, Clocks
   }
 }
 
+// In each of the 2 (N - 1) steps every rank receives a part from the rank before it.  In the first N - 1 steps
+// it adds its own to the part; in the others it keeps the complete one.
 void run_ring(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const double part = payload.dense_bytes / static_cast<double>(clocks.size());
   const double message = MessageTimes(cluster, part).whole();
@@ -189,6 +195,9 @@ void swap_with_partners(const ClusterParameters& cluster, double bytes, double a
   }
 }
 
+// The ranks beyond the largest power of two first give their gradients to a partner within it.  Those within
+// halve the bytes in each round, at doubled distances, until each has the sum of one part; then they gather the
+// parts in the reverse order.  At the end the ranks beyond get the sum from their partners.
 void run_halving_doubling(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const size_t inner = static_cast<size_t>(power_of_two_below(cluster.ranks));
   const double whole = MessageTimes(cluster, payload.dense_bytes).whole();

@@ -8,8 +8,8 @@
 
 namespace ps {
 
-// clocks [ranks]: when each rank has its gradient  ->  when it has the sum.  When all are ready at once, the
-// last rank has it exchange_cost later.
+// clocks [ranks] hold the times at which the ranks have their gradients, and are replaced by those at which
+// they have the sum.  When all are ready at once, the last rank has it exchange_cost later.
 void run_exchange(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload,
                   std::vector<double>& clocks);
 

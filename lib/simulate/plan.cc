@@ -28,8 +28,8 @@ LayerPlan plan_layer(const LayerSize& size, const PlanRequest& request) {
     return exchange_cost(ExchangeKind::kDirect, request.cluster, {.dense_bytes = bytes}).total();
   };
   layer.data_seconds = seconds(layer.weight_bytes);
-  // All-gather of what it reads, then reduce-scatter of its gradient: what `direct` does, the other way
-  // round.
+  // A layer divided among trainers gathers its input from all of them, and reduce-scatters the gradient of the
+  // input: the two rounds of `direct` in the reverse order.
   if (size.type == "fc") layer.model_seconds = seconds(layer.activation_bytes);
   return layer;
 }
@@ -71,7 +71,7 @@ double best_dense_seconds(const ClusterParameters& cluster, const StepBytes& pay
   return exchange_cost(best_dense(cluster, payload), cluster, payload).total();
 }
 
-// The bandwidth, from 1 Mbit/s to 10 Tbit/s, below which pays() is true.
+// Returns the bandwidth, from 1 Mbit/s to 10 Tbit/s, below which pays() is true.
 template <class Pays>
 BreakEven break_even_bandwidth(const std::string& what, const Pays& pays) {
   double low = 1e6 / 8, high = 1e13 / 8;
@@ -110,7 +110,8 @@ BreakEven local_sgd_bandwidth(const PlanRequest& request, const StepBytes& paylo
                               pays);
 }
 
-// The rate at which packing takes as long as the dense exchange takes more than DGC's messages.
+// Returns the rate of packing at which DGC takes as long as the dense exchange: packing then takes the time
+// that its smaller messages save.
 BreakEven encode_rate(const PlanRequest& request, const StepBytes& payload) {
   const ExchangeCost dgc = exchange_cost(ExchangeKind::kDgc, request.cluster, payload);
   const double encoding = work_seconds(request.cluster, payload.dense_bytes, request.cluster.encode_rate);
@@ -120,7 +121,7 @@ BreakEven encode_rate(const PlanRequest& request, const StepBytes& payload) {
   return point;
 }
 
-// Servers enough for trainers to lose little by not exchanging among themselves.
+// Returns the number of servers with which trainers lose little by not exchanging gradients among themselves.
 BreakEven enough_servers(const PlanRequest& request, const StepBytes& payload) {
   BreakEven point{cat("servers from which a step through them is at most ", 100 * kWorthwhileGain,
                       " % longer than with direct"),
@@ -139,7 +140,7 @@ std::string percent(double share) {
   return cat(significant(100 * share, 2), " %");
 }
 
-// Writes Plan::advice.
+// Writes the sentences of Plan::advice.  One owner thread.
 class Adviser {
  public:
   explicit Adviser(Plan& plan) : plan_(plan), best_(plan.strategies[plan.best]) {}

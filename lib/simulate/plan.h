@@ -16,21 +16,21 @@ namespace ps {
 struct PlanRequest {
   std::vector<LayerSize> layers;
   ClusterParameters cluster;
-  int64_t batch = 1;                       // examples of a trainer and step
-  double compute_seconds = 0;              // of a trainer and step
+  int64_t batch = 1;                       // examples that a trainer has in a step
+  double compute_seconds = 0;              // seconds that a trainer computes in a step
   double density = 0.001;                  // share of the weights that DGC sends
-  std::vector<int64_t> periods = {4, 16};  // of local SGD
+  std::vector<int64_t> periods = {4, 16};  // steps between exchanges of local SGD
 };
 
 struct LayerPlan {
   LayerSize size;
   double weight_bytes = 0;  // |W|
-  double activation_bytes =
-      0;  // |D|: what it reads for the examples of all trainers; of conv2d, fc, gru, lstm and
-          // attention alone
+  // |D|: the bytes of the layer's input for the examples of all trainers.  Only conv2d, fc, gru, lstm and
+  // attention have it.
+  double activation_bytes = 0;
 
-  // Seconds that the layer's exchange takes when each trainer has all of its weights (data) and exchanges
-  // their gradients, or has part of its outputs (model) and exchanges what it reads.  The latter of fc alone.
+  // Seconds that the layer's exchange takes when each trainer has all of its weights (data) and exchanges their
+  // gradients, or has part of its outputs (model) and exchanges what it reads.  Only fc has the latter.
   double data_seconds = 0;
   std::optional<double> model_seconds;
 
@@ -40,13 +40,13 @@ struct LayerPlan {
 struct StrategyPlan {
   std::string name, help;
   SimulatedStrategy strategy;
-  ExchangeCost exchange;  // a step; of local SGD, its share
+  ExchangeCost exchange;  // the cost of a step; for local SGD, the step's share of an exchange
   double step_seconds = 0;
-  double examples_per_second = 0;  // of all trainers
+  double examples_per_second = 0;  // examples of all trainers in a second
 };
 
-// A value at which one way overtakes another; nothing where it does nowhere within the range looked at, or
-// everywhere (always).
+// A value at which one way overtakes another.  It is absent if there is none within the range that was searched:
+// the way is then better everywhere (`always`) or nowhere.
 struct BreakEven {
   std::string what, unit;
   std::optional<double> value;
@@ -56,12 +56,12 @@ struct BreakEven {
 struct Plan {
   PlanRequest request;
   StepBytes payload;
-  double activation_bytes = 0;  // of all layers
+  double activation_bytes = 0;  // sum over all layers
   std::vector<LayerPlan> layers;
   std::vector<StrategyPlan> strategies;  // in the order of the catalogue, then local SGD
   std::vector<BreakEven> break_evens;
   std::vector<std::string> advice;  // sentences
-  size_t best = 0;                  // in strategies: the fastest that gives the bits of servers
+  size_t best = 0;                  // index of the fastest strategy with the bits of servers
 };
 
 // A step that a compression or rarer exchange shortens by less than this share is not worth it.  Compression was
@@ -69,11 +69,11 @@ struct Plan {
 // utility of gradient compression", MLSys 2022.
 inline constexpr double kWorthwhileGain = 0.1;
 
-// Throws kUsage when the model has no dense weights: there is nothing to plan.
+// Throws kUsage when the model has no dense weights, since there is nothing to plan then.
 Plan make_plan(const PlanRequest& request);
 
-// The bytes that are exchanged each step.  DGC packs weights in tensors of more than one dimension, 6 bytes
-// each of those it sends, and sends others whole: Lin et al., ICLR 2018.
+// Returns the bytes that are exchanged each step.  DGC compresses tensors of more than one dimension, and sends
+// 6 bytes for each value that it selects; it sends other tensors whole (Lin et al., ICLR 2018).
 StepBytes payload_of(const std::vector<LayerSize>& layers, double density);
 
 }  // namespace ps

@@ -7,10 +7,10 @@ namespace ps {
 
 namespace {
 
-constexpr double kImages = 1281167;  // ImageNet's for training: an epoch
+constexpr double kImages = 1281167;  // training images of ImageNet, which make an epoch
 constexpr double kHour = 3600, kDay = 24 * kHour;
 
-// Seconds of a step, from those of all epochs.
+// Returns the seconds of a step, given those of all epochs.
 double step_seconds(double seconds, double epochs, double batch) {
   return seconds / (epochs * kImages / batch);
 }

@@ -1,4 +1,4 @@
-// Measurements that others have published, beside what the cost model says of them.  Used by its tests and by
+// Measurements that others have published, beside the predictions of the cost model.  Used by its tests and by
 // ps-bench plan --published.
 #ifndef PS_SIMULATE_PUBLISHED_H_
 #define PS_SIMULATE_PUBLISHED_H_
@@ -18,7 +18,7 @@ struct PublishedFigure {
 
 struct PublishedTable {
   std::string name, unit, source;
-  std::string model;  // how the cost model was set up, and what of it was fitted
+  std::string model;  // how the cost model was set up, and which of its parameters were fitted
   double tolerance;   // largest error that is accepted
   std::vector<PublishedFigure> figures;
 };

@@ -1,6 +1,6 @@
-// ShardCluster: the servers and trainers of a SyntheticJob, whole, on a simulated network.  It runs the
-// classes that ps-serve and ps-train run over TCP: ShardServer and RemoteStore.  Used by tests, and by
-// whoever asks how long a cluster of some size takes for its steps.
+// ShardCluster: the servers and trainers of a SyntheticJob, whole, on a simulated network.  It runs the classes
+// that ps-serve and ps-train run over TCP: ShardServer and RemoteStore.  Used by tests, and by benchmarks that
+// ask how long a cluster takes for its steps.
 #ifndef PS_SIMULATE_SHARD_CLUSTER_H_
 #define PS_SIMULATE_SHARD_CLUSTER_H_
 
@@ -22,8 +22,8 @@ namespace ps {
 
 struct ShardClusterSize {
   int servers = 1;       // each on a host of its own
-  int ports = 1;         // of each server: these have dense parameters, and sparse ones unless others do
-  int sparse_ports = 0;  // with sparse parameters alone
+  int ports = 1;         // of each server; they serve dense parameters, and sparse ones if sparse_ports is 0
+  int sparse_ports = 0;  // further ports of each server, which serve sparse parameters alone
   ShardLimits limits = {};
 };
 
@@ -43,7 +43,7 @@ class ShardCluster {
   std::vector<std::unique_ptr<ShardServer>>& shards() { return shards_; }
   ServedJob& served() { return served_; }
 
-  // The options of another process of trainer `rank`.
+  // Returns the options for a new process of trainer `rank`.
   RemoteOptions options(int rank);
 
   // Puts a proxy in front of every port, on a host of its own, at the same port.  To be called before
@@ -51,20 +51,21 @@ class ShardCluster {
   void put_proxies(const Proxy::Script& script);
   uint64_t num_proxy_faults() const;
 
-  // Runs `body` with a store, on the trainer's host.
+  // Starts a process on the trainer's host that runs `body` with a store.
   void spawn(int rank, std::function<void(RemoteStore&)> body) { spawn(options(rank), std::move(body)); }
   void spawn(const RemoteOptions& options, std::function<void(RemoteStore&)> body);
 
-  // Runs until all that was spawned has ended.  Throws what a process threw, and kInternal after an hour.
+  // Runs until all spawned processes have ended.  Throws what a process threw, and kInternal after an hour.
   void run();
 
-  // Runs the whole job.  Returns its weights, as the trainer that speaks for all reads them.
+  // Runs the whole job.  Returns its weights, which the trainer that speaks for all reads.
   std::vector<float> train();
 
-  // Starts a process that is trainer `rank` to the end of the job.
+  // Starts a process that acts as trainer `rank` to the end of the job.
   void start_trainer(int rank);
 
-  // Kills it, or takes its host from the net, and starts it again `later`.  Returns false when it has ended.
+  // Kills the process of trainer `rank`, or cuts the power of its host, and starts it again after `later`.
+  // Returns false if it has ended already.
   bool restart_trainer(int rank, Duration later, bool power_fails = false);
 
   // From now on run() does not wait for trainers that have not been started again.
@@ -79,13 +80,13 @@ class ShardCluster {
   const SyntheticJob job_;
   ServedJob served_;
   SimNetwork network_;
-  std::vector<SimHost*> hosts_;  // that have servers, proxies and trainers
+  std::vector<SimHost*> hosts_;  // hosts of servers, proxies and trainers
   std::vector<Address> servers_;
   std::vector<std::unique_ptr<ShardServer>> shards_;
   std::vector<std::unique_ptr<Proxy>> proxies_;
   uint64_t num_processes_ = 100;
   int num_pending_ = 0;  // trainers that are to be started
-  std::set<int> ended_;  // trainers that only have to say so
+  std::set<int> ended_;  // trainers that have trained everything and only have to report their end
   std::vector<float> weights_;
 };
 

@@ -26,7 +26,7 @@ double SimulatedRun::quantile_seconds(double share) const {
 
 namespace {
 
-// The cluster at work: clocks_ says when each trainer has done all that it did so far.
+// The state of the simulated cluster: clocks_ has the time at which each trainer has ended all its work so far.
 class SimulatedCluster {
  public:
   SimulatedCluster(const SimulatedStrategy& strategy, const ClusterParameters& cluster,
@@ -76,7 +76,7 @@ class SimulatedCluster {
   const double compute_seconds_;
   const Noise noise_;
   std::vector<double> clocks_;
-  double last_ = 0;  // of the slowest trainer, at the step before
+  double last_ = 0;  // when the slowest trainer ended the step before
   SimulatedRun run_;
 };
 

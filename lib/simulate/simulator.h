@@ -3,7 +3,7 @@
 // After an exchange all trainers begin the next step together, when the last of them has the sum, as in the
 // formulas; those that have it first wait.  Between exchanges nobody waits.
 //
-// All that goes wrong is drawn from (seed, step, rank): the same seed gives the same run.
+// All faults are drawn from (seed, step, rank), so that the same seed gives the same run.
 #ifndef PS_SIMULATE_SIMULATOR_H_
 #define PS_SIMULATE_SIMULATOR_H_
 
@@ -14,7 +14,7 @@
 
 namespace ps {
 
-// How training exchanges: every `period` steps (local SGD; 1: after each step).
+// When trainers exchange: after every `period` steps (local SGD), or after each step if it is 1.
 struct SimulatedStrategy {
   ExchangeKind exchange = ExchangeKind::kDirect;
   int64_t period = 1;
@@ -23,11 +23,11 @@ struct SimulatedStrategy {
 struct Noise {
   double jitter = 0;              // standard deviation of a step's compute, as a share of it
   double stragglers = 0;          // probability that a trainer is slow in a step
-  double straggler_factor = 3;    // by which its compute then takes longer
+  double straggler_factor = 3;    // factor by which its compute then takes longer
   double link_failures = 0;       // probability that a trainer's link is down when an exchange begins
-  double repair_seconds = 1;      // until it is up again
+  double repair_seconds = 1;      // time until the link is up again
   int64_t checkpoint_steps = 0;   // steps between checkpoints that stop all trainers; 0: none
-  double checkpoint_seconds = 0;  // for which they do
+  double checkpoint_seconds = 0;  // duration of such a stop
   uint64_t seed = 1;
 };
 

@@ -115,7 +115,7 @@ void train_pass(ParameterStore& store, const SyntheticJob& job, int rank, int64_
   store.end_pass(pass);
 }
 
-// Two pulls of three are begun while the batch before is trained.
+// Of three pulls, two are begun while the batch before is trained, so that both ways are run.
 void train_strand(ParameterStore& store, const SyntheticJob& job, const SyntheticWork& work, int64_t pass) {
   const auto& [strand, done, first_step] = work;
   const std::vector<ParameterSpec> specs = job.parameters();
@@ -123,12 +123,12 @@ void train_strand(ParameterStore& store, const SyntheticJob& job, const Syntheti
   const int64_t first = static_cast<int64_t>(strand.first), stride = static_cast<int64_t>(strand.stride);
   const int64_t in_share = job.steps[strand.share][static_cast<size_t>(pass)];
   const int64_t count = in_share <= first ? 0 : (in_share - first + stride - 1) / stride;
-  const auto number = [&](int64_t i) { return first + i * stride; };  // in the share
+  const auto number = [&](int64_t i) { return first + i * stride; };  // within the share
   const auto step = [&, base = first_step](int64_t i) { return base + number(i); };
   std::vector<ParameterView<float>> views;
   const int64_t ahead = static_cast<int64_t>(store.looks_ahead());
-  int64_t told = done;  // batches before those of which a store that looks ahead has not been told
-  PullTicket begun;     // of the batch that comes next
+  int64_t told = done;  // a store that looks ahead has been told of the batches before this one
+  PullTicket begun;     // the pull of the next batch
   auto batch = std::make_unique<SyntheticBatch>(job.batch(rank, step(done)));
   std::unique_ptr<SyntheticBatch> next;
   for (int64_t i = done; i < count; ++i, batch = std::move(next)) {

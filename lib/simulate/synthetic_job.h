@@ -1,6 +1,6 @@
-// SyntheticJob: a small job without data, for simulated clusters: what a trainer pushes depends on the
-// weights that it pulled, so that a weight that is late, lost or applied twice shows in all that come after
-// it.  Used by ShardCluster, and by the tests of servers.
+// SyntheticJob: a small job without data, for simulated clusters.  The gradients of a trainer depend on the
+// weights that it pulled, so that a weight that is late, lost or applied twice changes all later weights.  Used
+// by ShardCluster, and by the tests of servers.
 #ifndef PS_SIMULATE_SYNTHETIC_JOB_H_
 #define PS_SIMULATE_SYNTHETIC_JOB_H_
 
@@ -34,7 +34,7 @@ class RemoteStore;
 // and the embedding's gradients are sent from where they lie.
 std::vector<ParameterSpec> synthetic_parameters(bool small = false);
 
-// One step of one trainer: some keys, and gradients made of weights and noise.
+// One step of one trainer: some keys, and gradients made of weights and noise.  One owner thread.
 class SyntheticBatch {
  public:
   // `counted`: the plan of the table says how often its keys occur.
@@ -47,7 +47,7 @@ class SyntheticBatch {
   void fill(int rank, int64_t step, std::span<const ParameterSpec> specs,
             std::span<const ParameterView<float>> views) const;
 
-  std::vector<KeyPlan> plans;  // of each parameter; empty where it is not pulled by keys
+  std::vector<KeyPlan> plans;  // by parameter; empty if it is not pulled by keys
   int64_t samples;
 
  private:
@@ -57,41 +57,42 @@ class SyntheticBatch {
 struct SyntheticJob {
   Json optimizer = {{"type", "sgd"}, {"learning_rate", 0.1}};
   Consistency consistency;
-  std::optional<RowPolicy> rows;                   // of the table
-  std::vector<std::vector<int>> steps = {{5, 3}};  // of each share, by pass; a rank has a share
-  int joining = 0;                                 // of the ranks, the last: the run begins without them
+  std::optional<RowPolicy> rows;  // policy of the table's rows
+  std::vector<std::vector<int>> steps = {
+      {5, 3}};      // number of batches by share and pass; each rank has a share
+  int joining = 0;  // number of the last ranks that join a running job
   RowTypes types = {};
   bool small = false;
-  bool dense = false;  // without the table
-  std::optional<DeviceOptions> device =
-      {};  // on which the trainer, which is alone, trains the rows of the table
+  bool dense = false;  // the job has no table
+  // The device on which the job's only trainer trains the rows of the table.
+  std::optional<DeviceOptions> device = {};
   Duration request_timeout = std::chrono::seconds(15);
   TrainerLoss on_loss;
 
-  // Told of each batch that a trainer has pushed: of a share, in a pass.
+  // Called for each batch that a trainer has pushed.
   std::function<void(uint32_t share, int64_t pass, int64_t batch)> on_push = {};
 
   int ranks() const { return static_cast<int>(steps.size()); }
-  int trainers() const { return ranks() - joining; }  // with which the run begins
+  int trainers() const { return ranks() - joining; }  // number of trainers with which the run begins
   OptimizerPlan plan() const { return make_optimizer_plan(optimizer, "mean"); }
   std::vector<ParameterSpec> parameters() const;
   SyntheticBatch batch(int rank, int64_t step) const;
-  int64_t batches_before(int rank, int64_t pass) const;  // of a trainer, in the passes before
+  int64_t batches_before(int rank, int64_t pass) const;  // number of batches of a trainer in earlier passes
 
-  // True when the trainer asks to shrink the table after this step.
+  // Returns true if the trainer asks to shrink the table after this step.
   bool shrinks(int rank, int64_t step) const { return rows && step % 7 == 3 + rank; }
 };
 
-// The weights of a trained job, of every parameter, in a fixed order.
+// Returns the weights of all parameters of a trained job, in a fixed order.
 std::vector<float> all_weights(ParameterStore& store, const std::vector<ParameterSpec>& specs);
 std::vector<float> all_weights(ParameterStore& store, bool small = false);
 
-// Trains the batches of a trainer in a pass that come after the first `done`, and ends the pass.  `step` numbers its
-// batches over all passes, and is moved on.
+// Trains the batches of a trainer in a pass after the first `done` ones, and ends the pass.  `step` counts the
+// trainer's batches over all passes, and is advanced.
 void train_pass(ParameterStore& store, const SyntheticJob& job, int rank, int64_t pass, int64_t done,
                 int64_t& step);
 
-// Batches of a share that a trainer trains: those of a strand that come after the first `done`.
+// The part of a share that a trainer trains: the batches of a strand after the first `done` ones.
 struct SyntheticWork {
   DataStrand strand;
   int64_t done = 0;
@@ -99,19 +100,19 @@ struct SyntheticWork {
 };
 void train_strand(ParameterStore& store, const SyntheticJob& job, const SyntheticWork& work, int64_t pass);
 
-// Is a trainer of a run, from where the run says that the rank stands.  `after_pass` is called
-// after each pass, before the trainers meet.
+// Acts as a trainer of a run, beginning at the batch from which the run says that this rank goes on.
+// `after_pass` is called after each pass, before the trainers meet.
 using AfterPass = std::function<void(int64_t pass)>;
 void run_trainer(
     ParameterStore& store, TrainerGroup& group, RunControl& run, const SyntheticJob& job, int rank,
     const AfterPass& after_pass = [](int64_t) {});
 
-// Calls body(store) with the store that a trainer of servers has: `remote`, or before it one that pulls ahead, or one that
-// trains rows on a device.
+// Calls body(store) with the store that a trainer of servers uses: `remote` itself, or a store in front of it
+// that pulls ahead or that trains rows on a device.
 void with_store(RemoteStore& remote, const SyntheticJob& job,
                 const std::function<void(ParameterStore&)>& body);
 
-// The job with one trainer, in one process: its weights after each pass, and at the end.
+// Trains the job with one trainer in this process.  Returns its weights after each pass, and at the end.
 std::vector<std::vector<float>> train_passes_locally(const SyntheticJob& job);
 std::vector<float> train_locally(const SyntheticJob& job);
 
