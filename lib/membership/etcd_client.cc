@@ -71,7 +71,7 @@ Code code_of(int64_t grpc, int status) {
   return grpc != 0 ? Code::kUsage : Code::kData;
 }
 
-// The answer is quoted, since the peer at this address may be something else than etcd.
+// The message quotes the answer, since the peer at this address may be another program than etcd.
 [[noreturn]] void fail_refused(int status, const std::string& body) {
   constexpr size_t kMostText = 200;
   int64_t grpc = 0;
@@ -82,7 +82,7 @@ Code code_of(int64_t grpc, int status) {
     const Json& message = field(json, "message");
     if (message.is_string()) text = message.get<std::string>();
   } catch (const Error&) {
-    // The peer is no etcd, or an unknown version of it: only the HTTP status is left to report.
+    // The peer is not etcd, or an unknown version of it, so that only the HTTP status can be reported.
   }
   fail(code_of(grpc, status), "answered with status ", status, ": ", quote(text.substr(0, kMostText)));
 }

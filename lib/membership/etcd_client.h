@@ -1,5 +1,5 @@
-// EtcdClient: the operations of etcd that membership needs, over the JSON gateway of etcd's version 3.  Used
-// by
+// EtcdClient: the operations of etcd that membership needs, over the JSON gateway of etcd's version 3.  Used by
+// EtcdRegistration, EtcdSaveRecords and ServerFinder.
 //
 //   POST /v3/kv/range    {"key": base64, "range_end": base64}
 //   POST /v3/kv/txn      {"compare": [...], "success": [...], "failure": [...]}

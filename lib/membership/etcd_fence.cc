@@ -8,7 +8,7 @@
 
 namespace ps {
 
-// A call to etcd takes less time than is left of a lease after two failed renewals.
+// The timeout of a call to etcd is less than the time that is left of a lease after two failed renewals.
 EtcdFence::EtcdFence(EtcdFenceOptions options, Log& log)
     : options_(std::move(options)),
       log_(log),

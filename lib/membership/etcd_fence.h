@@ -1,5 +1,5 @@
-// EtcdFence: keeps a server registered in etcd, and ends its service if another server has its number.  Used
-// by
+// EtcdFence: keeps a server registered in etcd, and ends its service if another server has its number.  Used by
+// ServerLease.
 //
 // A thread of its own renews the lease.  While etcd cannot be reached, the server continues with the trainers
 // that know it.  If the lease has expired by the time etcd can be reached again, the server registers anew,

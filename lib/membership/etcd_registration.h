@@ -4,9 +4,9 @@
 //   PREFIX/servers/0      {"address": "node7:7164", "name": "node7:7164, process 4711"}, with the server's lease
 //   PREFIX/generations/0  the name of the last server with this number; never removed
 //
-// One change puts both; its revision is the generation of the server, and later servers have larger ones.  So
-// a server whose lease has expired sees if another server has had its number since, even if that one has gone
-// again.
+// One change puts both; its revision is the generation of the server, and later servers have larger ones.  So a
+// server whose lease has expired can tell if another server has had its number since, even if that server has
+// gone again.
 #ifndef PS_MEMBERSHIP_ETCD_REGISTRATION_H_
 #define PS_MEMBERSHIP_ETCD_REGISTRATION_H_
 

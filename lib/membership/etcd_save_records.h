@@ -14,7 +14,8 @@
 
 namespace ps {
 
-// Renews the records that this process has put.  One owner thread.  Throws as EtcdClient does.
+// Keeps alive the leases of the records that this process has put.  One owner thread.  Throws as EtcdClient
+// does.
 class EtcdSaveRecords final : public SaveRecords {
  public:
   explicit EtcdSaveRecords(EtcdClient& client) : client_(client) {}

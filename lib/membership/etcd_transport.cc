@@ -32,7 +32,7 @@ void EtcdTransport::renew() {
   try {
     tls_->set_contexts({.server = nullptr, .client = read_context(files_)});
   } catch (const Error&) {
-    // The contexts stay as they were.
+    // The old contexts stay in use.
   }
 }
 

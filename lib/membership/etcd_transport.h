@@ -1,5 +1,5 @@
-// EtcdTransport: the network on which etcd is asked, a process's own, over TLS where there is an authority for it.  Used by
-// ServerFinder and EtcdFence.
+// EtcdTransport: the connections of this process to etcd, over TLS if a certificate authority is given.  Used
+// by ServerFinder and EtcdFence.
 #ifndef PS_MEMBERSHIP_ETCD_TRANSPORT_H_
 #define PS_MEMBERSHIP_ETCD_TRANSPORT_H_
 
@@ -11,12 +11,12 @@
 
 namespace ps {
 
-// One owner thread.  The files are read again for each connection, so that certificates may be renewed while this runs; those
-// that do not fit each other, as they are being replaced, change nothing.
+// One owner thread.  The files are read again for each connection, so that certificates may be renewed while
+// the process runs.  While files that are being replaced do not match each other, the former ones stay in use.
 class EtcdTransport final : public Transport {
  public:
-  // Without an authority, etcd is asked in the clear.  Throws kUsage when the files are not what they should be, or a
-  // certificate is given without an authority.
+  // Without an authority, connections to etcd are not encrypted.  Throws kUsage when a file is not valid, and
+  // when a certificate is given without an authority.
   explicit EtcdTransport(const TlsFiles& files);
 
   Loop& loop() override { return network_->loop(); }

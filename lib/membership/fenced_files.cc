@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-// Every write asks the fence, which in most calls compares two times.
+// Every write asks the fence, which in most calls only compares two times.
 class FencedFile final : public OutputFile {
  public:
   FencedFile(std::unique_ptr<OutputFile> file, FileFence& fence) : file_(std::move(file)), fence_(fence) {}

@@ -1,4 +1,4 @@
-// FencedFiles: files that a server can change only while it is not fenced.  Used for checkpoints.
+// FencedFiles: files that a server can change only while it is not fenced.  Used by ServerLease for checkpoints.
 #ifndef PS_MEMBERSHIP_FENCED_FILES_H_
 #define PS_MEMBERSHIP_FENCED_FILES_H_
 
@@ -11,7 +11,8 @@
 namespace ps {
 
 // Asks the fence before each write.  Before a rename, and before bytes are made durable, the fence looks for
-// another server in any case.  Files and fence outlive it.
+// another server in any case.  Files and fence outlive it.  Any thread, as the fence; each file has one owner
+// thread.
 class FencedFiles final : public FileSystem {
  public:
   FencedFiles(FileSystem& files, FileFence& fence) : files_(files), fence_(fence) {}

@@ -179,7 +179,7 @@ std::string FileFence::holder(const Newest& newest) const {
   }
 }
 
-// The fence stays closed for ever.
+// From now on check() throws this reason for ever.
 void FileFence::end(std::string why) {
   fenced_ = Error(Code::kFenced, std::move(why));
   valid_until_ = 0;

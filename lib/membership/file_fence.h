@@ -31,7 +31,7 @@ struct FileFenceOptions {
   std::string name;       // of this server, for people: where it listens, which process it is
   Duration lease = std::chrono::seconds(15);
   std::function<Time()> now;
-  Log* log = nullptr;  // null: nothing is said
+  Log* log = nullptr;  // null: nothing is logged
 };
 
 // Any thread.  The log of the options outlives it.
@@ -83,12 +83,12 @@ class FileFence final : public Fence {
   mutable std::mutex mutex_;
 
   // Guarded by mutex_.
-  std::optional<int> server_;  // asked for,
-  Time asked_{};               // at last then
+  std::optional<int> server_;  // the number that was claimed; none before
+  Time asked_{};               // time of the last call of claim
   std::unique_ptr<LockFile> own_;
-  int64_t generation_ = 0;  // of own_
+  int64_t generation_ = 0;  // generation of own_
   Time confirmed_{};
-  std::optional<Watched> watched_;  // who may not live
+  std::optional<Watched> watched_;  // the server whose end is awaited
   std::optional<Error> fenced_;
 };
 

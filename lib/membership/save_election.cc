@@ -15,12 +15,14 @@ std::string save_key(const std::string& name) {
   return cat("saves/", name);
 }
 
-// Models in the midst of a pass are named after its batch, "pass-00003-batch-17", those of its end after the pass alone.
+// A model that is saved within a pass is named after its batch, "pass-00003-batch-17"; one at the end of a pass
+// is named after the pass alone.
 bool is_of_batch(const std::string& name) {
   return name.find("-batch-") != std::string::npos;
 }
 
-// One attempt at an answer.  It gives none when another process changes the records at the same time.
+// One attempt to answer a request.  It gives no answer if another process has changed the records at the same
+// time; then the caller makes another attempt.  One owner thread.
 class ElectionAttempt {
  public:
   ElectionAttempt(SaveRecords& records, const Candidate& candidate, SaveStage stage, const std::string& name)
@@ -37,7 +39,7 @@ class ElectionAttempt {
     if (!begins && same_ != nullptr) {
       return same_->who == candidate_ ? go_on() : Saver{false, same_->who.rank};
     }
-    if (stage_ == SaveStage::kFailed) return Saver{true, candidate_.rank};  // nothing is recorded any more
+    if (stage_ == SaveStage::kFailed) return Saver{true, candidate_.rank};  // it has no record any more
     if (auto refused = refusal()) return refused;
     const bool recorded = begin();
     return recorded && stage_ != SaveStage::kDone ? std::optional(Saver{true, candidate_.rank})
@@ -51,7 +53,8 @@ class ElectionAttempt {
     return found != all_.end() && found->second.who.run == candidate_.run ? &found->second : nullptr;
   }
 
-  // A process with the rank of the trainer that saves has replaced it: the earlier process has ended.
+  // Returns true if another trainer than the candidate saves.  A process with the same rank has replaced the
+  // trainer of the record, which must have ended.
   bool is_of_other(const SaveRecord& record) const {
     return record.who.run == candidate_.run && record.who.rank != candidate_.rank;
   }
@@ -79,8 +82,9 @@ class ElectionAttempt {
     return std::nullopt;
   }
 
-  // A record that was lost and comes again must not make a save that was asked for one of a pass: servers begin no
-  // checkpoint during that, and the save waits for one.
+  // Writes a record for the candidate.  A record that was lost and is written again must keep the kind of its
+  // save.  Servers begin no checkpoint while a model of a pass is saved, and a save on a signal waits for a
+  // checkpoint: taken for one of a pass, it would wait for ever.
   bool begin() {
     auto version = [this](const std::string& key) {
       const auto found = all_.find(key);
@@ -99,7 +103,7 @@ class ElectionAttempt {
   const std::string key_;
   const bool of_batch_;
   const std::map<std::string, SaveRecord> all_;
-  const SaveRecord* const same_;  // of this name and run; null: there is none
+  const SaveRecord* const same_;  // the record of this name and run; null: there is none
 };
 
 }  // namespace

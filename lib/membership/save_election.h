@@ -1,5 +1,6 @@
-// The election of the trainer that saves a model.  Trainers and the job's first shard use it, on records of one of two
-// kinds: ServerSaveRecords are in the first shard's memory, EtcdSaveRecords outlive that server.
+// The election of the trainer that saves a model.  Trainers and the job's first shard use it.  The records are
+// of one of two kinds: ServerSaveRecords are in the memory of the first shard, and EtcdSaveRecords outlive that
+// server.
 //
 // The first trainer that asks to save a model which no trainer saves gets a lease of some seconds, and renews it while
 // it saves.  If the trainer dies, the lease expires, and the next trainer that asks gets it.  A saved model is not saved
@@ -23,11 +24,11 @@ inline constexpr Duration kSaveLeaseLength = std::chrono::seconds(15);
 // All trainers receive a signal within this time, and one of them saves.
 inline constexpr Duration kOneSignal = std::chrono::seconds(10);
 
-// A trainer that would save a model.
+// A trainer that asks to save a model.
 struct Candidate {
   uint64_t run = 0;
   int rank = 0;
-  uint64_t generation = 0;  // of the trainer's process
+  uint64_t generation = 0;  // generation of the trainer's process
 
   bool operator==(const Candidate&) const = default;
 };
@@ -36,10 +37,10 @@ struct SaveRecord {
   Candidate who;
   bool asked = false;   // a signal has asked for this save
   bool saved = false;   // the model is complete
-  int64_t version = 0;  // another number after each change; 0 for no record
+  int64_t version = 0;  // changes with each change of the record; 0: there is no record
 };
 
-// A record that takes the place of the one with this version.
+// A new value for the record that has this version.
 struct SaveChange {
   std::string key;
   int64_t version = 0;
@@ -63,15 +64,16 @@ class SaveRecords {
   virtual bool renew(const std::string& key) = 0;
 };
 
-// Answers a request of the candidate.  A trainer that saves, and whose record is not there any more, gets it again unless
-// another trainer has it: the first server may have restarted, or the lease expired.  Throws as the records do.
+// Answers a request of the candidate.  If the record of a trainer that saves has disappeared, because the first
+// server restarted or the lease expired, the trainer gets it again unless another trainer has it.  Throws as
+// the records do.
 Saver elect_saver(SaveRecords& records, const Candidate& candidate, SaveStage stage, const std::string& name);
 
 // A request to the first server, and its answer, on the wire; the connection tells the rank.
 struct SaveRequest {
   uint64_t run = 0;
   SaveStage stage = SaveStage::kBegin;
-  std::string name;  // of the saved model: "pass-00003"
+  std::string name;  // name of the saved model: "pass-00003"
 };
 
 std::string encode_save_request(const SaveRequest& request);

@@ -6,7 +6,7 @@
 
 namespace ps {
 
-// The requests of a trainer that would save a model, or is saving one.  On the wire: never renumber.
+// The requests of a trainer that asks to save a model, or is saving one.  On the wire: never renumber.
 enum class SaveStage : uint8_t {
   kBegin,   // may this trainer save?
   kAsked,   // may it save on a signal, which other trainers may have received too?
@@ -18,7 +18,7 @@ enum class SaveStage : uint8_t {
 // The answer: the trainer that saves.
 struct Saver {
   bool elected = false;  // the trainer that asked saves, or still does
-  int rank = 0;          // of the trainer that is saving, or was the last to
+  int rank = 0;          // rank of the trainer that is saving, or that saved last
 };
 
 }  // namespace ps

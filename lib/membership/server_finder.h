@@ -1,5 +1,5 @@
-// ServerFinder: finds the servers of a job, by given addresses or by those registered in etcd.
-// Used by run_job.
+// ServerFinder: finds the servers of a job, by given addresses or by those registered in etcd.  Used by
+// run_job.
 #ifndef PS_MEMBERSHIP_SERVER_FINDER_H_
 #define PS_MEMBERSHIP_SERVER_FINDER_H_
 
@@ -17,9 +17,9 @@ namespace ps {
 
 struct ServerFinderOptions {
   std::vector<Address> servers = {};  // used without discovery
-  std::string discovery = {};         // etcd://HOST:PORT/PREFIX; empty: `servers` are all
-  TlsFiles tls = {};                  // of etcd
-  int num_servers = 1;                // that must be registered there
+  std::string discovery = {};         // etcd://HOST:PORT/PREFIX; empty: `servers` lists all servers
+  TlsFiles tls = {};                  // files for connections to etcd
+  int num_servers = 1;                // number of servers that must be registered there
   double timeout = 60;                // seconds to wait for the last of them
   std::function<bool()> stop = {};    // called during waits: returns true if this process is to end
 };

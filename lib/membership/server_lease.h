@@ -18,13 +18,13 @@ namespace ps {
 
 struct ServerLeaseOptions {
   std::string discovery = {};        // etcd://HOST:PORT/PREFIX; empty: the job has no etcd
-  TlsFiles tls = {};                 // of etcd
+  TlsFiles tls = {};                 // files for connections to etcd
   int num_servers = 1;               // servers of the job
-  std::string directory = {};        // of checkpoints; empty: the job has none
+  std::string directory = {};        // folder of checkpoints; empty: the job has none
   std::string host = {};             // address of the server for others; empty: all addresses
-  uint16_t port = 0;                 // of its first shard
+  uint16_t port = 0;                 // port of its first shard
   double lease_seconds = 15;         // time without a sign of life until another server may take the number
-  double etcd_timeout_seconds = 60;  // for the registration
+  double etcd_timeout_seconds = 60;  // longest wait for the registration
   std::function<bool()> stop = {};   // called during the registration: returns true if this process is to end
 };
 
@@ -56,8 +56,8 @@ class ServerLease {
   class All;
 
   std::unique_ptr<EtcdFence> etcd_;       // null: the job has no etcd
-  std::unique_ptr<FileFence> directory_;  // null: it has no checkpoints
-  std::unique_ptr<FencedFiles> files_;    // beside directory_
+  std::unique_ptr<FileFence> directory_;  // null: the job has no checkpoints
+  std::unique_ptr<FencedFiles> files_;    // null if directory_ is null
   std::unique_ptr<Fence> all_;            // asks both fences
 };
 
