@@ -1,7 +1,7 @@
-// BlockCodec: the base of codecs that encode each block of values on its own, in a number of bytes that
-// depends on the number of values alone.
+// BlockCodec: the base of codecs that encode each block of values on its own, in a number of bytes that depends
+// on the number of values alone.  Used by the codecs fp16, bf16, int8, one_bit and shared_scale_int.
 //
-//   bytes := block[ceil(n / size)]      the last one may be of fewer values
+// bytes := block[ceil(n / size)]      the last one may have fewer values
 #ifndef PS_CODEC_BLOCK_CODEC_H_
 #define PS_CODEC_BLOCK_CODEC_H_
 
@@ -46,7 +46,7 @@ class BlockCodec : public Codec {
   void check_size(std::string_view bytes, int64_t n) const;
 
   const int64_t block_size_;
-  std::vector<float> decoded_;  // decoded values of a block
+  std::vector<float> decoded_;  // owner thread: the decoded values of one block
 };
 
 }  // namespace ps

@@ -26,6 +26,8 @@ void Codec::encode(std::span<const float> values, std::string& bytes) {
   ++steps_;
 }
 
+// The codec takes residuals as one array.  So the residuals of the rows are copied side by side into gathered_
+// before the call, and back into the table of rows after it.
 void Codec::encode_rows(std::span<const uint64_t> keys, std::span<const float> values, std::string& bytes) {
   const size_t cols = static_cast<size_t>(target_.cols);
   PS_CHECK(target_.rows == 0 && values.size() == keys.size() * cols);
@@ -50,6 +52,8 @@ void Codec::encode_piece(std::span<const float> values, std::span<float> residua
   ++steps_;
 }
 
+// Adds and looks for the largest size in one pass: a size from kInfiniteSize on is that of an infinity or a
+// NaN.
 std::span<const float> Codec::add_residual(const Encoding& in) const {
   const int64_t n = static_cast<int64_t>(in.values.size());
   const uint32_t size = in.residual != nullptr ? kernels().add(in.values.data(), n, in.residual)
@@ -97,6 +101,7 @@ void Codec::begin_encode_there(const float* values, float scale, std::string& by
   ++steps_;
 }
 
+// If a sum on the device is not finite, its values are fetched to say which one, and why.
 void Codec::finish_encode_there(const std::string& bytes) {
   const uint64_t odd = there_->finish_encode();
   if (odd == CodecThere::kAllFinite) return check_encoded(bytes, elements());

@@ -32,14 +32,14 @@ namespace ps {
 
 // The parameter that a codec is made for.
 struct CodecTarget {
-  int64_t rows = 0;   // rows of a dense parameter; 0: a sparse one, whose rows come by key, or one in pieces
+  int64_t rows = 0;   // rows of a dense parameter; 0: rows come by key or in pieces
   int64_t cols = 1;   // values of a row
   uint64_t seed = 0;  // the job's seed
-  uint64_t key =
-      0;  // the parameter's number; random decisions depend on it, the seed and the index of a value
-  uint64_t residual_bytes = 64ull << 20;  // limit for residuals of a sparse parameter, about
-  bool in_pieces = false;                 // encode_piece alone is called: the caller keeps the residuals
-  CpuLevel cpu = best_cpu_level();        // of its loops; every level gives the same bytes
+  // The parameter's number.  Random decisions depend on it, on the seed and on the index of a value.
+  uint64_t key = 0;
+  uint64_t residual_bytes = 64ull << 20;  // approximate limit for residuals of a sparse parameter
+  bool in_pieces = false;                 // only encode_piece is called: the caller keeps the residuals
+  CpuLevel cpu = best_cpu_level();        // level of its loops; every level gives the same bytes
 };
 
 // One owner thread, except for decode, which any thread may call.
@@ -55,41 +55,45 @@ class Codec {
   // Encodes rows of a sparse parameter: values [keys, cols].  Keys must be unique.  Otherwise like encode.
   void encode_rows(std::span<const uint64_t> keys, std::span<const float> values, std::string& bytes);
 
-  // Encodes some rows of a gradient: values [rows, cols], whose residual, as long, the caller keeps; it is left alone
-  // unless keeps_residual().  For a target in pieces.  Otherwise like encode.
+  // Encodes some rows of a gradient: values [rows, cols].  The caller keeps their residual, which has as many
+  // values; it does not change unless keeps_residual().  Only for a target with in_pieces.  Otherwise like
+  // encode.
   void encode_piece(std::span<const float> values, std::span<float> residual, std::string& bytes);
 
-  // False when there is no error feedback.
+  // Returns false if there is no error feedback.
   bool keeps_residual() const { return keeps_residual_; }
 
-  // True when every order in which the decoded values of several trainers are added is to give the same bits.
+  // Returns true if the sum of the decoded values of several trainers has the same bits in every order of
+  // addition.
   virtual bool sums_in_any_order() const { return false; }
 
-  // values [n, cols] <- decoded bytes, which encode, encode_rows or encode_piece made from as many values.  Throws kCorrupt
-  // for bytes that they cannot have made; `values` are then undefined.
+  // values [n, cols] <- the decoded bytes, which encode, encode_rows or encode_piece made from as many values.
+  // Throws kCorrupt for bytes that these functions cannot have made; `values` are then undefined.
   virtual void decode(std::string_view bytes, std::span<float> values) const = 0;
 
-  // sums [n, cols] <- the sum of what each of `parts` decodes to, in their order.  Throws as decode.
+  // sums [n, cols] <- the sum of the decoded parts, added in their order.  Throws as decode does.
   virtual void add_up(std::span<const std::string_view> parts, std::span<float> sums) const;
 
-  // The format in which devices make the same bytes; nothing: they do not know this codec.
+  // Returns the format in which devices make the same bytes, or nothing if they do not know this codec.
   virtual std::optional<CodecFormat> format_there() const { return std::nullopt; }
 
-  // From now on the residual of a dense parameter lies in the memory of a device, and gradients are encoded and decoded there.
-  // For a new codec that has a format there; `device` outlives it.  Throws kExhausted.
+  // From now on the residual of a dense parameter lies in the memory of a device, and gradients are encoded and
+  // decoded there.  May be called for a new codec with a format_there; `device` outlives the codec.  Throws
+  // kExhausted.
   void move_to(CodecDevice& device);
   bool is_there() const { return there_ != nullptr; }
 
-  // Like encode, of scale x values that lie there: `bytes` stay where they are until finish, which gets them again, throws kData, and
-  // after which they are to be used.
+  // Encodes scale x values, which lie in the memory of the device, as encode does.  The string must not move
+  // before finish_encode_there, which gets it again.  After that call the bytes are complete; it throws kData.
   void begin_encode_there(const float* values, float scale, std::string& bytes);
   void finish_encode_there(const std::string& bytes);
 
-  // Like decode and add_up, into memory of the device; what is decoded is divided.  Queued, as CodecThere says.
+  // Work like decode and add_up, with values in the memory of the device; decode_there divides them by
+  // `divisor`.  The work is queued, as CodecThere says.
   void decode_there(std::string_view bytes, float divisor, float* values) const;
   void add_up_there(std::span<const std::string_view> parts, float* sums) const;
 
-  // The residual of a dense parameter on the processor; empty when the codec keeps none.
+  // Returns the residual of a dense parameter on the processor; it is empty if the codec keeps none.
   std::span<const float> residual() const { return residual_; }
 
   // Save residuals and all other state to a checkpoint, and load them. load must be called on a new codec of
@@ -99,8 +103,8 @@ class Codec {
   void load(ByteReader& in);
 
  protected:
-  // A gradient to encode.  `residual`, as long as `values`, is to be added to them, and then set to the part
-  // that the bytes do not hold; null when there is no error feedback.  `step` counts the calls.
+  // A gradient to encode.  `residual` has as many values as `values`.  The codec adds it to them, and then sets
+  // it to the part that the bytes do not hold.  It is null without error feedback.  `step` counts the calls.
   struct Encoding {
     std::span<const float> values;
     float* residual;
@@ -111,13 +115,14 @@ class Codec {
 
   virtual void encode_values(const Encoding& in, std::string& bytes) = 0;
 
-  // For codecs with a format there that does not select.  The bytes of n values, the kData of encode for values whose bytes these
-  // are, and the kCorrupt of decode.
+  // For codecs whose format_there does not select values. bytes_of returns the number of bytes of n values.
+  // check_encoded throws the kData of encode for the values behind these bytes, and check throws the kCorrupt
+  // of decode.
   virtual int64_t bytes_of(int64_t) const { return 0; }
   virtual void check_encoded(std::string_view bytes, int64_t n) const { (void)bytes, (void)n; }
   virtual void check(std::string_view bytes, int64_t n) const { (void)bytes, (void)n; }
 
-  // Save and load the state of a codec beside its residuals.
+  // Save and load the state that a codec has beside its residuals.
   virtual void save_state(std::string&) const {}
   virtual void load_state(ByteReader&) {}
 
@@ -125,7 +130,8 @@ class Codec {
   // residual.  Throws kData.
   std::span<const float> add_residual(const Encoding& in) const;
 
-  // Throws kData "value i of a gradient is nan" for a value of `in`, or for its sum with the residual.
+  // Throws kData "value i of a gradient is nan" for the first value of `in` that is not finite, or whose sum
+  // with the residual is not.
   [[noreturn]] static void refuse(const Encoding& in);
   [[noreturn]] static void refuse(std::span<const float> values, size_t odd_sum);
 

@@ -77,7 +77,8 @@ void DeepGradientCompression::step_sparse(const DgcGradient& gradient, std::span
   ++steps_;
 }
 
-// sent_ <- the moves of the step.
+// Runs the step on the device: sent_ <- its selected moves.  If a move is not finite, the residuals are fetched
+// to name the first such value.
 void DeepGradientCompression::step_there(const DgcGradient& gradient, std::span<const float> weights) {
   DgcThere& arrays = *there(weights);
   if (gradient.values.data() != arrays.gradient()) arrays.set_gradient(gradient.values);
@@ -105,6 +106,8 @@ uint64_t DeepGradientCompression::draw() const {
   return seed_ + hash_key(static_cast<uint64_t>(steps_));
 }
 
+// The moves are selected by the size of v after the step, and rounded as the encoding does. v keeps the
+// rounding error of the values that are sent, and becomes zero if there is none.
 void DeepGradientCompression::step_here(const DgcGradient& gradient, std::span<const float> weights) {
   const uint64_t count = selected();
   PS_CHECK(count < elements_);
@@ -120,7 +123,9 @@ void DeepGradientCompression::step_here(const DgcGradient& gradient, std::span<c
   }
 }
 
-// Makes a single pass over gradient, u and v, and collects the candidates of the selection.
+// Updates u and v and collects the candidates of the selection in a single pass over gradient, u and v, since
+// the memory's speed bounds a step.  The threshold must be known before the pass: least_from_sample estimates
+// it.
 void DeepGradientCompression::accumulate(const DgcGradient& gradient, std::span<const float> weights,
                                          uint32_t& largest) {
   const float scale = clipped_scale(gradient);
@@ -141,7 +146,8 @@ void DeepGradientCompression::accumulate(const DgcGradient& gradient, std::span<
   }
 }
 
-// Computes the step on copies of the sample's lines alone; the threshold is estimated from their v.
+// Computes the step on copies of the sample's lines alone, and estimates the threshold from their v.  The pass
+// over all values computes these lines again; they are a small share.
 uint32_t DeepGradientCompression::least_from_sample(const DgcGradient& gradient,
                                                     std::span<const float> weights, float scale) {
   constexpr uint64_t kLine = Selector::kLine;

@@ -8,7 +8,7 @@
 //   d <- -rate (g + l2 w)                    weight-decay correction
 //   u <- m u + d                             momentum correction: it is the moves that add up, not gradients
 //   v <- v + u                               with Nesterov: v <- v + (m u + d)
-//   send v where |v| is among the k largest
+// send v where |v| is among the k largest
 //   v <- 0, u <- 0 there                     momentum factor masking
 //   w <- w + (sum of what all have sent) / N
 //
@@ -43,7 +43,7 @@ struct DgcTarget {
   int num_trainers = 1;
   uint64_t seed = 0;                // the job's seed
   uint64_t key = 0;                 // the parameter's number; with seed and step it decides the sample
-  CpuLevel cpu = best_cpu_level();  // of the loops; every level gives the same bits
+  CpuLevel cpu = best_cpu_level();  // level of the loops; every level gives the same bits
 };
 
 // A gradient of one step.
@@ -53,33 +53,35 @@ struct DgcGradient {
   float rate = 0;                 // learning rate of the step
 };
 
-// Returns true if a step can run on a device: without local clipping.
+// Returns true if steps can run on a device, which they can unless there is local clipping.
 bool dgc_runs_there(const DgcOptions& options);
 
-// The state of one trainer for one parameter.  One owner thread.  Steps are numbered from 0.  Steps whose
-// gradients are exchanged whole are the optimizer's; begin() follows them, and each step after it is a call of
-// step_sparse.
+// The state of one trainer for one parameter.  One owner thread.  Steps are numbered from 0.  The optimizer
+// does the steps whose gradients are exchanged whole.  The caller then calls begin(), and step_sparse for each
+// step after that.
 class DeepGradientCompression {
  public:
   // u and v lie in the memory of a device if `device` is not null, which dgc_runs_there must allow.  Throws kExhausted.
   DeepGradientCompression(const DgcOptions& options, const DgcTarget& target, DgcDevice* device = nullptr);
 
-  // The arrays on the device, with these weights if they are not there yet, which apply moves too.  Null: there are none.
+  // Returns the arrays on the device, or null if there are none.  The first call sends these weights there; from
+  // then on apply also changes the weights on the device.
   DgcThere* there(std::span<const float> weights);
 
   uint64_t elements() const { return elements_; }
   int64_t steps() const { return steps_; }
 
-  // The number of values that the next step sends; elements(): its gradient is to be exchanged whole.
+  // Returns the number of values that the next step sends.  If it is elements(), the gradient has to be
+  // exchanged whole.
   uint64_t selected() const { return compressed_ ? dgc_selected(options_, steps_, elements_) : elements_; }
 
-  // Begins after `steps` steps whose gradients were exchanged whole elsewhere, which have left u [elements].
-  // To be called on a new object.
+  // Begins after `steps` steps whose gradients were exchanged whole by other code; `velocity` is the u
+  // [elements] after them.  To be called on a new object.
   void begin(int64_t steps, std::span<const float> velocity);
 
-  // Begins the next step with this trainer's own gradient, which may be that of there().  Appends the selected moves to `bytes`, in the
-  // encoding of the options.  Throws kData when a move is not finite; the object must then not be used any
-  // more.
+  // Begins the next step with this trainer's own gradient, which may be the array there()->gradient().  Appends
+  // the selected moves to `bytes`, in the encoding of the options.  Throws kData when a move is not finite; the
+  // object must then not be used any more.
   void step_sparse(const DgcGradient& gradient, std::span<const float> weights, std::string& bytes);
 
   // The moves that the last step_sparse has selected, rounded as they are sent.
@@ -94,7 +96,7 @@ class DeepGradientCompression {
   void save(std::string& out) const;
   void load(ByteReader& in);
 
-  // On the processor.
+  // The state on the processor; empty if it is on a device.
   std::span<const float> velocity() const { return velocity_; }
   std::span<const float> residual() const { return residual_; }
 
@@ -114,15 +116,15 @@ class DeepGradientCompression {
   const uint64_t seed_, elements_;
   const bool compressed_;
   std::vector<float> velocity_,
-      residual_;                     // u, v, unless they are there; v is empty when nothing is compressed
+      residual_;  // u and v on the processor; v is empty if the parameter is not compressed
   std::unique_ptr<DgcThere> there_;  // null: on the processor
-  bool weights_there_ = false;       // these have been sent
+  bool weights_there_ = false;       // true: the weights have been sent to the device
   int64_t steps_ = 0;
 
   // Used during a step.
   Selector selector_;
   SparseVector sent_;
-  std::vector<float> sample_;  // gradient, weights and u of the lines of the sample
+  std::vector<float> sample_;  // gradient, weights and u of the sample's lines
 };
 
 }  // namespace ps

@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// The part of the options that says which values are sent; the rest is the optimizer's.
+// The options that decide which values are sent; the other options are those of the optimizer.
 struct DgcRule {
   std::vector<double> sparsity = {0.999};
   int64_t rampup_begin_step = 0;

@@ -1,5 +1,6 @@
-// DgcThere: a parameter that Deep Gradient Compression (codec/dgc.h) trains in the memory of a device, with the same bits as on
-// the processor; DgcDevice makes these.  Implemented in lib/device/cuda, for CUDA and for the emulator.
+// DgcThere: the arrays of a parameter that Deep Gradient Compression (codec/dgc.h) trains in the memory of a
+// device, with the same bits as on the processor.  DgcDevice makes these objects.  Implemented in
+// lib/device/cuda, for CUDA and for the emulator.
 #ifndef PS_CODEC_DGC_THERE_H_
 #define PS_CODEC_DGC_THERE_H_
 
@@ -29,14 +30,14 @@ class DgcThere {
   virtual float* weights() = 0;
   virtual float* gradient() = 0;
 
-  // Send arrays of the host, and get u and v.  Without values they become zero.
+  // Send arrays of the host to the device, and get u and v from it.  An empty array sets zeros.
   virtual void set_weights(std::span<const float> weights) = 0;
   virtual void set_gradient(std::span<const float> gradient) = 0;
   virtual void set_state(std::span<const float> velocity, std::span<const float> residual) = 0;
   virtual void get_state(std::span<float> velocity, std::span<float> residual) = 0;
 
-  // Updates u and v with the gradient, and takes out of them what is `sent`.  Returns the largest size of a move: from
-  // kInfiniteSize on the arrays must not be used any more.
+  // Updates u and v with the gradient, selects the moves to send, and removes these from u and v.  Returns the
+  // largest size of a move; if it is kInfiniteSize or more, the arrays must not be used any more.
   virtual uint32_t step(const Step& step, SparseVector& sent) = 0;
 
   // weights += share moves
@@ -47,7 +48,7 @@ class DgcDevice {
  public:
   virtual ~DgcDevice() = default;
 
-  // The device outlives what it makes.  Throws kExhausted.
+  // Makes the arrays of a parameter.  The device outlives the objects that it makes.  Throws kExhausted.
   virtual std::unique_ptr<DgcThere> make(uint64_t elements, Selection selection) = 0;
 };
 

@@ -1,8 +1,8 @@
 // Floats of 16 bits.
 //
-//   block := u16[n]      as codec/row_codec.h makes them
+// block := u16[n]      as codec/row_codec.h makes them
 //
-// If a value is too large for fp16, the rest is sent with the next gradients.
+// If a value is too large for fp16, the residual keeps the excess, which is sent with the next gradients.
 #include "codec/block_codec.h"
 #include "codec/entries.h"
 #include "codec/row_codec.h"
@@ -11,8 +11,8 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kHalvesBlock =
-    2048;  // floats and their residuals fill half of a first-level cache of 32 KiB
+// Floats and their residuals fill half of a first-level cache of 32 KiB.
+constexpr int64_t kHalvesBlock = 2048;
 
 struct HalfOptions : FeedbackOptions {
   static const ObjectSpec<HalfOptions>& spec() {

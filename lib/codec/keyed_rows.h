@@ -1,5 +1,5 @@
-// KeyedRows: rows of floats by key, which are added and never removed.  Used for a trainer's state of the
-// rows that it has used.
+// KeyedRows: rows of floats by key, which are added and never removed.  Used for the state that a trainer keeps
+// for the rows that it has used.
 #ifndef PS_CODEC_KEYED_ROWS_H_
 #define PS_CODEC_KEYED_ROWS_H_
 

@@ -4,7 +4,7 @@
 //   M [rows, cols]: values + residual        decoded: P Q^T
 //
 //   bytes := P:f32[rank, rows] Q:f32[rank, cols]     a vector after the other
-//          | f32[rows, cols]                         where that is no more bytes
+// | f32[rows, cols]                         if that takes no more bytes
 #include <algorithm>
 #include <cstring>
 
@@ -83,6 +83,9 @@ class LowRankCodec final : public Codec {
   Floats product_;  // [cols], a row of P Q^T
 };
 
+// One step of power iteration from the last Q: P = orthogonalise(M Q), Q = Mᵀ P. The residual is M - P Qᵀ,
+// computed row by row so that the product is never whole in memory.  A matrix too small for factors to pay is
+// sent whole.
 void LowRankCodec::encode_values(const Encoding& in, std::string& bytes) {
   const std::span<const float> sums = add_residual(in);
   const FactorShape shape = this->shape(sums.size());
@@ -121,7 +124,7 @@ void LowRankCodec::check_encoded(std::string_view bytes, int64_t n) const {
   check_factor(shape, q);
 }
 
-// P and Q, or the matrix.  Throws kCorrupt.
+// Returns P and Q, or the whole matrix if factors do not pay.  Throws kCorrupt.
 Floats LowRankCodec::read_factors(std::string_view bytes, const FactorShape& shape) const {
   const size_t floats = floats_of(shape);
   if (bytes.size() != floats * sizeof(float)) {

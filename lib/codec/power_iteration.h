@@ -1,6 +1,6 @@
-// The arithmetic of PowerSGD (Vogels et al., NeurIPS 2019): a matrix as the product of two narrow ones, by a step of
-// power iteration.  Used by the codec low_rank, which encodes the factors of one trainer, and by the strategy power_sgd,
-// whose trainers add theirs up.
+// The arithmetic of PowerSGD (Vogels et al., NeurIPS 2019): a matrix as the product of two narrow ones, by a
+// step of power iteration.  Used by the codec low_rank, which encodes the factors of one trainer, and by the
+// strategy power_sgd, in which trainers add up their factors.
 //
 //   M [rows, cols], P [rank, rows], Q [rank, cols]: a vector after the other in P and in Q
 //   P <- M Q          P <- Gram-Schmidt(P)          Q <- M^T P          M is about P^T Q
@@ -16,19 +16,19 @@
 
 namespace ps {
 
-inline constexpr double kLeastNorm = 1e-30;  // a vector that has no larger one counts as zero
+inline constexpr double kLeastNorm = 1e-30;  // a vector with a norm up to this counts as zero
 
 struct FactorShape {
   int64_t rank = 1, rows = 0, cols = 0;
 
-  // True when the factors have fewer values than the matrix.
+  // Returns true if the factors have fewer values than the matrix.
   bool pays() const { return rank * (rows + cols) < rows * cols; }
   size_t p_values() const { return static_cast<size_t>(rank * rows); }
   size_t q_values() const { return static_cast<size_t>(rank * cols); }
 };
 
-// Normalises each vector of Q.  One that is zero, as happens for a matrix of lower rank and before the first step, is
-// replaced by a random one from (seed, key of the parameter, step, number of the vector).
+// Normalises each vector of Q.  A vector of zeros, which occurs before the first step and for a matrix of lower
+// rank, is replaced by a random one from (seed, key of the parameter, step, number of the vector).
 void warm_start(const VectorKernels& kernels, const FactorShape& shape, uint64_t seed, uint64_t key,
                 uint64_t step, std::span<float> q);
 
@@ -36,8 +36,8 @@ void warm_start(const VectorKernels& kernels, const FactorShape& shape, uint64_t
 void multiply(const VectorKernels& kernels, const FactorShape& shape, std::span<const float> matrix,
               std::span<const float> q, std::span<float> p);
 
-// P <- vectors of length 1 that are orthogonal to each other.  Where one depends on those before it, its rest after
-// rounding takes its place; zero where nothing is left.
+// P <- vectors of length 1 that are orthogonal to each other.  If a vector depends linearly on those before it,
+// its remainder after rounding is normalised instead; it becomes zero if nothing remains.
 void orthogonalise(const VectorKernels& kernels, const FactorShape& shape, std::span<float> p);
 
 // Q <- M^T P

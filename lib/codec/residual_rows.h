@@ -23,9 +23,9 @@ class ResidualRows {
   // Rows take about `max_bytes`, plus the rows of the running step.
   ResidualRows(int64_t width, uint64_t max_bytes);
 
-  // errors[n] <- pointer to the residual of keys[n], zero at first.  The caller adds it to the gradient, and
-  // sets it to the new rounding error.  The keys of one step must be unique.  Pointers are valid until the
-  // next call.
+  // errors[n] <- pointer to the residual of keys[n], zero at first.  The caller adds the residual to the
+  // gradient, and sets it to the new rounding error.  The keys of one step must be unique.  Pointers are valid
+  // until the next call.
   void find(std::span<const uint64_t> keys, std::vector<float*>& errors);
 
   // For checkpoints: calls body(key, error, young) for each row; `young` tells its generation.
@@ -43,7 +43,7 @@ class ResidualRows {
   float* put_back(uint64_t key, bool young) { return (young ? young_ : old_)->find_or_add(key); }
 
   uint64_t rows() const { return young_->size() + old_->size() - num_moved_; }
-  uint64_t dropped() const { return dropped_; }  // residuals of rows dropped so far
+  uint64_t dropped() const { return dropped_; }  // number of rows whose residuals were dropped so far
 
  private:
   float* find(uint64_t key);

@@ -7,7 +7,7 @@
 //   int8_blocks  an int8 row for each 256 values of a row, the last of which may have fewer
 //   one_bit      positive:f32 negative:f32 bits:u8[ceil(cols / 8)]; the means of the row's values from 0 on and of those
 //                below, and for value j bit j mod 8 of byte j / 8, which is 1 when it is below 0 (Seide et al.,
-//                Interspeech 2014): for gradients with error feedback alone
+// Interspeech 2014): only for gradients with error feedback
 //
 // Values are rounded to the nearest, ties to even.  Values that are too large become the largest of the type.
 // Infinities and NaN stay unchanged, but a row or block of int8 and a row of one_bit with one of them decode as NaN as a
@@ -36,20 +36,20 @@ inline constexpr RowType kRowTypes[] = {RowType::kF32,  RowType::kF16,        Ro
 std::string_view row_type_name(RowType type);
 std::vector<std::string> row_type_names();
 
-// True for types that weights may have too; the names of these.
+// Returns true for types that weights may have too. weight_type_names returns the names of these types.
 inline bool holds_weights(RowType type) {
   return type != RowType::kOneBit;
 }
 std::vector<std::string> weight_type_names();
 
-// Find the type of a name, and of a number on the wire; nullopt when there is none.
+// Return the type with a name, and with a number on the wire; nullopt if there is none.
 std::optional<RowType> find_row_type(std::string_view name);
 std::optional<RowType> find_row_type(uint8_t number);
 
 // Returns the bytes of an encoded row of `cols` floats.
 uint64_t encoded_row_bytes(RowType type, int64_t cols);
 
-// The loops for one type, of a level that this processor must have.
+// Returns the loops for one type at a level, which this processor must have.
 const RowCodec& row_codec(RowType type, CpuLevel cpu);
 
 }  // namespace ps

@@ -1,5 +1,4 @@
-// The types of rows on the wire between trainers and shards.  Used by the remote store; the job file sets
-// them.
+// The types of rows on the wire between trainers and shards.  Used by RemoteStore; the job file sets them.
 #ifndef PS_CODEC_ROW_TYPES_H_
 #define PS_CODEC_ROW_TYPES_H_
 
@@ -14,9 +13,9 @@ namespace ps {
 struct RowTypes {
   RowType pull = RowType::kF32;
   RowType push = RowType::kF32;  // with error feedback
-  Json push_codec = nullptr;     // gradients travel in the bytes of this codec instead; null: they do not
+  Json push_codec = nullptr;     // gradients travel in the bytes of this codec instead, unless it is null
   uint64_t error_bytes = 64ull << 20;       // limit for residuals of sparse parameters
-  uint64_t state_chunk_bytes = 8ull << 20;  // about the size of a trainer state chunk
+  uint64_t state_chunk_bytes = 8ull << 20;  // approximate size of a trainer state chunk
 };
 
 }  // namespace ps

@@ -33,6 +33,8 @@ uint32_t digit_of_rank(std::span<const float> values, uint32_t above, uint64_t& 
 
 }  // namespace
 
+// Selects by radix: finds the 31 bits of the size as three digits, the highest first, with one pass over the
+// values for each.
 uint32_t size_of_rank(std::span<const float> values, uint64_t count) {
   if (count > values.size() || count == 0) return 0;
   const uint32_t high = digit_of_rank<20, 11>(values, 0, count);
@@ -54,7 +56,7 @@ void Selector::begin(uint64_t size, uint64_t count, uint64_t draw) {
 
 uint32_t Selector::least() {
   if (count_ == 0 || sample_.empty())
-    return kInfiniteSize;  // collects nothing: finish selects from all values
+    return kInfiniteSize;  // no value reaches it: finish selects from all values
   return std::max(1u, size_of_rank(sample_, sample_rank_));
 }
 
@@ -76,7 +78,8 @@ void Selector::collect_all(std::span<const float> values, uint32_t least) {
   }
 }
 
-// Keeps all values above the size of rank count_, and of the values with that size the first ones.
+// Selects exactly count_ of the collected values: all that are larger than the size of rank count_, and the
+// first ones among those that have this size.
 void Selector::keep_largest(SparseVector& sparse) const {
   const std::span<const float> values(value_.data(), num_collected_);
   const uint32_t least = num_collected_ > count_ ? size_of_rank(values, count_) : 0;
@@ -93,6 +96,9 @@ void Selector::keep_largest(SparseVector& sparse) const {
   }
 }
 
+// If the estimated threshold was too high, too few values were collected.  Then the exact threshold of all
+// values is computed and they are collected again. keep_largest removes the surplus of a threshold that was too
+// low.
 void Selector::finish(std::span<const float> values, SparseVector& sparse) {
   sparse.clear();
   if (count_ == 0) return;

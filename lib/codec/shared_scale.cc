@@ -130,6 +130,8 @@ void add_chunk(const char* chunk, int bits, int64_t n, int exponent, std::vector
 
 }  // namespace
 
+// For each chunk: finds the largest exponent of all parts, adds all parts as integers in units that follow from
+// it, and rounds each sum to a float once.  Integer sums and a maximum do not depend on the order of the parts.
 void sum_shared_scale(const SharedScaleFormat& format, std::span<const std::string_view> parts,
                       std::span<float> sums) {
   PS_CHECK(parts.size() <= kMaxParts && (format.bits == 8 || format.bits == 16));

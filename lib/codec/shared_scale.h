@@ -1,5 +1,5 @@
-// Sums of gradients whose values are integers times a scale that a chunk shares.  They are added as integers,
-// so that every order of addition gives the same bits.  Used by the codec shared_scale_int.
+// Sums of gradients whose values are integers times a scale that a chunk shares.  The values are added as
+// integers, so that every order of addition gives the same bits.  Used by the codec shared_scale_int.
 #ifndef PS_CODEC_SHARED_SCALE_H_
 #define PS_CODEC_SHARED_SCALE_H_
 

@@ -59,7 +59,8 @@ std::string_view sparse_exchange_name(SparseExchange exchange) {
 
 double entry_bytes(SparseEncoding encoding, uint64_t elements, uint64_t selected) {
   const double p = elements > 0 ? static_cast<double>(selected) / static_cast<double>(elements) : 1;
-  const double skips = std::pow(1 - p, 65535.0);  // runs of 65535 before an index: a geometric series
+  const double skips =
+      std::pow(1 - p, 65535.0);  // share of runs above 65535; their number is a geometric series
   switch (encoding) {
     case SparseEncoding::kIndex32:
       return 8;
@@ -124,6 +125,7 @@ std::vector<SparseVector> split_by_owner(const SparseVector& sparse, uint64_t el
   return vectors;
 }
 
+// Merges the vectors one after the other into the sum, which fixes the order of addition for each index.
 SparseVector add_vectors(std::span<const SparseVector> vectors) {
   SparseVector sum;
   for (const SparseVector& sparse : vectors) sum = add_two(sum, sparse);

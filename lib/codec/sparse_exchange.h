@@ -47,8 +47,7 @@ double entry_bytes(SparseEncoding encoding, uint64_t elements, uint64_t selected
 // Returns the encoding of sums of vectors in this one: an owner does not round sums again.
 SparseEncoding encoding_of_sums(SparseEncoding encoding);
 
-// Returns the bytes that one trainer receives, by the formulas above.  The sums of owner_split are in the encoding of
-// sums.
+// Returns the bytes that one trainer receives, by the formulas above.  Owners send sums in encoding_of_sums.
 double exchange_bytes(SparseExchange exchange, const ExchangeSizes& sizes);
 
 // Returns the exchange that moves the fewest bytes; the first of the list above in case of a tie.

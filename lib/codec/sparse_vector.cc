@@ -14,6 +14,9 @@ namespace ps {
 
 namespace {
 
+// Each encoding has a function that encodes the indices and one that encodes the values; the file has the
+// indices first, then the values, then the functions of the header, which choose by encoding.  Decoders check
+// every length and index before they use it, since the bytes come from a peer.
 constexpr std::array<std::string_view, 6> kEncodingNames = {"index32",    "run16",       "varint",
                                                             "varint_f16", "varint_int8", "varint_int2"};
 constexpr uint32_t kLongRun = 65535;
@@ -39,6 +42,8 @@ void add_index(uint64_t run, uint64_t& next, uint64_t size, SparseVector& sparse
   next += run + 1;
 }
 
+// A run of 65535 or more is written as words of 65535 and the rest.  A decoder goes on adding after each such
+// word.
 void encode_run16(const SparseVector& sparse, std::string& bytes) {
   for_runs(sparse, [&](uint32_t run) {
     for (; run >= kLongRun; run -= kLongRun) put(bytes, static_cast<uint16_t>(kLongRun));
@@ -67,6 +72,8 @@ void decode_index32(ByteReader& in, uint64_t size, SparseVector& sparse) {
   }
 }
 
+// Neither the number of values nor that of words is stored.  The runs end as soon as the remaining bytes are the
+// values of the indices so far: each index promises 4 bytes of value.
 void decode_run16(ByteReader& in, uint64_t size, SparseVector& sparse) {
   uint64_t next = 0, skipped = 0;
   while (in.remaining() > sparse.size() * sizeof(float)) {
@@ -83,7 +90,7 @@ void decode_run16(ByteReader& in, uint64_t size, SparseVector& sparse) {
 
 constexpr uint64_t kPairsInByte = 4;  // values of two bits
 
-// Bytes of all values, with what stands before them.
+// Returns the bytes of all values and of the exponent before them.
 uint64_t value_bytes(SparseEncoding encoding, uint64_t count) {
   const uint64_t head = count > 0 ? sizeof(int8_t) : 0;
   if (encoding == SparseEncoding::kVarintInt2) return head + (count + kPairsInByte - 1) / kPairsInByte;
@@ -103,7 +110,7 @@ void decode_varints(ByteReader& in, uint64_t size, SparseVector& sparse, SparseE
   if (bytes.size() != value_bytes(encoding, count)) refuse("a wrong length");
 }
 
-// Parts are small beside the gradients that they are of, so that the loops of the baseline are fast enough.
+// A sparse vector is small beside its gradient, so that the loops of the baseline are fast enough.
 const RowCodec& half_codec() {
   return row_codec(RowType::kF16, CpuLevel::kBaseline);
 }
@@ -113,8 +120,9 @@ void decode_f16(ByteReader& in, SparseVector& sparse) {
   half_codec().decode(halves.data(), 1, static_cast<int64_t>(sparse.size()), sparse.value.data());
 }
 
-// The least e with which all values are between -127 and 127 units of 2^e, but no less than -126.  A vector of values that
-// are such units has an e that is no larger, in whose units they are whole numbers too.
+// Returns the least exponent e, from -126 on, for which all values are between -127 and 127 units of 2^e.  For
+// values that have been rounded to such units before, e is not larger than then, so that they are whole numbers
+// of the new units too and are not rounded again.
 int unit_exponent(std::span<const float> values) {
   constexpr int kLeastScaleExponent = -126;
   float largest = 0;
@@ -125,7 +133,8 @@ int unit_exponent(std::span<const float> values) {
   return std::max(kLeastScaleExponent, exponent - (fraction <= 127.0f / 128 ? 7 : 6));
 }
 
-// Returns the number of units, nearest, ties to even.  64 units of 2^122 would be infinite.
+// Returns the nearest number of units, ties to even.  With an exponent of 122 or more it is at most 63, since 64
+// units of 2^122 would be infinite.
 int8_t to_units(float value, int exponent) {
   const float most = exponent >= 122 ? 63.0f : 127.0f;
   return static_cast<int8_t>(std::clamp(std::nearbyint(std::ldexp(value, -exponent)), -most, most));
@@ -144,8 +153,8 @@ void decode_int8(ByteReader& in, SparseVector& sparse) {
   for (float& value : sparse.value) value = std::ldexp(static_cast<float>(in.get<int8_t>()), exponent);
 }
 
-// The e with 2^e at most the mean size of the values, and 2^(e+1) above it.  In a vector of values that are 2^e or 2^(e+1) in
-// size it is e, or e + 1 where all are the larger.
+// Returns the exponent e for which 2^e <= mean size of the values < 2^(e+1).  For values whose sizes are 2^e and
+// 2^(e+1) it is e, or e + 1 if all have the larger size: rounding them again changes nothing.
 int level_exponent(std::span<const float> values) {
   constexpr int kLeast = -126, kMost = 126;
   double sum = 0;
@@ -155,7 +164,7 @@ int level_exponent(std::span<const float> values) {
   return std::isfinite(mean) ? std::clamp(std::ilogb(mean), kLeast, kMost) : kMost;
 }
 
-// The nearer of the two sizes, with the sign of the value.
+// Returns the nearer of the two sizes, 2^e and 2^(e+1), with the sign of the value.
 uint8_t to_level(float value, int exponent) {
   const bool larger = std::fabs(value) >= std::ldexp(1.5f, exponent);
   return static_cast<uint8_t>((std::signbit(value) ? 1 : 0) | (larger ? 2 : 0));

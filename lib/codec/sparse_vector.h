@@ -43,12 +43,12 @@ inline constexpr SparseEncoding kSparseEncodings[] = {
     SparseEncoding::kIndex32,   SparseEncoding::kRun16,      SparseEncoding::kVarint,
     SparseEncoding::kVarintF16, SparseEncoding::kVarintInt8, SparseEncoding::kVarintInt2};
 
-// "index32", "run16", "varint", "varint_f16", "varint_int8", "varint_int2", as job files have them; find is for names that have been
-// checked.
+// The names of the encodings in job files: "index32", "run16", "varint", "varint_f16", "varint_int8",
+// "varint_int2". find_sparse_encoding takes names that have been checked.
 std::vector<std::string> sparse_encoding_names();
 SparseEncoding find_sparse_encoding(std::string_view name);
 
-// True for encodings that hold rounded values: sums of them need more bits.
+// Returns true for encodings that hold rounded values.  The sums of such values need more bits.
 bool rounds_values(SparseEncoding encoding);
 
 // Rounds values to the precision of the encoding.  Any vector of rounded values is encoded without a further loss.
@@ -57,8 +57,8 @@ void round_values(SparseEncoding encoding, std::span<float> values);
 // Appends the vector to `bytes`.
 void encode_sparse(SparseEncoding encoding, const SparseVector& sparse, std::string& bytes);
 
-// sparse <- decoded bytes, which encode_sparse made from a vector of indices in [0, size).  Throws kCorrupt for bytes that
-// it cannot have made, for instance with values that are not finite.
+// sparse <- the decoded bytes, which encode_sparse made from a vector with indices in [0, size).  Throws
+// kCorrupt for bytes that encode_sparse cannot have made, for instance for values that are not finite.
 void decode_sparse(SparseEncoding encoding, std::string_view bytes, uint64_t size, SparseVector& sparse);
 
 }  // namespace ps

@@ -1,4 +1,5 @@
-// The bytes of the codec threshold (codec/threshold.cc), for devices that find its values.
+// The bytes of the codec threshold (codec/threshold.cc).  Used by the codec, and by devices that find the
+// values.
 #ifndef PS_CODEC_THRESHOLD_H_
 #define PS_CODEC_THRESHOLD_H_
 

@@ -7,7 +7,7 @@
 
 namespace ps {
 
-inline constexpr uint32_t kInfiniteSize = 0x7f800000;  // sizes of NaNs are larger
+inline constexpr uint32_t kInfiniteSize = 0x7f800000;  // the size of infinity; those of NaNs are larger
 
 // Returns the kernels of a level, which this processor must have.
 const VectorKernels& vector_kernels(CpuLevel cpu);

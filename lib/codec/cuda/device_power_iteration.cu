@@ -10,9 +10,9 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-constexpr unsigned kPowerThreads = 256;  // of a block
-constexpr int kSumLanes = 16;            // of a sum: those of codec/kernels/lanes.h
-constexpr int kTogether = 4;             // vectors whose sums a thread has at once
+constexpr unsigned kPowerThreads = 256;  // threads of a block
+constexpr int kSumLanes = 16;            // lanes of a sum, as in codec/kernels/lanes.h
+constexpr int kTogether = 4;             // number of vectors whose sums a thread has at once
 
 __device__ int64_t power_thread() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -26,7 +26,8 @@ constexpr int64_t groups_of(int64_t rank) {
   return (rank + kTogether - 1) / kTogether;
 }
 
-// Half a warp has a row and a group of vectors.  All threads of a warp give their lanes, also those without a row.
+// Half a warp computes one row for a group of vectors.  All threads of a warp take part in the exchange of
+// lanes, also those without a row.
 __global__ void multiply_rows(FactorShape shape, const float* matrix, const float* q, float* p) {
   const int64_t groups = groups_of(shape.rank), item = power_thread() / kSumLanes;
   const int64_t row = item / groups, first = item % groups * kTogether;
@@ -46,7 +47,7 @@ __global__ void multiply_rows(FactorShape shape, const float* matrix, const floa
   }
 }
 
-// A thread has a column and a group of vectors.
+// A thread computes one column for a group of vectors.
 __global__ void multiply_columns(FactorShape shape, const float* matrix, const float* p, float* q) {
   const int64_t j = power_thread() % shape.cols, first = power_thread() / shape.cols * kTogether;
   if (first >= shape.rank) return;
@@ -88,7 +89,7 @@ __device__ void normalise_in_block(double* lanes, int64_t n, float* vector) {
   gpu::sync_block();
 }
 
-// One block.
+// Runs in one block, since each vector depends on those before it.
 __global__ void orthogonalise_vectors(FactorShape shape, float* p) {
   PS_SHARED_ARRAY(double, square_lanes, kSumLanes);
   PS_SHARED_ARRAY(float, dot_lanes, kSumLanes);

@@ -1,11 +1,12 @@
-// The arithmetic of PowerSGD (codec/power_iteration.h) on a device: matrices, factors and what they leave have the bits of the
-// processor's, since every sum has the lanes and the order of its.  Compiled for CUDA and for the emulator; used by code that
-// compresses gradients there.
+// The arithmetic of PowerSGD (codec/power_iteration.h) on a device: matrices, factors and residuals have the
+// same bits as on the processor, since every sum runs in the same lanes and the same order.  Compiled for CUDA
+// and for the emulator; used by code that compresses gradients there.
 //
 // All calls are queued, and arrays lie in the memory of the stream's device:  M [rows, cols], P [rank, rows], Q [rank, cols].
 //
-// A product reads M once for each four vectors.  A dot product has 16 threads, one a lane; a value of M^T P has one, which goes down
-// a column.  One block orthogonalises P: vector after vector, as the processor does.
+// A product reads M once for each four vectors.  A dot product is computed by 16 threads, one for each lane; a
+// value of M^T P by one thread, which goes down a column.  One block orthogonalises P: vector after vector, as
+// the processor does.
 #ifndef PS_CODEC_CUDA_DEVICE_POWER_ITERATION_H_
 #define PS_CODEC_CUDA_DEVICE_POWER_ITERATION_H_
 
@@ -29,7 +30,7 @@ void orthogonalise_there(gpu::Stream& stream, const FactorShape& shape, float* p
 void multiply_transposed_there(gpu::Stream& stream, const FactorShape& shape, const float* matrix,
                                const float* p, float* q);
 
-// P and Q, for what is done with P^T Q [rows, cols].
+// The factors P and Q of a product P^T Q [rows, cols].
 struct FactorsThere {
   FactorShape shape;
   const float *p, *q;

@@ -15,7 +15,7 @@ namespace {
 
 namespace kernels = device_row_codec;
 
-constexpr unsigned kThreads = 256;  // of a block
+constexpr unsigned kThreads = 256;  // threads of a block
 
 template <class... Parameters, class... Arguments>
 void run(void (*kernel)(Parameters...), int64_t threads, gpu::Stream& stream, Arguments&&... arguments) {
@@ -41,7 +41,7 @@ kernels::BlockRows block_rows(RowType type, int64_t rows, int64_t cols) {
   return {rows, cols, type == RowType::kInt8 ? cols : kRowBlock};
 }
 
-// A warp for each block.
+// Returns the number of threads that give each block a warp.
 int64_t threads_of(const kernels::BlockRows& rows) {
   return rows.rows * ((rows.cols + rows.block - 1) / rows.block) * gpu::kWarpSize;
 }

@@ -2,9 +2,10 @@
 // values and the rounding errors, bit for bit.  Compiled for CUDA and for the emulator; used by code that exchanges
 // rows or gradients which lie there.
 //
-// So do the codecs of gradients (codec/codec.h) that codec/codec_there.h names, but for those that select (device_sparse_codec.h).
-// The bytes of fp16 and bf16 are those of one row with all values, those of int8 are rows of `block` values, and one_bit has a format
-// of its own, whose bytes begin at a multiple of four.
+// The same holds for the codecs of gradients (codec/codec.h) that codec/codec_there.h names, except for those
+// that select values, which are in device_sparse_codec.h.  The bytes of fp16 and bf16 are those of one row with
+// all values, those of int8 are rows of `block` values, and one_bit has a format of its own, whose bytes begin
+// at a multiple of four.
 //
 // An encoding reads values and error and writes error and bytes, each once, but for int8 rows of more than 256 values,
 // which it reads twice, and for rounding errors of one_bit, which it writes twice.
@@ -21,8 +22,9 @@ namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// Both are queued.  All arrays lie in the memory of the stream's device, do not overlap, and are aligned like their
-// elements: encoded ones of f32 to 4 bytes, of f16 and bf16 to 2, and others may begin at any byte.
+// Both functions queue their work.  All arrays lie in the memory of the stream's device, do not overlap, and
+// are aligned like their elements: encoded ones of f32 to 4 bytes, of f16 and bf16 to 2, and others may begin
+// at any byte.
 
 // encoded [rows, encoded_row_bytes(type, cols)] <- values [rows, cols].  With `error` [rows, cols], which may be null,
 // it encodes values + error, and sets `error` to the rounding error, as RowCodec::encode_with_error.
@@ -33,18 +35,19 @@ void encode_on_device(gpu::Stream& stream, RowType type, const float* values, fl
 void decode_on_device(gpu::Stream& stream, RowType type, const char* encoded, int64_t rows, int64_t cols,
                       float* values);
 
-// A gradient to encode: scale x values [size] + residual [size], which becomes what the bytes lack; null: there is none.
-// `odd` is lowered to the least index of a sum that is not finite.
+// A gradient to encode: scale x values [size] + residual [size].  The residual becomes the part that the bytes
+// do not hold; a null one is not added.  `odd` is lowered to the least index of a sum that is not finite.
 struct GradientThere {
   const float* values;
   float scale;
   float* residual;
   int64_t size;
   uint64_t* odd;
-  uint64_t step = 0;  // encodings of the codec before this one
+  uint64_t step = 0;  // number of earlier encodings of the codec
 };
 
-// All of these are queued, and arrays are as above, and the format does not select.  encoded <- the bytes of the codec.
+// All functions below queue their work.  Arrays are as above, and the format does not select values.
+// encode_gradient: encoded <- the bytes of the codec.
 void encode_gradient(gpu::Stream& stream, const CodecFormat& format, const GradientThere& gradient,
                      char* encoded);
 
@@ -56,10 +59,10 @@ void set_decoded(gpu::Stream& stream, const CodecFormat& format, const char* enc
 void add_decoded(gpu::Stream& stream, const CodecFormat& format, const char* encoded, int64_t size,
                  float* sums);
 
-// True for formats whose sums are not those of decoded values: add_up_parts gives them.
+// Returns true for formats whose parts are not decoded before they are added: add_up_parts adds them.
 bool adds_parts_together(const CodecFormat& format);
 
-// sums [size] <- the sum of `num` encoded gradients of `bytes` bytes each, which lie behind each other.
+// sums [size] <- the sum of `num` encoded gradients of `bytes` bytes each, which lie one after the other.
 void add_up_parts(gpu::Stream& stream, const CodecFormat& format, const char* parts, int64_t num,
                   int64_t bytes, int64_t size, float* sums);
 

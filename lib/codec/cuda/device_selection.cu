@@ -20,8 +20,9 @@ using kernels::Search;
 // Tiles are whole turns of a warp, so that only the last tile has fewer values than its size.
 constexpr uint64_t kLeastTile = 512;
 
-// A stash holds this many times the values that a tile has on average among those selected: enough also where a
-// threshold comes from the first digit of a size alone; and some more, since they are not spread evenly.
+// A stash holds this many times the mean number of selected values in a tile, which is enough even for a
+// threshold that only fixes the first digit of a size.  It holds some more, since the values are not spread
+// evenly.
 constexpr uint64_t kStashMargin = 4, kStashMore = 32;
 
 uint64_t divided_up(uint64_t x, uint64_t by) {
@@ -42,7 +43,7 @@ Search shape_of(uint64_t size, uint64_t count, uint32_t most_tiles) {
   return search;
 }
 
-// The bytes of the arrays of a search, in the order in which they lie in memory.
+// The sizes in bytes of the arrays of a search, in the order in which they lie in memory.
 struct Sizes {
   uint64_t stash, kept, state, collected;
   uint64_t all() const { return stash + kept + state + collected; }
@@ -61,7 +62,8 @@ bool aligned(std::initializer_list<const void*> arrays) {
   return true;
 }
 
-// Blocks for kernels that make a histogram, in which each thread takes some of `items`: as many as run at once.
+// Returns the number of blocks for kernels that make a histogram, in which each thread takes some of `items`.
+// It is as many as run at once.
 unsigned blocks_at_once(const gpu::Stream& stream, uint64_t items) {
   const unsigned most = std::max(1u, stream.device().limits().resident_threads / kThreads);
   return std::min(most, gpu::blocks_for(items, kThreads));
@@ -90,8 +92,8 @@ Search DeviceSelector::prepare(uint64_t size, uint64_t count) {
   return search;
 }
 
-// Begins a selection, and sets the least size to collect by a sample.  Returns false when there is none: then
-// nothing is to be collected yet.
+// Begins a selection, and sets the least size to collect by a sample.  Returns false if there is no sample;
+// then the caller collects nothing yet.
 template <class Values>
 bool DeviceSelector::set_least(gpu::Stream& stream, const Values& values, const Search& search,
                                uint64_t draw) {
@@ -107,7 +109,8 @@ bool DeviceSelector::set_least(gpu::Stream& stream, const Values& values, const 
   return samples;
 }
 
-// The pass over values that are given runs only with a threshold from a sample; one that computes them, always.
+// Runs the pass over all values.  A pass over given values runs only if a sample has set a threshold; a pass
+// that computes the values runs always.
 template <class Values>
 void DeviceSelector::collect_and_move(gpu::Stream& stream, const Values& values, const Search& search,
                                       uint64_t draw) {
@@ -133,7 +136,7 @@ void DeviceSelector::collect_moves(gpu::Stream& stream, const DgcStep& step, con
   }
 }
 
-// Collects from all values where that has not been done yet, or has given too few.
+// Collects from all values if that has not been done yet, or has given too few.
 void DeviceSelector::collect_again(gpu::Stream& stream, const float* values, const Search& search) {
   const auto collect = [&]<bool kFast>() {
     const kernels::GivenValues<kFast> given{values};

@@ -48,11 +48,12 @@ struct DeviceSent {
   uint32_t* largest;  // [1] <- the largest size of a move: a step counts only if this is below kInfiniteSize
   bool half = false;  // values are rounded to 16 bits, as the encoding varint_f16 has them
   bool factor_masking = true;  // u <- 0 where values are sent
-  bool takes_out = true;       // false: u and v keep what is sent, for a caller who takes it out of them
+  bool takes_out = true;       // false: u and v keep the sent values, and the caller removes them
 };
 
-// All arrays lie in the memory of the selector's device, and may begin at any float; those aligned to 16 bytes are
-// read faster.  Calls are queued on a stream; those of one selector must be on one stream, or ordered by events.
+// All arrays lie in the memory of the selector's device, and may begin at any float; those aligned to 16 bytes
+// are read faster.  One owner thread.  Calls queue work on a stream; those of one selector must use one stream,
+// or be ordered by events.
 class DeviceSelector {
  public:
   static constexpr uint32_t kMostTiles = 1 << 14;  // twice the warps that a large GPU runs at once
@@ -71,10 +72,10 @@ class DeviceSelector {
   void select(gpu::Stream& stream, const float* values, uint64_t size, uint64_t count, uint64_t draw,
               const DeviceSparseVector& vector);
 
-  // One local step of Deep Gradient Compression: updates velocity and residual with the gradient, selects `count`
-  // residuals, and takes out what is sent.  Local clipping is the caller's: it is part of step.scale.  After a step
-  // with a largest size of kInfiniteSize or more, its arrays must not be used any more.  The step of
-  // DeepGradientCompression numbered n has the draw (hash_key(seed) ^ hash_key(~key)) + hash_key(n).
+  // One local step of Deep Gradient Compression: updates velocity and residual with the gradient, selects
+  // `count` residuals, and removes the sent values.  Local clipping is the caller's: it is part of step.scale.
+  // After a step with a largest size of kInfiniteSize or more, its arrays must not be used any more.  The step
+  // of DeepGradientCompression numbered n has the draw (hash_key(seed) ^ hash_key(~key)) + hash_key(n).
   void step(gpu::Stream& stream, const DgcStep& step, uint64_t size, uint64_t count, uint64_t draw,
             const DeviceSent& sent);
 

@@ -8,8 +8,8 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-constexpr unsigned kSparseThreads = 256;  // of a block
-constexpr int64_t kTile = 1024;           // values of a warp
+constexpr unsigned kSparseThreads = 256;  // threads of a block
+constexpr int64_t kTile = 1024;           // values that a warp reads
 
 __device__ int64_t sparse_thread() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -50,14 +50,14 @@ struct FoundTile {
     const int64_t first = tile * kTile, left = size - first;
     return {first, left < kTile ? size : first + kTile, least};
   }
-  // In all lanes together, which have the values from `begin` on.
+  // All lanes call it together; they have the values from `begin` on.
   __device__ uint32_t ballot(const float* values, int64_t begin) const {
     const int64_t i = begin + gpu::lane();
     return gpu::ballot(gpu::kFullWarp, i < end && (bits_of(values[i]) & ~kSign) >= least);
   }
 };
 
-// A warp a tile.  The one behind the last tile counts nothing.
+// One warp counts each tile.  The warp behind the last tile counts nothing.
 __global__ void count_found(const float* values, int64_t size, uint32_t least, int64_t tiles,
                             uint32_t* counts) {
   const int64_t index = sparse_thread() / gpu::kWarpSize;

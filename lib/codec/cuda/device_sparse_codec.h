@@ -1,6 +1,6 @@
-// The parts of codecs that select values of a gradient on a device: the sums from which they are selected, the values of at least a
-// size, and what is sent, taken from the sums or added up.  Compiled for CUDA and for the emulator; used with DeviceSelector by
-// lib/device/cuda/codec_on_device.cu.
+// The parts of codecs that select values of a gradient on a device: they compute the sums from which values are
+// selected, find the values of at least a size, and subtract or add the sent values.  Compiled for CUDA and for
+// the emulator; used with DeviceSelector by lib/device/cuda/codec_on_device.cu.
 //
 // All calls are queued, and arrays lie in the memory of the stream's device.
 #ifndef PS_CODEC_CUDA_DEVICE_SPARSE_CODEC_H_
@@ -26,7 +26,7 @@ struct SumsThere {
 };
 void make_sums(gpu::Stream& stream, const SumsThere& sums);
 
-// Some values of an array by their indices, which differ.
+// Some values of an array with their indices, no two of which are equal.
 struct SparseThere {
   const uint32_t* index;
   const float* value;
@@ -42,22 +42,22 @@ void set_dense(gpu::Stream& stream, const SparseThere& vector, float divisor, fl
 // sums [size] += values
 void add_dense(gpu::Stream& stream, const float* values, int64_t size, float* sums);
 
-// Finds the values of at least a size, with their indices in ascending order.  Sizes are those of codec/kernels/vector_kernels.h.
-// One stream.
+// Finds the values of at least a size, with their indices in ascending order.  Sizes are those of
+// codec/kernels/vector_kernels.h.  One owner thread, and one stream.
 class DeviceFinder {
  public:
   explicit DeviceFinder(gpu::Device& device) : workspace_(device) {}
 
-  // num [1] <- how many of the values [size] have at least the size `least`
+  // num [1] <- the number of values [size] that have at least the size `least`
   void count(gpu::Stream& stream, const float* values, int64_t size, uint32_t least, uint32_t* num);
 
-  // index, value [num] <- these, after count with the same arguments
+  // index, value [num] <- these values; to be called after count with the same arguments
   void write(gpu::Stream& stream, const float* values, int64_t size, uint32_t least, uint32_t* index,
              float* value);
 
  private:
   gpu::Workspace workspace_;
-  gpu::DeviceArray<uint32_t> begins_;  // [tiles + 1]: of the values that a tile has
+  gpu::DeviceArray<uint32_t> begins_;  // [tiles + 1]: position of the first value of each tile
 };
 
 }  // namespace PS_GPU_NAMESPACE

@@ -1,10 +1,11 @@
-// The kernels of row codecs on a device.  Used by device_row_codec.cu alone.  One thread has a value of a float format, one
-// warp a row of bytes or a block of it, and half a warp a row of signs, of which each lane adds up what a lane of the
-// processor does.
+// The kernels of row codecs on a device.  Used by device_row_codec.cu alone.  A thread works on one value of a
+// float format, a warp on a row of bytes or a block of it, and half a warp on a row of signs.  There each lane
+// adds up the same values as a lane of the processor does.
 //
-// With kError the values to encode are values + error, and `error` becomes what the encoded ones lack.
+// With kError the kernels encode values + error, and set `error` to the rounding error.
 //
-// Kernels have parameters that give values and take decoded ones: Given and Set for rows, the others for codecs of gradients.
+// Template parameters of kernels say how values are read and how decoded values are stored: rows use Given and
+// Set, codecs of gradients use the others.
 #ifndef PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
 #define PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
 
@@ -38,7 +39,7 @@ __device__ inline float read_float(const char* from) {
   return float_of(bits);
 }
 
-// Values as they are.
+// Reads values as they are.
 struct Given {
   const float* values;
 
@@ -46,7 +47,7 @@ struct Given {
   __device__ void check(int64_t, float) const {}
 };
 
-// Values that are multiplied first; `odd` is lowered to the index of every sum that is not finite.
+// Reads values and multiplies them first; lowers `odd` to the least index of a sum that is not finite.
 struct Scaled {
   const float* values;
   float scale;
@@ -59,7 +60,7 @@ struct Scaled {
   }
 };
 
-// Where decoded values go: as they are, divided, or to what is there.
+// Stores decoded values: as they are (Set), divided, or added to the values that are there.
 struct Set {
   float* values;
   __device__ void put(int64_t i, float value) const { values[i] = value; }
@@ -108,13 +109,13 @@ struct BlockRows {
 
 // The block of a warp, in a format with these bytes of a head and of a value.
 struct BlockOfWarp {
-  int64_t size;           // 0: the warp has none
+  int64_t size;           // 0: the warp has no block
   int64_t values, bytes;  // where its values and its bytes begin
-  int64_t index;          // in its row
+  int64_t index;          // number of the block in its row
 
   template <class Format>
   static __device__ BlockOfWarp of(const BlockRows& rows, int64_t warp) {
-    const int64_t each = (rows.cols + rows.block - 1) / rows.block;  // blocks of a row
+    const int64_t each = (rows.cols + rows.block - 1) / rows.block;  // number of blocks of a row
     const int64_t row = warp / each, n = warp % each;
     if (row >= rows.rows) return {0, 0, 0, 0};
     const int64_t left = rows.cols - n * rows.block;
@@ -152,7 +153,7 @@ struct NearestBytes {
   }
 };
 
-// A lane has these values of a stretch of its warp, so that a block of that size is read once.
+// A lane keeps kOwn values of a stretch in registers, so that a block of up to kStretch values is read once.
 constexpr int64_t kOwn = 8, kStretch = kOwn * kWarpSize;
 
 template <bool kError, class Format, class Values>

@@ -107,7 +107,7 @@ __device__ inline uint32_t sum_before(uint32_t value) {
     const uint32_t other = gpu::shuffle_up(kFullWarp, sum, distance);
     if (lane >= distance) sum += other;
   }
-  gpu::sync_block();  // all have read the sums of the call before
+  gpu::sync_block();  // waits until all have read the sums of the call before
   if (lane == kWarpSize - 1) sums[warp] = sum;
   gpu::sync_block();
   for (uint32_t w = 0; w < warp; ++w) sum += sums[w];
@@ -127,8 +127,9 @@ __device__ inline bool add_bins(State* state, const uint32_t* bins) {
   return blocks_before[0] + 1 == gridDim.x;
 }
 
-// Finds the digit, and makes the state ready for the next one.  A block of kThreads, of which each has some bins:
-// the largest are the first thread's.  Returns true in the one thread that found the digit.
+// Finds the digit, and makes the state ready for the next one.  Runs in a block of kThreads threads, each of
+// which has some bins; the first thread has the largest ones.  Returns true in the one thread that found the
+// digit.
 __device__ inline bool find_digit(State* state, Digit digit) {
   constexpr uint32_t kOwn = kBins / kThreads;
   const uint32_t first = kBins - kOwn * (threadIdx.x + 1);  // its smallest bin
@@ -198,7 +199,7 @@ struct Tile {
   __device__ void keep(uint32_t position, uint32_t index, float value) const {
     if (position < capacity) stash[position] = {index, value};
   }
-  // Both are called by all lanes together: the values of the first lane come first.
+  // All lanes call both functions together.  Values are kept in the order of the lanes.
   __device__ void collect(bool here, uint32_t index, float value) {
     const bool collects = here && size_of(value) >= least;
     const uint32_t mask = gpu::ballot(kFullWarp, collects);
@@ -220,8 +221,8 @@ struct Tile {
   }
 };
 
-// The pass over all values, which computes them if they are not given.  One warp a tile.  `again` is that of the
-// state for which the kernel runs.
+// The pass over all values, which computes them if they are not given.  One warp a tile.  The kernel runs only
+// if the state's `again` has the value of the parameter.
 template <class Values>
 __global__ void collect_tiles(Values values, Search search, uint32_t again) {
   constexpr uint32_t kTurn = 4 * kWarpSize * Values::kLoads;  // values of a turn of the warp
@@ -301,8 +302,8 @@ __device__ inline uint32_t smaller(uint32_t x, uint32_t y) {
   return x < y ? x : y;
 }
 
-// Replaces what each tile keeps by the sums over the tiles before, and gives the number of selected values.  One
-// block of kScanThreads, of which each adds up tiles that follow each other.
+// Replaces the counts of each tile by the sums over the tiles before it, and writes the number of selected
+// values.  Runs in one block of kScanThreads threads, each of which adds up consecutive tiles.
 __global__ inline void add_up_kept(Search search, uint32_t* num_selected) {
   const uint32_t own = (search.num_tiles + blockDim.x - 1) / blockDim.x;
   const uint32_t first = smaller(own * threadIdx.x, search.num_tiles);
@@ -324,10 +325,10 @@ __global__ inline void add_up_kept(Search search, uint32_t* num_selected) {
   }
 }
 
-// Removes what is sent from the arrays of a step; null: nothing is.
+// Removes the sent values from the arrays of a step; null arrays are left alone.
 struct Masking {
   float *velocity, *residual;
-  bool half;  // values are rounded to 16 bits
+  bool half;  // true: values are rounded to 16 bits
 };
 
 // Writes the selected values in the order of their indices; one warp a tile.

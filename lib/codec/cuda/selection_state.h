@@ -11,9 +11,9 @@
 
 namespace ps::device_selection {
 
-constexpr unsigned kThreads = 256;          // of a block, except for that of kScanThreads
-constexpr unsigned kScanThreads = 1024;     // of the only block that adds up the counts of tiles
-constexpr uint32_t kBins = 2048;            // of a histogram: the values of a digit
+constexpr unsigned kThreads = 256;          // threads of all other blocks
+constexpr unsigned kScanThreads = 1024;     // threads of the block that adds up the counts of tiles
+constexpr uint32_t kBins = 2048;            // bins of a histogram: one for each value of a digit
 constexpr uint32_t kNothing = 0xffffffff;   // a size that no value has
 constexpr uint32_t kInfinite = 0x7f800000;  // the size of infinity; those of NaNs are larger
 
@@ -30,10 +30,10 @@ constexpr Digit digit_of(int pass) {
 // other blocks of it read.
 struct State {
   uint32_t least;      // sizes of at least this are collected
-  uint32_t collected;  // how many were
-  uint32_t again;      // 1: too few, so that they were collected once more
+  uint32_t collected;  // number of values collected
+  uint32_t again;      // 1: there were too few, so values are collected once more
   uint32_t largest;    // the largest size of all values, where they are computed
-  uint32_t prefix;     // a search: the digits found so far
+  uint32_t prefix;     // the digits that a search has found so far
   uint32_t
       rank;  // the rank that is left within them; after the last digit, the values with this size to keep
   uint32_t done;  // blocks of the running kernel that have added their histogram
@@ -57,7 +57,7 @@ struct Search {
   Kept* kept;           // [num_tiles]
   Candidate* stash;     // [num_tiles, capacity]
   uint32_t size, count;
-  uint32_t enough;  // with fewer than these, values are collected once more
+  uint32_t enough;  // if fewer are collected, values are collected once more
   uint32_t tile_size, num_tiles, capacity;
 };
 

@@ -51,7 +51,7 @@ struct GivenValues {
 
 template <bool kFast, bool kDecay, bool kNesterov>
 struct MovedValues {
-  static constexpr uint32_t kLoads = 2;  // of each array
+  static constexpr uint32_t kLoads = 2;  // reads of 16 bytes of each array
   static constexpr bool kComputes = true;
 
   const float* gradient;

@@ -1,6 +1,6 @@
-// The kernels of the codec one_bit on a device: lib/codec/one_bit.cc has the format.  Used by device_row_codec.cu alone.  Half a
-// warp has a block when it is encoded, each lane the values that a lane of the processor has, and one thread a value when it is
-// decoded.
+// The kernels of the codec one_bit on a device: lib/codec/one_bit.cc has the format.  Used by
+// device_row_codec.cu alone.  Half a warp encodes a block, in which each lane adds up the same values as a lane
+// of the processor does.  One thread decodes a value.
 #ifndef PS_CODEC_CUDA_SIGN_BLOCK_KERNELS_H_
 #define PS_CODEC_CUDA_SIGN_BLOCK_KERNELS_H_
 
@@ -38,7 +38,7 @@ __device__ T sum_in_order(T own, unsigned first_lane) {
   return sum;
 }
 
-// The two halves of a warp make the same turns, and one may have fewer values, or none.
+// The two halves of a warp make the same number of turns, even if one has fewer values or none.
 template <bool kError, class Values>
 __global__ void encode_sign_blocks(Values values, float* all_errors, SignBlocks blocks, char* encoded) {
   const int64_t index = thread_index() / kLanesOfBlock, begin = index * blocks.block;

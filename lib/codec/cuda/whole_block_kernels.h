@@ -1,5 +1,6 @@
-// The formats of blocks of whole numbers on a device: int8 with stochastic rounding and shared_scale_int, whose sums have a kernel of
-// their own.  lib/codec/int8.cc and lib/codec/shared_scale.cc describe the formats.  Used by device_row_codec.cu alone.
+// The formats of blocks of whole numbers on a device: int8 with stochastic rounding and shared_scale_int, which
+// has its own kernel for sums.  lib/codec/int8.cc and lib/codec/shared_scale.cc describe the formats.  Used by
+// device_row_codec.cu alone.
 #ifndef PS_CODEC_CUDA_WHOLE_BLOCK_KERNELS_H_
 #define PS_CODEC_CUDA_WHOLE_BLOCK_KERNELS_H_
 
@@ -14,7 +15,7 @@ namespace ps::device_row_codec {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// int8, rounded up and down by chance.  The bytes are read as those of NearestBytes.
+// int8 with stochastic rounding.  Bytes are decoded as NearestBytes does.
 struct EvenBytes : NearestBytes {
   struct Block {
     float scale;  // 0: all values become zero
@@ -24,7 +25,7 @@ struct EvenBytes : NearestBytes {
   uint64_t seed, step;
 
   __device__ Block block_of(uint32_t largest, int64_t index) const {
-    if (largest >= kInfinity) return {0, {0, 0}};  // the encoding is refused
+    if (largest >= kInfinity) return {0, {0, 0}};  // the host refuses the encoding
     const PhiloxNumbers random = philox_numbers(seed, step, static_cast<uint64_t>(index));
     return {even_scale(largest), EvenWords::of(random.numbers)};
   }
@@ -82,10 +83,10 @@ struct SharedWholes {
   }
 };
 
-// Encoded gradients that lie behind each other.
+// Encoded gradients that lie one after the other.
 struct EncodedParts {
   const char* bytes;
-  int64_t num, each;  // parts, and the bytes of one
+  int64_t num, each;  // number of parts, and the bytes of one
 };
 
 // A thread adds up a value of all parts, as sum_shared_scale does (codec/shared_scale.h).

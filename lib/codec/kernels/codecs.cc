@@ -7,7 +7,8 @@ namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
 
-// A codec encodes and decodes some rows, and subtracts the decoded values from the original ones.
+// Each struct below is one row type.  It encodes and decodes rows, and subtracts the decoded values from the
+// original ones, which leaves the rounding errors.
 struct FloatRows {
   static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
     __builtin_memcpy(encoded, values, static_cast<uint64_t>(rows * cols) * sizeof(float));
@@ -23,7 +24,7 @@ struct FloatRows {
 
 template <class Format>
 struct HalfRows {
-  typedef uint16_t Coded __attribute__((may_alias, aligned(1)));  // in a frame they may be unaligned
+  typedef uint16_t Coded __attribute__((may_alias, aligned(1)));  // values in a frame may be unaligned
 
   static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
     Coded* out = reinterpret_cast<Coded*>(encoded);
@@ -92,7 +93,7 @@ struct ByteRows {
   }
 };
 
-// A row of bytes for each block of a row.
+// Type int8_blocks: each block of a row is encoded like a row of int8.
 struct BlockByteRows {
   static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
     for_each_block(rows, cols, [&](int64_t at, int64_t n) {
@@ -127,7 +128,8 @@ struct BlockByteRows {
   }
 };
 
-// Values are summed in sixteen lanes, in double, and the lanes in their order, so that all levels give the same means.
+// Type one_bit.  Values are summed in sixteen lanes, in double, and then the lanes in their order, so that all
+// levels give the same means.
 struct SignRows {
   static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
     for (int64_t r = 0; r < rows; ++r) encode_row(values + r * cols, cols, encoded + r * row_bytes(cols));
@@ -150,8 +152,8 @@ struct SignRows {
   // The sums of a row come first, then its bits: compilers vectorise either loop.
   static void encode_row(const float* values, int64_t cols, char* encoded) {
     double up[kLanes] = {}, down[kLanes] = {};
-    uint32_t largest[kLanes] = {};  // sizes of values
-    float last[kLanes] = {};        // zeros behind the last values change no sum
+    uint32_t largest[kLanes] = {};  // the largest size in each lane
+    float last[kLanes] = {};        // the last values, filled up with zeros, which change no sum
     const int64_t whole = cols / kLanes * kLanes;
     for (int64_t begin = 0; begin < whole; begin += kLanes) add_group(values + begin, up, down, largest);
     __builtin_memcpy(last, values + whole, static_cast<uint64_t>(cols - whole) * sizeof(float));
@@ -176,7 +178,7 @@ struct SignRows {
     for (int64_t j = 0; j < kLanes; ++j) all += lanes[j];
     return all;
   }
-  // Returns how many values are negative.
+  // Writes one bit for each value, and returns the number of negative ones.
   static int64_t encode_signs(const float* values, int64_t cols, char* bits) {
     int64_t num_negative = 0;
     for (int64_t begin = 0; begin < cols; begin += kByte, ++bits) {
@@ -193,7 +195,8 @@ struct SignRows {
     return num_negative;
   }
 
-  // Calls body(decoded, n, values) for every byte of the rows: the n values that it stands for, and where they are.
+  // Calls body(decoded, n, to) for every byte of the rows, where `decoded` has the n values of the byte and
+  // `to` is their position in `values`.
   template <class Body>
   [[gnu::always_inline]] static inline void for_each_group(const char* encoded, int64_t rows, int64_t cols,
                                                            float* values, Body&& body) {

@@ -9,7 +9,7 @@ namespace ps {
 // Values of a row of int8_blocks that share a scale.
 inline constexpr int64_t kRowBlock = 256;
 
-// Rows are contiguous, encoded and decoded ones.  Encoded rows may be at any address.
+// Encoded and decoded rows are contiguous.  Encoded rows may be at any address.
 struct RowCodec {
   // encoded <- values [rows, cols]
   void (*encode)(const float* values, int64_t rows, int64_t cols, char* encoded);

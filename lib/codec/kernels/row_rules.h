@@ -53,7 +53,8 @@ inline constexpr int64_t kSignLanes = 16;
   return bits_of(value) > kSign ? 1 : 0;
 }
 
-// Return the value if it is not negative, or if it is; else zero.
+// positive_part returns the value if it is not negative, else zero; negative_part returns it if it is negative,
+// else zero.
 [[gnu::always_inline]] constexpr float positive_part(float value) {
   return float_of(bits_of(value) & ~(0 - is_negative(value)));
 }

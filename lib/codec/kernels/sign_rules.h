@@ -9,12 +9,12 @@
 
 namespace ps {
 
-// Zeros below zero are negative here.
+// A zero with a minus sign counts as negative.
 [[gnu::always_inline]] constexpr uint32_t sign_of(float value) {
   return bits_of(value) >> 31;
 }
 
-// The mean of `count` values with this sum; 0 of none.
+// Returns the mean of `count` values with this sum; 0 if there are none.
 [[gnu::always_inline]] constexpr float mean_of(float sum, int64_t count) {
   return count > 0 ? sum / static_cast<float>(count) : 0;
 }

@@ -13,8 +13,8 @@ namespace ps {
 
 // ---- int8, stochastic rounding
 
-// The scale of a block of finite values with this largest size; 0: the block becomes zero, since its scale would be subnormal.
-// 127 times the largest scale is finite.
+// Returns the scale of a block of finite values with this largest size.  Returns 0 if the scale would be
+// subnormal: the block then becomes zero.  127 times the largest scale is finite.
 [[gnu::always_inline]] constexpr float even_scale(uint32_t largest_size) {
   constexpr float kSmallest = 0x1p-126f, kLargest = 0x1.0204060000000p+121f;
   const float scale = float_of(largest_size) / 127;
@@ -39,8 +39,8 @@ struct EvenWords {
   return x ^ x >> 15;
 }
 
-// Value `index` of a block with this scale, which is above 0.  Uses 16 random bits: a sum of an 8-bit value and a 16-bit fraction
-// is exact in a float, so no sum is rounded up to 256.
+// Returns the byte of value `index` of a block with this scale, which is above 0.  Uses 16 random bits: a sum
+// of an 8-bit value and a 16-bit fraction is exact in a float, so no sum is rounded up to 256.
 [[gnu::always_inline]] constexpr signed char even_byte(float value, uint32_t index, float scale,
                                                        EvenWords words) {
   const uint32_t bits = mixed(index, words) >> 16;
@@ -54,22 +54,23 @@ struct EvenWords {
 inline constexpr int kLeastSharedExponent = -126;  // the scale and its inverse are normal floats
 inline constexpr int kSharedBits = 32;             // bits below the largest scale that a sum keeps
 
-// The exponent at which the largest float has bits - 1 bits: a larger exponent would round it up to infinity.
+// Returns the exponent at which the largest float has bits - 1 bits.  With a larger exponent it would be rounded
+// up to infinity.
 constexpr int largest_shared_exponent(int bits) {
   return 129 - bits;
 }
 
-// The largest whole number of so many bits.
+// Returns the largest whole number of `bits` bits.
 constexpr float shared_bound(int bits) {
   return static_cast<float>((1 << (bits - 1)) - 1);
 }
 
-// 2^exponent, which must be a normal float.
+// Returns 2^exponent, which must be a normal float.
 [[gnu::always_inline]] constexpr float power_of_two(int exponent) {
   return float_of(static_cast<uint32_t>(exponent + 127) << 23);
 }
 
-// The least exponent for which the largest value of a chunk fits.
+// Returns the least exponent with which the largest value of a chunk fits.
 constexpr int shared_exponent(uint32_t largest_size, int bits) {
   constexpr uint32_t kFraction = (1u << 23) - 1;
   if (largest_size >> 23 == 0) return kLeastSharedExponent;  // zero or a subnormal value
@@ -80,8 +81,8 @@ constexpr int shared_exponent(uint32_t largest_size, int bits) {
   return least > largest_shared_exponent(bits) ? largest_shared_exponent(bits) : least;
 }
 
-// The point of a lattice that is the nearest, ties to even, within its bound.  The last bit of 1.5 x 2^23 has the value 1: adding
-// it rounds to whole numbers.
+// Returns the nearest point of a lattice within its bound, ties to even.  The last bit of 1.5 x 2^23 has the
+// value 1: adding it rounds to whole numbers.
 [[gnu::always_inline]] constexpr int32_t lattice_point(float value, Lattice lattice) {
   constexpr float kRounder = 0x1.8p23f;
   const float scaled = value * lattice.per_scale;
@@ -90,7 +91,7 @@ constexpr int shared_exponent(uint32_t largest_size, int bits) {
   return static_cast<int32_t>(within + kRounder - kRounder);
 }
 
-// A whole number of at most 16 bits, 2^shift times, rounded to the nearest, ties to even.
+// Returns 2^shift times a whole number of at most 16 bits, rounded to the nearest, ties to even.
 constexpr int64_t shared_units(int64_t whole, int shift) {
   if (shift >= 0) return whole * (int64_t{1} << shift);
   if (shift < -17) return 0;  // less than a quarter
@@ -99,7 +100,7 @@ constexpr int64_t shared_units(int64_t whole, int shift) {
   return below + (rest > half || (rest == half && below % 2 != 0) ? 1 : 0);
 }
 
-// A sum in units of 2^(exponent - kSharedBits).
+// Returns the float of a sum in units of 2^(exponent - kSharedBits).
 constexpr float shared_sum(int64_t units, int exponent) {
   const auto bits = static_cast<uint64_t>(exponent - kSharedBits + 1023) << 52;
   return static_cast<float>(static_cast<double>(units) * __builtin_bit_cast(double, bits));
