@@ -46,7 +46,7 @@ void AheadStore::look_ahead(std::span<const KeyPlan> plans) {
   asked_.push_back(rows_.ask(std::move(entering)));
 }
 
-// Gradients are filled in where pushes are sent from.
+// Weights come from the copies; gradients go into the buffers from which `remote_` sends pushes.
 void AheadStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                       std::vector<ParameterView<float>>& views) {
   if (mode == PullMode::kRead) {
@@ -81,7 +81,7 @@ void AheadStore::end_pass(int64_t pass) {
   local_.end_pass(pass);
 }
 
-// Drops the copies that only batches use whose steps all shards have applied.
+// Drops the copies of rows that no batch uses any more, except batches whose steps all shards have applied.
 void AheadStore::forget_applied() {
   remote_.poll();
   std::vector<uint64_t> leaving;
@@ -109,7 +109,8 @@ size_t AheadStore::num_copies() const {
 
 // ---- the beginning
 
-// The servers have the beginning, a model that was loaded, a checkpoint, or the steps of a process before this one.
+// Reads the state from which this trainer begins: initial weights, a loaded model, a checkpoint, or the steps
+// of an earlier process of this rank.
 void AheadStore::take_from_servers() {
   if (std::exchange(taken_, true)) return;
   remote_.finish_pushes();

@@ -2,14 +2,14 @@
 // use, and of all dense parameters, and applies each step to them as the servers do: with the same code, so with the same
 // bits.  Used by the strategy parameter_server, for train.pull_ahead.
 //
-// A batch is in flight from the time at which the store is told of it, some batches before it is trained, until all
-// shards have applied its push.  A row of which the store has no copy is used by no batch in flight: no push of it is on
-// its way, and the servers give it as they store it, weights with the state of its optimizer.  It is not brought up to
-// date there: the closed form of many idle steps rounds once, those of some and of the others round twice.  A row that
-// leaves the copies is as the servers have it.
+// A batch is in flight from the time at which the store is told of it, some batches before it is trained, until
+// all shards have applied its push.  If the store has no copy of a row, no batch in flight uses the row, and no
+// push of it is on its way.  The servers then send the row as they store it, weights with the state of its
+// optimizer.  They do not apply its idle steps first: the closed form of many idle steps rounds once, and two
+// such forms one after the other would round twice.  A row whose copy is dropped is equal to the servers' row.
 //
-// The servers remain what holds the parameters: checkpoints, models, tests and whoever takes the trainer's place up have
-// all from there.
+// The servers still hold the parameters: checkpoints, models, tests and a process that resumes the trainer's
+// rank read everything from them.
 #ifndef PS_PS_CLIENT_AHEAD_STORE_H_
 #define PS_PS_CLIENT_AHEAD_STORE_H_
 
@@ -26,22 +26,24 @@
 
 namespace ps {
 
-// How servers and trainer keep in step: a step is applied two round trips after it was pushed.  Also of readers.
+// Returns the consistency for a trainer, or for readers, that pull `batches` batches ahead.  A step is applied
+// two round trips after it was pushed.
 inline Consistency ahead_consistency(int64_t batches) {
   return {.ahead = 2 * batches};
 }
 
-// Returns the parameters.  Throws kUsage for those of which no copies can be kept.
+// Returns the parameters.  Throws kUsage if copies of one of them cannot be kept.
 const std::vector<ParameterSpec>& check_no_policies(const std::vector<ParameterSpec>& specs);
 
-// As the tables of these parameters have them.
+// Returns the layouts of the tables of these parameters.
 std::vector<TableLayout> layouts_of(const LocalStore& local, size_t count);
 
 // One owner thread, that of the servers' connections.  Calls throw what RemoteStore throws.
 class AheadStore final : public StoreInFront {
  public:
-  // `remote` is made with ahead_consistency(batches) and rows as f32, and is of a trainer alone; `local` has the same
-  // parameters, of which none has a policy of its rows, and nothing was trained in it.  Both outlive this.
+  // `remote` is made with ahead_consistency(batches) and rows as f32, and is that of the job's only trainer.
+  // `local` has the same parameters, none of which has a row policy, and nothing was trained in it.  Both
+  // outlive this.
   AheadStore(const std::vector<ParameterSpec>& specs, size_t batches, RemoteStore& remote, LocalStore& local);
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
@@ -56,7 +58,7 @@ class AheadStore final : public StoreInFront {
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
   void load_all(int parameter, const float* weights) override;
 
-  // Rows of sparse parameters of which there is a copy, or one is on its way.
+  // Returns the number of rows of sparse parameters of which a copy is here or on its way.
   size_t num_copies() const;
 
  private:
@@ -68,11 +70,11 @@ class AheadStore final : public StoreInFront {
   RemoteStore& remote_;
   LocalStore& local_;
   StoredRowPulls rows_;
-  bool taken_ = false;                        // local_ has what the servers had where this trainer began
-  std::vector<RowWindow> windows_;            // by parameter; empty where it is not sparse
-  std::deque<uint64_t> asked_;                // numbers of the requests for the batches that are to be pulled
+  bool taken_ = false;                        // local_ has the state from which this trainer began
+  std::vector<RowWindow> windows_;            // by parameter; empty unless it is sparse
+  std::deque<uint64_t> asked_;                // request numbers of the batches that are still to be pulled
   std::deque<uint64_t> pushed_;               // numbers of the steps whose batches are in the windows
-  std::vector<ParameterView<float>> copies_;  // of the batch in use
+  std::vector<ParameterView<float>> copies_;  // views of the batch in use
   double asking_seconds_ = 0;
 };
 

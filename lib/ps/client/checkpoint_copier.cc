@@ -11,20 +11,20 @@
 
 namespace ps {
 
-// The callbacks share it until the last shard is done.
+// The state of one copy.  Its callbacks share it until the last shard is done.
 struct CheckpointCopier::Copying {
   uint64_t run_of_servers = 0, step = 0;
   std::string folder;
   std::function<void(const std::optional<Error>&)> done;
-  CopyingPtr increment;  // which builds on this one, and waits for it; may be null
+  CopyingPtr increment;  // the increment that waits for this base; may be null
 
-  std::vector<Manifest> shards;                    // by shard, as they come
-  std::vector<std::unique_ptr<OutputFile>> files;  // by shard, those that are being copied
+  std::vector<Manifest> shards;                    // by shard; empty until it has answered
+  std::vector<std::unique_ptr<OutputFile>> files;  // by shard, the file that is being written
   size_t shards_left = 0;
-  Manifest whole;       // once all are there
+  Manifest whole;       // joined when all shards have answered
   bool failed = false;  // done() was called
 
-  // Errors of this side are told, and end nothing else.
+  // Runs a part of the copying.  Its errors go to done(), and do not end the trainer.
   template <class Body>
   void run(Body&& body) {
     if (failed) return;
@@ -44,7 +44,7 @@ struct CheckpointCopier::Copying {
     if (whole.base && increment) fail(Code::kData, whole.base->folder, " is the base of a base");
   }
 
-  // The copies are a checkpoint.  One that builds on this one builds on the copy from here on.
+  // All files are copied: makes the folder a checkpoint.  An increment that builds on it now refers to the copy.
   void finish() {
     const std::string manifest = encode_manifest(whole);
     write_file(join_path(folder, kManifestFile), manifest, unsynced_files());
@@ -77,8 +77,8 @@ void CheckpointCopier::begin(const CopyingPtr& copying, const std::string& direc
 
 void CheckpointCopier::ask_shard(const CopyingPtr& copying, size_t shard) {
   auto on_answer = [this, copying, shard](const Frame& frame) {
-    CheckpointShardAnswer answer =
-        decode_shard_answer(frame.body.bytes());  // with plain names of files alone
+    // decode_shard_answer refuses file names that contain folders.
+    CheckpointShardAnswer answer = decode_shard_answer(frame.body.bytes());
     copying->run([&] {
       if (!answer.manifest) fail(Code::kUnavailable, "a server's shard of the checkpoint: ", answer.why);
       copying->shards[shard] = std::move(*answer.manifest);
@@ -118,7 +118,8 @@ void CheckpointCopier::copy_slice(const CopyingPtr& copying, size_t shard, size_
   links_.request(shard, Message::kCheckpointSlice, Payload(encode_shard_slice(slice)), std::move(on_answer));
 }
 
-// All shards' files are there: the base of an increment comes next.
+// The files of all shards are copied.  If the checkpoint is an increment, its base is copied next, and the
+// increment waits for it.
 void CheckpointCopier::end(const CopyingPtr& copying) {
   copying->join();
   if (!copying->whole.base) return copying->finish();

@@ -1,9 +1,9 @@
 // CheckpointCopier: copies the servers' files of a checkpoint to a folder of the trainer's.  Used by
 // RemoteCheckpoints.
 //
-// The files of all shards are copied at the same time; of each shard, one file after the other, and one slice at a time, so
-// that pulls and pushes wait for one slice at most.  A checkpoint that is an increment is followed by the one that it builds
-// on.
+// All shards are copied at the same time.  The files of a shard are copied one after the other, one slice at a
+// time, so that pulls and pushes wait for one slice at most.  A checkpoint that is an increment is followed by
+// the one that it builds on.
 #ifndef PS_PS_CLIENT_CHECKPOINT_COPIER_H_
 #define PS_PS_CLIENT_CHECKPOINT_COPIER_H_
 
@@ -19,7 +19,7 @@
 
 namespace ps {
 
-// One owner thread, in whose waits the copying goes on.
+// One owner thread.  The copying goes on while that thread waits for the links.
 class CheckpointCopier {
  public:
   // `links` outlives this.

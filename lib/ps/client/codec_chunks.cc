@@ -39,7 +39,8 @@ std::string CodecChunks::encode(size_t chunk) const {
   return out + state.substr(begin.at, most_bytes_);
 }
 
-// A codec in pieces has a state of one size, which a new one tells.
+// The state of a codec in pieces always has the same size, so a new codec tells how large the state in the
+// chunks must be.
 void CodecStates::restore(std::string_view chunk, PushCodecs& codecs) {
   ByteReader in(chunk);
   const auto kind = in.get<StateChunkKind>();

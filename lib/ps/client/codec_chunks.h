@@ -1,5 +1,5 @@
-// The state of the codecs of a trainer's gradients beside residuals, as checkpoints of servers keep it: in chunks, each of
-// which has a part of the state of one codec.  Used by Residuals.
+// The state that the codecs of a trainer's gradients have beside residuals, in the chunks in which servers'
+// checkpoints store it.  A chunk has a part of the state of one codec.  Used by Residuals.
 #ifndef PS_PS_CLIENT_CODEC_CHUNKS_H_
 #define PS_PS_CLIENT_CODEC_CHUNKS_H_
 
@@ -14,8 +14,8 @@
 
 namespace ps {
 
-// The states of all codecs, in chunks of up to so many bytes of state.  Chunks have the states as they are when they are
-// encoded; their sizes never change.  The codecs outlive this.
+// Encodes the states of all codecs, in chunks of at most the given number of bytes.  A chunk has the state at
+// the time at which it is encoded; sizes of states never change.  One owner thread.  The codecs outlive this.
 //
 // chunk := kind:u8 parameter:u32 at:u64 size:u64 bytes[...]     kind: StateChunkKind::kCodecs; bytes from `at` on of `size`
 class CodecChunks final : public StateChunkSource {
@@ -28,15 +28,16 @@ class CodecChunks final : public StateChunkSource {
  private:
   struct Begin {
     uint32_t parameter;
-    size_t at;  // in its state
+    size_t at;  // offset in the codec's state
   };
 
   const PushCodecs& codecs_;
   const uint64_t most_bytes_;
-  std::vector<Begin> begins_;  // of the chunks
+  std::vector<Begin> begins_;  // where each chunk begins
 };
 
-// Puts states together from their chunks, which come in any order, and loads each that is whole.  One owner thread.
+// Joins states from their chunks, which come in any order, and loads each state that is complete.  One owner
+// thread.
 class CodecStates {
  public:
   // Adds a chunk, and loads the state of a codec when its last chunk has come.  `codecs` are new ones, of the same job.
@@ -46,7 +47,7 @@ class CodecStates {
  private:
   struct State {
     std::string bytes;
-    uint64_t taken = 0;  // of them
+    uint64_t taken = 0;  // bytes that have come
   };
   std::map<uint32_t, State> states_;  // by parameter
 };

@@ -1,5 +1,5 @@
-// ComingRows: a list of rows of one sparse parameter, those that coming batches of a trainer use and that its device does not
-// have.  Each of them is here already, or on its way from the shards.  Used by RemoteLender.
+// ComingRows: the list of rows of one sparse parameter that coming batches of a trainer use and that its device
+// does not have.  Each row is here already, or on its way from the shards.  Used by RemoteLender.
 #ifndef PS_PS_CLIENT_COMING_ROWS_H_
 #define PS_PS_CLIENT_COMING_ROWS_H_
 
@@ -15,11 +15,12 @@
 
 namespace ps {
 
-// A row comes when some batch of the window uses it, and goes to the device, or with the last batch that uses it.
+// One owner thread.  A row enters the list when the first batch of the window uses it.  It leaves when it goes to
+// the device, or with the last batch that uses it.
 class ComingRows {
  public:
-  // A batch comes, which uses these keys, each once.  Returns those that no batch before it uses, and those that were put
-  // off, are still used and do not come, in ascending order.
+  // Adds a batch that uses these keys, each once.  Returns the keys to ask for, in ascending order: those that
+  // no earlier batch uses, and those that were put off and are still used and not on the list.
   std::vector<uint64_t> add(std::span<const uint64_t> keys) {
     std::vector<uint64_t> wanted;
     window_.add(keys, wanted);
@@ -35,13 +36,14 @@ class ComingRows {
   // To be called for a row that cannot be asked for yet: the next call of add returns it again.
   void put_off(uint64_t key) { put_off_.push_back(key); }
 
-  // To be called when the rows were asked for, with the number of the request.  0: they are here.
+  // To be called when the rows have been asked for, with the number of the request; 0 means that the rows are
+  // here.
   void expect(std::span<const uint64_t> keys, uint64_t request) {
     for (uint64_t key : keys) request_of_[key] = request;
   }
 
-  // Return the number of the request with which the row comes; nothing if it does not come.  remove takes the row off the
-  // list.
+  // Return the number of the request that brings the row, or nothing if the row is not on the list. remove also
+  // removes the row from the list.
   std::optional<uint64_t> find(uint64_t key) const {
     const auto found = request_of_.find(key);
     if (found == request_of_.end()) return std::nullopt;
@@ -56,8 +58,8 @@ class ComingRows {
   // Returns true if a batch of the window uses the row.
   bool is_used(uint64_t key) const { return window_.contains(key); }
 
-  // The batch that came first is trained, if there is one.  Returns the keys of rows that are here and that no batch
-  // uses any more.
+  // Removes the oldest batch, which has been trained, if there is one.  Returns the keys of rows on the list
+  // that no batch uses any more.
   std::vector<uint64_t> end_batch() {
     std::vector<uint64_t> leaving;
     if (window_.num_batches() > 0) window_.remove_first(leaving);

@@ -12,10 +12,10 @@ DenseLink::DenseLink(Transport& transport, const RemoteOptions& options, std::ve
       no_plans_(specs_.size()),
       links_(transport, options),
       pulls_(links_, specs_, RowTypes()) {
-  // Shards know the pulls of a rank by their numbers: these are far from those of the trainer, and of other links that pull
-  // for it, of this process or another one.
+  // Shards identify the pulls of a rank by their numbers.  The numbers of this link begin far from those of the
+  // trainer and of other links that pull for the same rank, in this process or another one.
   constexpr uint64_t kFar = uint64_t{1} << 63;
-  constexpr int kRoom = 24;  // bits of numbers that follow
+  constexpr int kRoom = 24;  // bits for the numbers of one link
   pulls_.number_from(kFar | (hash_key(options.link) >> (kRoom + 1) << kRoom));
 }
 
@@ -33,7 +33,7 @@ void DenseLink::begin_pull(DenseStep& step, uint64_t number) const {
   step.begin(no_plans_, {PullMode::kTrain, number, PullScope::kCompute, /*push_follows=*/false});
 }
 
-// The row slices of a push always travel with it: they are ranges, and short.
+// The row slices of a push always travel with it.  They are short, since they are ranges.
 void DenseLink::push(DenseStep& step, uint64_t number, std::span<const ParameterView<float>> views,
                      std::function<void()> on_held) {
   struct Unheld {

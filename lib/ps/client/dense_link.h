@@ -1,9 +1,10 @@
 // DenseLink: the dense parameters of one trainer, pulled and pushed by another process, which computes for it.  Used by
 // ps-train --role compute.
 //
-// Towards the servers both are one rank: the trainer pulls and pushes the rows that batches use by keys, and ends passes;
-// this pulls all other parameters, and pushes their gradients.  A shard has a step of the rank when it has the messages
-// of both, so that it adds up and applies what a plain trainer would have pushed.
+// For the servers, both processes are one rank.  The trainer pulls and pushes the rows that batches use by keys,
+// and ends passes.  This link pulls all other parameters, and pushes their gradients.  A shard has a step of the
+// rank when it has the messages of both processes, so that it applies the same gradients as those of a trainer
+// in one process.
 #ifndef PS_PS_CLIENT_DENSE_LINK_H_
 #define PS_PS_CLIENT_DENSE_LINK_H_
 
@@ -21,26 +22,27 @@
 
 namespace ps {
 
-// One owner thread.  begin_pull to push are called for one step after the other, in this order; the calls that take a
-// DenseStep, for each of several.
+// One owner thread.  begin_pull, finish_pull and push are called in this order, for one step after the other.
+// The calls that take a DenseStep follow this order for each step, and several steps may overlap.
 class DenseLink {
  public:
-  // options.in_run is the trainer's run.  Throws as ShardLinks.
+  // options.in_run is the trainer's run.  Throws as ShardLinks does.
   DenseLink(Transport& transport, const RemoteOptions& options, std::vector<ParameterSpec> specs);
 
-  // Asks for the weights of this step, unless that has been done.  It may be a guess: another one may follow.
+  // Asks for the weights of this step, unless they have been asked for.  The step may be a guess; a call for
+  // another step may follow.
   void begin_pull(uint64_t step);
 
-  // True when finish_pull does not wait.
+  // Returns true if finish_pull would not wait.
   bool pulled() const { return links_.failed() || pulls_.arrived(); }
   bool failed() const { return links_.failed(); }
 
-  // views <- the weights of the last step that was asked for, and buffers for all gradients, also of the rows of `plans`,
-  // whose weights the caller has.  Throws as ShardLinks::wait.
+  // views <- the weights of the last step that was asked for, and buffers for all gradients.  These include the
+  // gradients of the rows of `plans`, whose weights the caller has.  Throws as ShardLinks::wait does.
   void finish_pull(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
 
-  // For several steps at a time, each with its weights and gradients: a DenseStep is one's from begin_pull, or from
-  // prepare, to push.
+  // The state of one of several overlapping steps, with its weights and gradients.  A DenseStep belongs to one
+  // step from begin_pull, or from prepare, to push.
   using DenseStep = RemotePulls;
   std::unique_ptr<DenseStep> make_step() { return std::make_unique<DenseStep>(links_, specs_, RowTypes()); }
   void begin_pull(DenseStep& step, uint64_t number) const;
@@ -50,7 +52,7 @@ class DenseLink {
     step.finish_last(plans, views);
   }
 
-  // views <- buffers for all gradients, without a pull: the caller has all weights.
+  // views <- buffers for all gradients, without a pull, for a caller that has all weights.
   void prepare(DenseStep& step, std::span<const KeyPlan> plans,
                std::vector<ParameterView<float>>& views) const {
     step.prepare(plans, PullScope::kCompute, views);
@@ -58,23 +60,24 @@ class DenseLink {
   void push(DenseStep& step, uint64_t number, std::span<const ParameterView<float>> views,
             std::function<void()> on_held);
 
-  // The buffers of the gradients, of which a message may be made.
+  // Returns the buffers of the gradients, from which messages are made.
   const GradientBuffers& gradients() const { return pulls_.gradients(); }
 
-  // Sends the gradients of this step.  `on_held` is called when the servers hold all of them, in here or by the
-  // loop: from then on the step needs this process no more.  It is not called when a link fails.
+  // Sends the gradients of this step.  `on_held` is called when the servers hold all of them, during this call
+  // or later by the loop.  From then on the step does not need this process any more.  It is not called if a link
+  // fails.
   void push(std::span<const ParameterView<float>> views, std::function<void()> on_held) {
     push(pulls_, *asked_step_, views, std::move(on_held));
   }
 
-  // Throws why failed() is true.
+  // Throws the error because of which failed() is true.
   void check() {
     links_.wait([] { return true; });
   }
 
  private:
   const std::vector<ParameterSpec> specs_;
-  const std::vector<KeyPlan> no_plans_;  // one a parameter
+  const std::vector<KeyPlan> no_plans_;  // empty plans, one for each parameter
   ShardLinks links_;
   RemotePulls pulls_;
   std::optional<uint64_t> asked_step_;

@@ -10,7 +10,7 @@ namespace ps {
 namespace {
 
 constexpr uint64_t kSectionBytes = 8;
-constexpr size_t kCopiedAtOnce = 256;  // copied from a table
+constexpr size_t kCopiedAtOnce = 256;  // rows that are copied from a table at once
 
 std::string begin_chunk(StateChunkKind kind) {
   std::string out;
@@ -18,7 +18,7 @@ std::string begin_chunk(StateChunkKind kind) {
   return out;
 }
 
-// At most.
+// Returns the largest number of bytes that a row takes in a chunk.
 uint64_t row_bytes(const TableLayout& layout) {
   const uint64_t floats = static_cast<uint64_t>(layout.width + layout.values());
   return sizeof(uint64_t) + sizeof(uint8_t) + sizeof(uint32_t) + floats * sizeof(float);
@@ -40,7 +40,7 @@ LocalSgdChunks::LocalSgdChunks(const LocalSgdCopies& copies, uint64_t most_bytes
   save_optimizers(copies.local_.tables(), known_);
 }
 
-// Fills the last chunk, then begins others.
+// Adds rows to the last chunk until it is full, and then begins other chunks.
 void LocalSgdChunks::add_rows(uint32_t parameter, uint64_t rows) {
   const uint64_t bytes = row_bytes(copies_.local_.layout(static_cast<int>(parameter)));
   for (uint64_t first = 0; first < rows;) {

@@ -1,4 +1,5 @@
-// The copies of a trainer that trains copies of its own, as checkpoints of servers keep them.  Used by LocalSgdCopies.
+// The state of a trainer in local SGD, in the chunks in which servers' checkpoints store it.  Used by
+// LocalSgdCopies.
 //
 //   chunk    := kind:u8 schedule | kind:u8 steps | kind:u8 section*          kind: StateChunkKind
 //   schedule := samples:i64 steps:i64 learning_rate:f64
@@ -23,7 +24,7 @@ namespace ps {
 
 inline constexpr uint8_t kLocalSgdBase = 1, kLocalSgdSent = 2;  // on disk: never renumber
 
-// Beside the copies, which must outlive it, it takes a few bytes for a chunk.
+// One owner thread.  The copies outlive this, which takes only a few bytes of memory for each chunk.
 class LocalSgdChunks final : public StateChunkSource {
  public:
   LocalSgdChunks(const LocalSgdCopies& copies, uint64_t most_bytes);
@@ -32,7 +33,7 @@ class LocalSgdChunks final : public StateChunkSource {
   std::string encode(size_t chunk) const override;
 
  private:
-  // Rows of one parameter, by their positions among those that there are.
+  // A range of rows of one parameter, by their positions among the rows that exist.
   struct Run {
     uint32_t parameter;
     uint64_t first, count;
@@ -47,8 +48,8 @@ class LocalSgdChunks final : public StateChunkSource {
   const uint64_t most_bytes_;
   std::string known_;
   std::vector<Run> runs_;
-  std::vector<size_t> begins_;  // of the chunks of rows, among the runs
-  uint64_t last_bytes_ = 0;     // of the last chunk, at most
+  std::vector<size_t> begins_;  // by chunk of rows: its first run
+  uint64_t last_bytes_ = 0;     // upper bound of the bytes of the last chunk
 };
 
 }  // namespace ps

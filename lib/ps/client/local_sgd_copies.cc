@@ -21,7 +21,7 @@ template <class... Parts>
 struct LocalSgdCopies::Restoring {
   bool has_schedule = false;
   std::map<uint64_t, std::string> known;  // by offset
-  uint64_t known_bytes = 0;               // of all, as they say
+  uint64_t known_bytes = 0;               // size of the whole, as the chunks say
   uint64_t rows = 0;
 };
 
@@ -57,8 +57,8 @@ std::unique_ptr<StateChunkSource> LocalSgdCopies::chunks(uint64_t most_bytes) co
   return std::make_unique<LocalSgdChunks>(*this, most_bytes);
 }
 
-// Rows of a sparse table are those that batches have used.  Each step moves all of another; servers have
-// values that no optimizer moves.
+// For a sparse table, only the rows that batches have used are sent.  Each step moves all rows of another table,
+// so all are sent.  Statistics are not sent, since no optimizer moves them and servers have their values.
 uint64_t LocalSgdCopies::num_rows(size_t p) const {
   if (specs_[p].kind == ParameterKind::kStatistic) return 0;
   return specs_[p].sparse ? copies_[p].rows->size() : static_cast<uint64_t>(specs_[p].rows);
@@ -121,7 +121,7 @@ void LocalSgdCopies::restore_steps(ByteReader& in) {
 }
 
 void LocalSgdCopies::restore_rows(ByteReader& in) {
-  constexpr size_t kPutAtOnce = 256;  // put into a table
+  constexpr size_t kPutAtOnce = 256;  // rows that are put into a table at once
   while (in.remaining() > 0) {
     const uint32_t p = in.get<uint32_t>(), count = in.get<uint32_t>();
     if (!in.ok() || p >= specs_.size() || specs_[p].kind == ParameterKind::kStatistic) {
@@ -176,7 +176,8 @@ void LocalSgdCopies::restore_base(size_t p, uint64_t key, uint8_t flags, ByteRea
   copy.set_mark(base, sent ? LocalSgdCopy::kSent : 0);
 }
 
-// Trainers of another number have told no more than their schedules; who begins, nothing.
+// Chunks of a run with another number of trainers contain only schedules; a trainer that begins anew has no
+// chunks.
 void LocalSgdCopies::end_restoring(uint64_t batches) {
   const std::unique_ptr<Restoring> restoring = std::move(restoring_);
   if (restoring->known.empty() && restoring->rows == 0) return;
@@ -191,7 +192,7 @@ void LocalSgdCopies::end_restoring(uint64_t batches) {
   resumed_ = true;
 }
 
-// A batch is a step, and a push that of a period at most.
+// Checks the numbers against each other: a batch is one step, and a push has at most a period of batches.
 void LocalSgdCopies::end_known(ByteReader& in, uint64_t rows, uint64_t batches) {
   for (int64_t* number : {&progress.pass, &progress.pass_batches, &progress.batches}) {
     *number = in.get<int64_t>();

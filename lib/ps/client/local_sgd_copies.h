@@ -2,7 +2,7 @@
 // that the servers had when the row was last read.  Used by LocalSgdStore, and by RemoteStore, which has the servers write
 // this state into their checkpoints.
 //
-// A process that restores this state goes on with the same bits as the process before would have.
+// A process that restores this state goes on with the same bits as the earlier process would have.
 #ifndef PS_PS_CLIENT_LOCAL_SGD_COPIES_H_
 #define PS_PS_CLIENT_LOCAL_SGD_COPIES_H_
 
@@ -19,10 +19,9 @@
 
 namespace ps {
 
-// The base of one parameter: the rows that batches have used, or the whole parameter, as the servers had it when
-// it was last read.
-// Behind a row's floats stands a mark: the round in which it was read, whether this round has trained it, and
-// whether its difference is on its way.
+// The base of one parameter: the rows that batches have used, or the whole parameter, as the servers had it
+// when it was last read.  A mark after the floats of a row holds the round in which it was read, and two flags:
+// this round has trained it, and its difference is on its way.
 struct LocalSgdCopy {
   LocalSgdCopy(const ParameterSpec& spec, CpuLevel level)
       : cpu(level), rows(std::make_unique<KeyedRows>(spec.cols + 1)), cols(static_cast<size_t>(spec.cols)) {}
@@ -35,21 +34,22 @@ struct LocalSgdCopy {
   }
   void set_mark(float* row, uint32_t mark) const { std::memcpy(row + cols, &mark, sizeof mark); }
 
-  // A row that was never read is what rows begin with, as it is everywhere.
+  // Returns the base of a row.  A row that was never read gets its initial weights, which every process draws
+  // alike.
   float* find_or_start(const ParameterSpec& spec, uint64_t key);
 
-  CpuLevel cpu;  // of the loops that draw initial weights
+  CpuLevel cpu;  // level of the loops that draw initial weights
   std::unique_ptr<KeyedRows> rows;
   size_t cols;
-  std::vector<float> whole;       // empty: not read yet
+  std::vector<float> whole;       // empty if it has not been read yet
   std::vector<float*> current;    // the rows of the batch that was pulled
   std::vector<uint64_t> trained;  // keys that this round has trained
 };
 
 // The batches that a trainer has trained.
 struct LocalSgdProgress {
-  int64_t pass = 0, pass_batches = 0;  // in this pass
-  int64_t batches = 0;                 // in all
+  int64_t pass = 0, pass_batches = 0;  // number of batches in this pass
+  int64_t batches = 0;                 // number of batches in all passes
 };
 
 // One owner thread.
@@ -84,15 +84,15 @@ class LocalSgdCopies final : public TrainerState {
  private:
   friend class LocalSgdChunks;
 
-  // Rows of a table, or of a parameter without one: how many there are, and the keys of some of them.
+  // Return the number of rows of a parameter that are sent, and the keys of some of them.
   uint64_t num_rows(size_t p) const;
   void list_keys(size_t p, uint64_t first, uint64_t count, std::vector<uint64_t>& keys) const;
 
-  // The row as the servers had it, null when that is not known; `sent` says that the difference to it is on its
-  // way.
+  // Returns the base of a row, or null if it is not known.  Sets `sent` to true if the difference to the base is
+  // on its way.
   const float* base_of(size_t p, uint64_t key, bool& sent) const;
 
-  struct Restoring;  // the chunks so far
+  struct Restoring;  // the state of restoring, with the chunks that have come
   void restore_schedule(ByteReader& in);
   void restore_steps(ByteReader& in);
   void restore_rows(ByteReader& in);

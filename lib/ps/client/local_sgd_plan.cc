@@ -7,7 +7,7 @@
 namespace ps {
 
 OptimizerPlan addition_plan(CpuLevel cpu) {
-  constexpr double kAdd = -1;  // the rate with which a step w <- w - rate g adds
+  constexpr double kAdd = -1;  // with this rate, a step w <- w - rate g adds g
   OptimizerPlan descent = make_optimizer_plan({{"type", "sgd"}}, "sum", cpu);
   OptimizerPlan plan;
   plan.cpu = cpu;

@@ -1,4 +1,4 @@
-// The part of servers, and the limits of optimizers, in jobs whose trainers train copies of their own
+// The optimizers of servers, and the limits on those of trainers, in jobs whose trainers train their own copies
 // (LocalSgdStore).  Used by the strategy local_sgd.
 #ifndef PS_PS_CLIENT_LOCAL_SGD_PLAN_H_
 #define PS_PS_CLIENT_LOCAL_SGD_PLAN_H_
@@ -11,13 +11,14 @@
 
 namespace ps {
 
-// Servers of such a job add what they get.  Their parameters have no tuning: that is
-// for the trainers.
+// Returns the plan of optimizers of the servers of such a job: they add the differences that they get.  Options
+// of a parameter's training are used by trainers alone.
 OptimizerPlan addition_plan(CpuLevel cpu = best_cpu_level());
 std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs);
 
-// Throws kUsage "optimizer…" when trainers of such a job cannot use this one: where weights are made from
-// state, those of the servers would not last, and where they are averaged, servers could not say the means.
+// Throws kUsage "optimizer…" if trainers of such a job cannot use this optimizer.  If an optimizer computes
+// weights from its state, the weights that servers send would not last; if it averages weights, servers could
+// not tell the averages.
 void check_local_sgd_optimizer(const Json& optimizer);
 
 }  // namespace ps

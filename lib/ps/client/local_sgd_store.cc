@@ -12,8 +12,8 @@ namespace ps {
 
 namespace {
 
-// Servers count the exchanges of a round as one batch each, so that it has one; what is left at the end of a
-// pass, which may be all rows, goes out in slices, for the sake of memory.
+// A round has one exchange, since servers count each exchange as one batch.  At the end of a pass the remaining
+// differences, which may be those of all rows, go out in slices, which limits the memory.
 constexpr size_t kAllRows = SIZE_MAX, kRowsAtOnce = 1 << 17;
 
 bool same_bits(const float* a, const float* b, int64_t count) {
@@ -41,7 +41,7 @@ LocalSgdStore::LocalSgdStore(const LocalSgdOptions& options, LocalSgdCopies& cop
   if (copies_.resumed()) end_former_exchange();
 }
 
-// A push was a round of batches, if no more is known.
+// Without restored state, the position follows from the number of pushes: each was a round of batches.
 RunPosition LocalSgdStore::find_position() const {
   RunPosition position = remote_.run().position();
   const LocalSgdProgress& progress = copies_.progress;
@@ -66,7 +66,8 @@ void LocalSgdStore::pull(std::span<const KeyPlan> plans, PullMode mode, Views& v
   refresh(plans, views);
 }
 
-// Lists the keys, and this trainer's rows, that this round has not read yet; false when there are none.
+// Lists the keys of rows that this round has not read yet, with this trainer's bases of them.  Returns false if
+// there are none.
 bool LocalSgdStore::find_missing(std::span<const KeyPlan> plans, std::vector<KeyPlan>& missing,
                                  std::vector<std::vector<float*>>& rows) {
   bool any = false;
@@ -86,7 +87,7 @@ bool LocalSgdStore::find_missing(std::span<const KeyPlan> plans, std::vector<Key
   return any;
 }
 
-// Asks for what this round has not read yet.
+// Pulls the rows and whole parameters that this round has not read yet, and merges them into the trainer's own.
 void LocalSgdStore::refresh(std::span<const KeyPlan> plans, const Views& mine) {
   std::vector<KeyPlan> missing(specs_.size());
   std::vector<std::vector<float*>> bases(specs_.size());
@@ -119,8 +120,9 @@ void LocalSgdStore::merge_whole(const Views& theirs, bool sent, const Views& min
   has_whole_ = true;
 }
 
-// base and mine <- what the servers have now.  Where that is what this trainer expects, since nobody else has
-// changed it, its own weight stays: it has not been rounded as often.  Returns whether one has changed.
+// Sets base and mine to the servers' weights.  If the servers' weight is the one that this trainer expects,
+// since no other trainer has changed it, the trainer's own weight stays, because it has been rounded less
+// often.  Returns true if a weight of `mine` has changed.
 bool LocalSgdStore::merge(const float* theirs, int64_t count, bool sent, float* base, float* mine) const {
   const bool expects = !sent || factor_ == 1;
   bool changed = false;
@@ -152,7 +154,9 @@ void LocalSgdStore::push(std::span<const KeyPlan> plans, std::span<const Paramet
 
 // ---- exchanges
 
-// Ends the round: what it has trained goes out, and comes back as all trainers made it.
+// Ends the round: sends the differences of all rows that it has trained, and reads the weights that result from
+// the differences of all trainers.  At most `rows_at_once` rows of a parameter go into one exchange; the first
+// exchange has the whole parameters too.
 void LocalSgdStore::exchange(size_t rows_at_once) {
   ++round_;
   batches_ = 0;
@@ -175,6 +179,8 @@ void LocalSgdStore::exchange(size_t rows_at_once) {
   for (LocalSgdCopy& copy : copies_) copy.trained.clear();
 }
 
+// The order matters for checkpoints, which store the copies during the push: the rows are marked as sent before
+// it, so that a process which resumes from the checkpoint knows that their differences count already.
 void LocalSgdStore::exchange_some(std::span<const KeyPlan> plans, PullScope scope) {
   Views whole, differences;
   std::vector<std::vector<float>> mine = read_copies(plans);
@@ -187,7 +193,7 @@ void LocalSgdStore::exchange_some(std::span<const KeyPlan> plans, PullScope scop
   end_exchange(plans, mine);
 }
 
-// Takes over what the servers have made of what was on its way to them.
+// Pulls the weights that the servers have computed from the differences, and merges them.
 void LocalSgdStore::end_exchange(std::span<const KeyPlan> plans, std::span<std::vector<float>> mine) {
   const bool with_whole = std::exchange(copies_.whole_is_sent, false);
   Views whole, theirs;
@@ -197,7 +203,7 @@ void LocalSgdStore::end_exchange(std::span<const KeyPlan> plans, std::span<std::
   if (with_whole) merge_whole(theirs, /*sent=*/true, whole);
 }
 
-// Ends the exchange in which the process before told its state.
+// Ends the exchange during which the earlier process sent its state to the servers.
 void LocalSgdStore::end_former_exchange() {
   const std::vector<KeyPlan> plans = copies_.sent_keys();
   const auto has_keys = [](const KeyPlan& plan) { return !plan.keys.empty(); };
@@ -206,7 +212,7 @@ void LocalSgdStore::end_former_exchange() {
   end_exchange(plans, mine);
 }
 
-// For checkpoints, which have it as it is during the push.
+// Marks rows as sent, for checkpoints, which store the state during the push.
 void LocalSgdStore::mark_sent(std::span<const KeyPlan> plans, PullScope scope) {
   copies_.whole_is_sent = scope == PullScope::kAll;
   for (size_t p = 0; p < specs_.size(); ++p) {
@@ -214,8 +220,8 @@ void LocalSgdStore::mark_sent(std::span<const KeyPlan> plans, PullScope scope) {
   }
 }
 
-// The weights of rows, up to date.  Copies, because bringing rows themselves up to date here would change how
-// training rounds.
+// Returns copies of rows with all idle steps applied.  The rows themselves stay as they are: applying idle steps
+// to them here would change how training rounds.
 std::vector<std::vector<float>> LocalSgdStore::read_copies(std::span<const KeyPlan> plans) {
   std::vector<std::vector<float>> copies(specs_.size());
   Views views;
@@ -237,7 +243,8 @@ std::vector<std::vector<float>> LocalSgdStore::read_copies(std::span<const KeyPl
   return copies;
 }
 
-// Statistics, which no optimizer moves, go out as they are.
+// Writes weight minus base for the rows of `plans` and for matrices.  Statistics are sent as they are, since no
+// optimizer moves them.
 void LocalSgdStore::fill_differences(std::span<const KeyPlan> plans, PullScope scope,
                                      std::span<const std::vector<float>> mine, const Views& whole,
                                      Views& out) const {
@@ -258,7 +265,8 @@ void LocalSgdStore::fill_differences(std::span<const KeyPlan> plans, PullScope s
   }
 }
 
-// `mine` are copies: the rows that come back changed are set.
+// Merges the servers' rows into the copies in `mine`, and writes only those rows that have changed back into
+// the local tables.
 void LocalSgdStore::merge_rows(std::span<const KeyPlan> plans, const Views& theirs,
                                std::span<std::vector<float>> mine) {
   std::vector<KeyPlan> changed(specs_.size());
@@ -292,8 +300,9 @@ void LocalSgdStore::send_rest() {
   if (batches_ > 0) exchange(kAllRows);
 }
 
-// Rows that were not trained in this round change too: decay moves them, and rounding has left something.
-// After a few exchanges nothing is left.
+// At the end of a pass the servers must have all changes, also of rows that the last round has not trained:
+// decay moves these, and rounding leaves small differences.  A few exchanges suffice, since each leaves fewer
+// differences.
 void LocalSgdStore::end_pass(int64_t pass) {
   constexpr int kMostExchanges = 3;
   begin_pass(pass);
@@ -304,7 +313,7 @@ void LocalSgdStore::end_pass(int64_t pass) {
   has_whole_ = false;
 }
 
-// Lists what differs from what the servers had, as if the round had trained it; false when nothing does.
+// Lists all rows that differ from their bases as trained in this round.  Returns false if nothing differs.
 bool LocalSgdStore::find_changed() {
   Views whole;
   local_.pull(std::vector<KeyPlan>(specs_.size()), PullMode::kTrain, whole);
@@ -318,7 +327,8 @@ bool LocalSgdStore::find_changed() {
   return any;
 }
 
-// Each step moves all rows of a parameter that is not sparse, also those that no batch has used.
+// Compares rows with their bases, some keys at a time.  For a parameter that is not sparse these are all rows,
+// since each step moves also the rows that no batch has used.
 void LocalSgdStore::find_changed_rows(size_t p) {
   constexpr size_t kKeysAtOnce = 4096;
   const std::vector<uint64_t> used(copies_[p].rows->keys().begin(), copies_[p].rows->keys().end());

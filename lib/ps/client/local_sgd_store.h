@@ -2,16 +2,16 @@
 // few batches it sends the changes of its copy to the servers, and reads the weights that the servers have made of the
 // changes of all trainers.
 //
-// This is local SGD (Stich, ICLR 2019) with servers between the trainers, as in PaddlePaddle's Geo-SGD.
-// Nobody waits: differences are pushes of asynchronous servers, which add them, each once.  A row is asked
-// for when a batch first uses it in a round, a round being the batches from one exchange to the next: no
-// weight that is used was read from the servers before the last exchange.
+// This is local SGD (Stich, ICLR 2019) with servers between the trainers, as in PaddlePaddle's Geo-SGD.  No
+// trainer waits for another: the servers are asynchronous, and add each difference once when it comes.  A round
+// is the batches from one exchange to the next.  A row is pulled when a batch first uses it in a round, so that
+// no batch uses a weight that was read before the last exchange.
 //
-// Rounding costs little: a server's weight s becomes s + d, where d = w - b is the difference of the trainer's
-// weight w and of b, which it last read, and either operation rounds.  Where s was b, so that nobody else has
-// changed it, the trainer knows what the sum is; it goes on with w, and what is left goes out with the next
-// difference, which is then exact.  A trainer alone has so, and leaves on the servers at the end of a pass,
-// the bits that it would have without servers.
+// Rounding errors do not add up.  A server's weight s becomes s + d, where d = w - b is the difference of the
+// trainer's weight w and its base b, the weight that it read last; both operations round.  If no other trainer
+// has changed the weight, s was b, and the trainer knows the sum.  It then goes on with w, and the next
+// difference contains the rounding error of this one.  So a job with one trainer has the same bits as without
+// servers, also on the servers at the end of a pass.
 #ifndef PS_PS_CLIENT_LOCAL_SGD_STORE_H_
 #define PS_PS_CLIENT_LOCAL_SGD_STORE_H_
 
@@ -28,16 +28,16 @@ namespace ps {
 
 struct LocalSgdOptions {
   int64_t period = 1;  // batches between two exchanges
-  bool mean = true;    // of the trainers' differences; else their sum
+  bool mean = true;    // servers add the mean of the trainers' differences; else their sum
 };
 
-// One owner thread.  Memory grows with the rows that are used: their weights, optimizer state, and what the
-// servers had of them.  Servers that write checkpoints keep all of it for the process that takes the
-// trainer's rank up from one; what was not sent that trains again.
+// One owner thread.  Memory grows with the number of used rows, each of which has weights, optimizer state and
+// a base.  Servers that write checkpoints store all of this for a process that resumes the rank; that process
+// trains again the batches that were not sent.
 class LocalSgdStore final : public ParameterStore {
  public:
-  // `remote` is of servers that add, and has the copies for its own state; both outlive this.  The position of
-  // its run becomes that of this trainer's batches, of which several are a push.
+  // The servers of `remote` add what is pushed, and the copies are the trainer's own state of `remote`; both
+  // outlive this.  The position of its run is set to count this trainer's batches, several of which make a push.
   LocalSgdStore(const LocalSgdOptions& options, LocalSgdCopies& copies, RemoteStore& remote);
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
@@ -51,7 +51,7 @@ class LocalSgdStore final : public ParameterStore {
   // Sends all changes that are not sent yet, then waits for the other trainers.
   void end_pass(int64_t pass) override;
 
-  // Models have the weights of the servers, which first get all changes that are not sent yet.
+  // Models contain the servers' weights.  All changes that were not sent yet are sent first.
   std::vector<uint64_t> keys(int parameter) override;
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
   void read_all(int parameter, float* weights) override;
@@ -90,14 +90,14 @@ class LocalSgdStore final : public ParameterStore {
 
   const std::vector<ParameterSpec>& specs_;
   const LocalSgdOptions options_;
-  const float factor_;  // of differences
+  const float factor_;  // factor of differences: 1 / number of trainers, or 1
   LocalSgdCopies& copies_;
   LocalStore& local_;
   RemoteStore& remote_;
 
   uint32_t round_ = 1;
-  int64_t batches_ = 0;     // of this round
-  bool has_whole_ = false;  // the parameters that batches use whole are of this round
+  int64_t batches_ = 0;     // number of batches of this round
+  bool has_whole_ = false;  // this round has read the parameters that batches use whole
 };
 
 }  // namespace ps

@@ -1,5 +1,4 @@
-// RemoteCheckpoints: the checkpoints that servers write, as a trainer asks for them and has them copied.  Used by
-// RemoteRun.
+// RemoteCheckpoints: asks the servers for checkpoints, and copies these.  Used by RemoteRun.
 #ifndef PS_PS_CLIENT_REMOTE_CHECKPOINTS_H_
 #define PS_PS_CLIENT_REMOTE_CHECKPOINTS_H_
 
@@ -18,7 +17,7 @@ namespace ps {
 // One owner thread.
 class RemoteCheckpoints final : public ServerCheckpoints {
  public:
-  // All outlive this.
+  // All arguments outlive this.
   RemoteCheckpoints(ShardLinks& links, RemotePushes& pushes, TrainerStateLink& states)
       : links_(links), pushes_(pushes), states_(states), copier_(links) {}
 

@@ -13,7 +13,8 @@ namespace ps {
 
 namespace {
 
-// Some bytes of all that is given, which lie where they are until they are sent.
+// Returns the message with bytes [first, first + count) of the text that this trainer gives.  The bytes are not
+// copied; the message shares the text.
 Payload piece_of(const std::shared_ptr<const std::string>& given, uint64_t number, uint64_t first,
                  uint64_t count) {
   struct Piece {
@@ -39,8 +40,9 @@ void RemoteGroup::gather_at_end() {
   gather(kGatheredAtEnd, "");
 }
 
-// Gives all pieces at once, and returns the answer to the last of them, which comes when the others have given too, and
-// perhaps when nobody waits any more.
+// Sends all pieces at once, and returns the answer to the last one, which the shard sends when all trainers
+// have given their texts.  The answer may come after an exception has ended this wait, so that it is in shared
+// memory.
 std::string RemoteGroup::give(uint64_t number, std::string bytes) {
   if (bytes.size() > kMostGivenBytes) {
     fail(Code::kUsage, "this trainer has ", bytes.size(),
@@ -60,7 +62,7 @@ std::string RemoteGroup::give(uint64_t number, std::string bytes) {
   return std::string((*answer)->body.data(), (*answer)->body.size());
 }
 
-// Asks for what is not in the beginning of all that was gathered.
+// Appends the bytes of the gathered texts that the first answer did not contain, piece by piece.
 void RemoteGroup::fetch_rest(uint64_t number, std::string& gathered) {
   const GatheredLength length = gathered_length(gathered);
   if (length.num != static_cast<size_t>(size_)) fail(Code::kData, "gather: ", length.num, " answers");
@@ -72,7 +74,8 @@ void RemoteGroup::fetch_rest(uint64_t number, std::string& gathered) {
   }
 }
 
-// Each gift begins with a marker, so that the empty ones are those of trainers that are not there.
+// Each text begins with a marker, so that an empty text means that its trainer is not there.  The first trainer
+// that is there becomes the leader.
 std::vector<std::string> RemoteGroup::gather(char marker, std::string bytes) {
   const uint64_t number = num_gathered_++;
   std::string gathered = give(number, std::string(1, marker).append(bytes));

@@ -1,4 +1,4 @@
-// RemoteGroup: the trainers of a job, who meet at its first shard.  Used by RemoteStore.
+// RemoteGroup: the trainers of a job, which meet at its first shard.  Used by RemoteStore.
 #ifndef PS_PS_CLIENT_REMOTE_GROUP_H_
 #define PS_PS_CLIENT_REMOTE_GROUP_H_
 
@@ -22,10 +22,10 @@ class RemoteGroup final : public TrainerGroup {
   int leader() const override { return leader_; }
   std::vector<std::string> gather(std::string bytes) override;
 
-  // The last gathering of all, after which trainers may go.
+  // The last gathering of a run, after which trainers may end.
   void gather_at_end();
 
-  // Gatherings of the run that this rank has taken part in already, in processes before this one.
+  // Sets the number of gatherings of the run in which earlier processes of this rank have taken part.
   void set_num_gathered(uint64_t count) { num_gathered_ = count; }
 
  private:

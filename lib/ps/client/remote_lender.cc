@@ -85,7 +85,9 @@ void RemoteLender::show_gradients(std::span<const KeyPlan> plans, std::vector<Pa
   }
 }
 
-// The servers work on their part while the device works on its own.
+// The servers and the device work at the same time.  Without clipping, the gradients of the servers' parameters
+// are sent first.  With clipping, clip sends them, since both sides need the norm of the whole gradient.  If a
+// checkpoint begins with this step, they are sent in end_step, after the rows are back.
 void RemoteLender::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                         const StepInfo& info) {
   step_ = {
@@ -96,7 +98,8 @@ void RemoteLender::push(std::span<const KeyPlan> plans, std::span<const Paramete
   if (!step_.begins_checkpoint && clipping_.any()) remote_.pushes().apply(std::move(step_.squares));
 }
 
-// The optimizers of sparse parameters begin the step; borrowers apply it.
+// Begins the step of the optimizers of sparse parameters in local_; the borrowers apply it to the rows on the
+// device.
 void RemoteLender::push_here(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                              const StepInfo& info) {
   std::vector<KeyPlan> own_plans;
@@ -114,7 +117,8 @@ void RemoteLender::push_there() {
   step_.pushed = true;
 }
 
-// Called by push_here, which has measured the gradients of sparse parameters.
+// Called by push_here with the squares of the gradients of sparse parameters.  Sends the other gradients to the
+// servers, waits for their squares, and computes the scales from both.
 std::vector<float> RemoteLender::clip(std::span<const double> sparse_squares, float scale) {
   push_there();
   step_.squares = remote_.wait_for_squares();
@@ -145,7 +149,7 @@ void RemoteLender::end_pass(int64_t pass) {
   local_.end_pass(pass);
 }
 
-// The servers have the beginning, a model that was loaded, a checkpoint, or the steps of a process before this one.
+// Reads the state from which this trainer begins: the schedule and the optimizers of sparse parameters.
 void RemoteLender::take_from_servers() {
   if (std::exchange(taken_, true)) return;
   remote_.finish_pushes();
@@ -178,7 +182,8 @@ void RemoteLender::fetch_stored(int parameter, std::span<const uint64_t> keys, R
   local_.erase_rows(sparse(parameter), keys);
 }
 
-// A row that the servers do not have is made when its batch is pulled.
+// Moves those of the rows into `rows` that have come already.  A row that the servers do not have is made when
+// its batch is pulled.
 void RemoteLender::take_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
   ComingRows& coming = coming_[static_cast<size_t>(parameter)];
   std::vector<uint64_t> here;
@@ -192,9 +197,10 @@ void RemoteLender::take_stored(int parameter, std::span<const uint64_t> keys, Ro
   local_.erase_rows(sparse(parameter), rows.keys);
 }
 
-// local_ <- the rows of these keys that the servers have, and that did not come before.
+// Waits until local_ has the rows of these keys that the servers have.  Asks for rows that have not been asked
+// for before.
 void RemoteLender::wait_for_rows(int parameter, std::span<const uint64_t> keys) {
-  uint64_t last = 0;  // request
+  uint64_t last = 0;  // number of the last request that brings one of them
   std::vector<uint64_t> missing;
   for (uint64_t key : keys) {
     const std::optional<uint64_t> request = coming_[static_cast<size_t>(parameter)].remove(key);
@@ -207,8 +213,9 @@ void RemoteLender::wait_for_rows(int parameter, std::span<const uint64_t> keys) 
   remote_.wait_for([&] { return rows_.arrived(last); });
 }
 
-// A shard answers at once, also while it waits for a push: but a message that went to it before, with some of these rows, may
-// have been lost with a connection, and come again.
+// Asks the shards for rows.  A shard answers at once, also while it waits for a push.  If some of these rows are
+// on their way back to a shard, the request waits for them first, since that message may have been lost with a
+// connection and be sent again.
 uint64_t RemoteLender::ask(int parameter, std::vector<uint64_t> keys) {
   const size_t p = static_cast<size_t>(parameter);
   const bool some_return =
@@ -220,6 +227,8 @@ uint64_t RemoteLender::ask(int parameter, std::vector<uint64_t> keys) {
   return rows_.ask(std::move(asked));
 }
 
+// Asks for the rows that a coming batch uses and that are neither on the device nor on the list.  A row that is
+// on its way back to a shard is put off until that message is answered.
 void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
   take_from_servers();
   const bool is_present = batches_.empty();
@@ -239,7 +248,8 @@ void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
   for (size_t p = 0; p < specs_.size(); ++p) coming_[p].expect(wanted[p], number);
 }
 
-// The batch that came first is trained.
+// Removes the oldest batch of the window, which has been trained, and erases the rows that no batch needs any
+// more.
 void RemoteLender::end_batch() {
   if (!batches_.empty()) batches_.pop_front();
   for (size_t p = 0; p < specs_.size(); ++p) {
@@ -248,14 +258,14 @@ void RemoteLender::end_batch() {
 }
 
 void RemoteLender::put_rows(int parameter, const RowBlock& rows) {
-  constexpr size_t kMostOnTheirWay = 64;  // messages
+  constexpr size_t kMostOnTheirWay = 64;  // messages; further ones wait
   returns_.send(static_cast<size_t>(parameter), rows);
   keep_used(static_cast<size_t>(parameter), rows);
   wait_for_returns(kMostOnTheirWay);
 }
 
-// local_ <- those rows that a coming batch uses.  A row that is on the device too comes here again when it leaves that, if it
-// has changed.
+// local_ <- those of the returned rows that a coming batch uses.  The device may still have such a row; it
+// returns the row again when the row leaves the device changed.
 void RemoteLender::keep_used(size_t parameter, const RowBlock& rows) {
   const size_t values = rows.values.size() / rows.size();
   RowBlock used;

@@ -1,18 +1,18 @@
-// RemoteLender: the parameters on servers, of which a device of this trainer, which is alone, trains the rows of sparse
-// ones.  The servers lend these rows with the state of their optimizers, and get them back; all others they train
-// themselves, from what is pushed.  Used below a DeviceStore.
+// RemoteLender: the parameters of a job with one trainer, whose device trains the rows of sparse parameters.
+// The servers lend these rows with the state of their optimizers, and get them back.  They train all other
+// parameters themselves, from the pushed gradients.  Used below a DeviceStore.
 //
-// Servers count every step of a sparse parameter, and none of them changes a row.  So a row that is not on the device is as
-// the servers would have it that train all.  Rows that changed are all back before a checkpoint begins, at the end of a
-// pass, and before weights are read.
+// Servers count every step of a sparse parameter, but change no row.  So a row that is not on the device has the
+// same bits as on servers that train all parameters.  All changed rows return to the servers before a checkpoint
+// begins, at the end of a pass, and before weights are read.
 //
-// Told of coming batches, it asks the shards for their rows before these are needed, as they are stored: nobody changes a row
-// that is not on the device.  A row that is on its way back to a shard is asked for after it has arrived there.  A row that
-// leaves the device, and that a coming batch uses, stays here too.
+// When the store is told of coming batches, it asks the shards early for their rows as they are stored, since
+// no process changes a row that is not on the device.  It asks for a row that is on its way back to a shard
+// only after the row has arrived there.  If a coming batch uses a row that leaves the device, a copy stays here.
 //
-// Before it trains rows, the trainer tells all shards, in front of the push, that it has some; the next push before which it
-// has returned all tells them that it has none.  So a process that takes its place meanwhile hears that rows were lost, and
-// goes back to a checkpoint.
+// Before the trainer trains rows, it tells all shards that it has rows, with a message before the push.  The
+// next push before which all rows were returned tells the shards that it has none.  A process that resumes the
+// rank in between therefore learns that rows were lost, and goes back to a checkpoint.
 #ifndef PS_PS_CLIENT_REMOTE_LENDER_H_
 #define PS_PS_CLIENT_REMOTE_LENDER_H_
 
@@ -32,19 +32,20 @@
 
 namespace ps {
 
-// The sparse ones of these parameters, for a store of theirs.
+// Returns the sparse ones of these parameters, for which a store is made.
 std::vector<ParameterSpec> sparse_parameters(std::span<const ParameterSpec> specs);
 
 // One owner thread, that of the servers' connections.  Calls throw what RemoteStore throws.
 class RemoteLender final : public StoreInFront, public RowLender {
  public:
-  // `remote` has RemoteOptions::sparse_here, rows as f32, and is of a trainer alone in step; `local` has the
-  // sparse_parameters of `specs`, none with a row policy, and nothing was trained in it.  All outlive this.
-  // Rows are asked for `window` batches before the one that needs them.
+  // `remote` has RemoteOptions::sparse_here and rows as f32, and is that of the job's only trainer, with
+  // synchronous servers.  `local` has the sparse_parameters of `specs`, none of which has a row policy, and
+  // nothing was trained in it.  All outlive this.  Rows are asked for `window` batches before the one that
+  // needs them.
   RemoteLender(const std::vector<ParameterSpec>& specs, const OptimizerPlan& optimizers, RemoteStore& remote,
                LocalStore& local, size_t window = 0);
 
-  // Gradient buffers of lent parameters are set, their rows are not.
+  // For lent parameters, the gradient buffers are set, and the rows are not.
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   PullTicket begin_pull(std::span<const KeyPlan> plans) override { return remote_.begin_pull(plans); }
   void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
@@ -76,7 +77,8 @@ class RemoteLender final : public StoreInFront, public RowLender {
   double fetch_seconds() const override { return rows_.seconds(); }
   double waited_seconds() const override { return waited_seconds_; }
 
-  // Rows that a batch needed, and that were asked for when a batch before it was trained, or had stayed here.
+  // Returns the number of rows that a batch needed and that had been asked for during an earlier batch, or had
+  // stayed here.
   uint64_t rows_ahead() const { return rows_ahead_; }
 
  private:
@@ -94,17 +96,17 @@ class RemoteLender final : public StoreInFront, public RowLender {
   std::vector<float> clip(std::span<const double> sparse_squares, float scale);
   void push_there();
 
-  // The step that runs.
+  // The running step.
   struct Step {
     std::span<const KeyPlan> plans = {};
     std::span<const ParameterView<float>> views = {};
     StepInfo info = {};
-    bool begins_checkpoint = false, pushed = false;  // a checkpoint begins with it; the servers have theirs
-    std::vector<double> squares = {};                // of the whole gradient, once it is measured
+    bool begins_checkpoint = false, pushed = false;  // a checkpoint begins with it; its gradients were sent
+    std::vector<double> squares = {};  // by parameter, of the whole gradient, when they are known
   };
 
   const std::vector<ParameterSpec>& specs_;
-  const std::vector<int> sparse_of_;  // by parameter: its index among the sparse ones; -1: it is none
+  const std::vector<int> sparse_of_;  // by parameter: its index among the sparse ones, or -1
   const Clipping clipping_;
   RemoteStore& remote_;
   LocalStore&
@@ -112,16 +114,16 @@ class RemoteLender final : public StoreInFront, public RowLender {
   StoredRowPulls rows_;
   StoredRowReturns returns_;
   const size_t window_;
-  std::vector<ComingRows> coming_;  // by parameter; empty where it is not sparse
-  std::deque<uint64_t> batches_;    // of the window: numbers of the requests for their rows
-  uint64_t present_request_ = 0;    // the last for a batch that was needed at once
+  std::vector<ComingRows> coming_;  // by parameter; empty unless it is sparse
+  std::deque<uint64_t> batches_;    // by batch of the window: number of the request for its rows
+  uint64_t present_request_ = 0;    // the last request for a batch that was needed at once
   uint64_t rows_ahead_ = 0;
   double waited_seconds_ = 0;
   bool announced_ = false;  // the shards know that this trainer has rows
-  bool taken_ = false;      // local_ has what the servers had where this trainer began
+  bool taken_ = false;      // local_ has the state from which this trainer began
   Step step_;
   std::vector<RowBorrower*> borrowers_;        // by parameter; null: its rows are not lent
-  std::vector<std::vector<float>> gradients_;  // by parameter, of the batch in use: [keys, cols]
+  std::vector<std::vector<float>> gradients_;  // by parameter: [keys, cols] of the batch in use
 };
 
 }  // namespace ps

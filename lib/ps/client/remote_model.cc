@@ -13,7 +13,8 @@ namespace ps {
 RemoteModel::RemoteModel(ShardLinks& links, const std::vector<ParameterSpec>& specs, RemotePushes& pushes)
     : links_(links), specs_(specs), pushes_(pushes), exchange_(links, specs) {}
 
-// A shard gives a key twice when its index grows meanwhile.
+// Reads the keys of all shards, sorts them, and removes duplicates: a shard may give a key twice if its index
+// grows between two answers.
 std::vector<uint64_t> RemoteModel::keys(int parameter) {
   pushes_.finish();
   std::vector<uint64_t> all;
@@ -105,7 +106,8 @@ void RemoteModel::load(const RowExchange::AddRowSlices& add_row_slices, const fl
   links_.wait([&] { return answered == asked; });
 }
 
-// A shard numbers stored rows from the number of its own rows on, array by array.
+// The first array is the weights; state arrays follow.  A shard numbers the rows of state arrays after its own
+// rows, array by array.
 template <class Body>
 void RemoteModel::for_each_stored(size_t shard, const RoutedRows& routed, Body&& body) {
   const BlockCyclicRows deal = exchange_.router().deal(routed.parameter, shard);
@@ -127,7 +129,8 @@ void RemoteModel::read_stored(int parameter, int64_t state_arrays, std::vector<f
        });
 }
 
-// The rows are copied: a row's arrays lie apart, and the message outlives the call.
+// The rows are copied into the message, since the arrays of a row are not contiguous, and the message outlives
+// the call.
 void RemoteModel::load_stored(int parameter, int64_t state_arrays, std::span<const float> floats) {
   const size_t p = static_cast<size_t>(parameter), cols = static_cast<size_t>(specs_[p].cols);
   exchange_.route([&](BatchRouter& router) { router.add_stored(p, state_arrays); });
@@ -148,7 +151,8 @@ void RemoteModel::load_stored(int parameter, int64_t state_arrays, std::span<con
   links_.wait([&] { return answered == asked; });
 }
 
-// The first shard has dense parameters, and optimizers are the same on all that do; so it is with sparse ones.
+// One shard is asked.  All shards that have dense parameters have the same state of optimizers for these; the
+// same holds for sparse parameters.
 std::string RemoteModel::read_optimizers(bool sparse) {
   size_t shard = 0;
   while (sparse && links_.places()[shard].sparse != 0) ++shard;

@@ -14,10 +14,11 @@
 
 namespace ps {
 
-// One owner thread.  All calls wait until the trainer's own pushes are applied, and are those of ParameterStore.
+// One owner thread.  The calls are those of ParameterStore, and wait until the trainer's own pushes are
+// applied.
 class RemoteModel {
  public:
-  // All outlive this.
+  // All arguments outlive this.
   RemoteModel(ShardLinks& links, const std::vector<ParameterSpec>& specs, RemotePushes& pushes);
 
   std::vector<uint64_t> keys(int parameter);
@@ -27,9 +28,10 @@ class RemoteModel {
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights);
   void load_all(int parameter, const float* weights);
 
-  // For a trainer that has parameters itself (HybridStore, AheadStore).  All floats of one as the servers store them: weights
-  // [rows, cols], then state arrays of the same shape; and how far the schedule and the optimizers of all have come,
-  // as Shard::optimizers says it.  Unlike all others, reading waits for no push of this trainer.
+  // For a trainer that has parameters itself (HybridStore, AheadStore). read_stored gets all floats of a
+  // parameter as the servers store them: weights [rows, cols], then state arrays of the same shape.
+  // read_optimizers gets the state of the schedule and of the optimizers, in the format of Shard::optimizers.
+  // Unlike the other calls, these reads do not wait for the trainer's pushes.
   void read_stored(int parameter, int64_t state_arrays, std::vector<float>& floats);
   void load_stored(int parameter, int64_t state_arrays, std::span<const float> floats);
   std::string read_optimizers(bool sparse);
@@ -38,7 +40,8 @@ class RemoteModel {
   void read(const RowExchange::AddRowSlices& add_row_slices, const RowExchange::OnRows& on_rows);
   void load(const RowExchange::AddRowSlices& add_row_slices, const float* weights);
 
-  // Calls body(own, at) for each row that add_stored has routed: it is the own-th of these, and the at-th of all.
+  // Calls body(own, at) for each row that add_stored has routed.  `own` is its index among the routed rows, and
+  // `at` its index among all rows.
   template <class Body>
   void for_each_stored(size_t shard, const RoutedRows& routed, Body&& body);
 

@@ -75,7 +75,8 @@ PullTicket RemotePulls::begin(std::span<const KeyPlan> plans, const Request& req
   return {++num_begun_};
 }
 
-// The rows of the first answers are placed while the others are on their way.
+// Answers are handled as they come: the rows of the first ones are stored in held_ while the others are on
+// their way.  Then the exchanges swap, so that the next begin uses the other one, and the views are set.
 void RemotePulls::finish(const PullTicket& ticket, std::span<const KeyPlan> plans,
                          std::vector<ParameterView<float>>& views) {
   PS_CHECK(ticket.number == num_begun_);
@@ -107,7 +108,7 @@ void RemotePulls::prepare(std::span<const KeyPlan> plans, PullScope scope,
   for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], {PullMode::kTrain, 0, scope}, views[p]);
 }
 
-// The table came whole, and is pushed by the keys of the batch.
+// Sets the rows of a table that was pulled whole and whose gradients are pushed by the keys of the batch.
 void RemotePulls::find_in_whole(size_t p, const KeyPlan& plan) {
   Held& held = held_[p];
   float* const whole = held.in_frame != nullptr ? held.in_frame : held.whole.data();
@@ -118,7 +119,8 @@ void RemotePulls::find_in_whole(size_t p, const KeyPlan& plan) {
   }
 }
 
-// Rows of f32 are used where the frame put them.
+// Stores the rows of one slice.  Rows of f32 are used in the memory of the frame; other types are decoded into a
+// buffer.  The blocks of a parameter that several shards have are joined in held.whole.
 void RemotePulls::put_rows(size_t shard, const RoutedRows& routed, const ArrivedRows& rows) {
   const ParameterSpec& spec = specs_[routed.parameter];
   Held& held = held_[routed.parameter];
@@ -150,7 +152,8 @@ void RemotePulls::show(size_t p, const KeyPlan& plan, const Request& request, Pa
   Held& held = held_[p];
   const bool by_keys = spec.kind == ParameterKind::kRows;
   const bool returned =
-      by_keys && request.scope == PullScope::kCompute;  // gradients of readers' rows go to these
+      by_keys &&
+      request.scope == PullScope::kCompute;  // the gradients of readers' rows return to the readers
   if (is_left_out(spec, request.scope) && !returned) return;
   if (by_keys) {
     view.rows = held.rows.data();

@@ -16,16 +16,17 @@
 
 namespace ps {
 
-// The parameters of a pull or of a push: all; those alone that batches use by keys; sparse ones alone, or all but these;
-// in heterogeneous training, those of readers, or those of compute trainers.
+// The parameters of a pull or of a push. kRows has only those that batches use by keys. kSparse has only the
+// sparse ones, and kNotSparse all others.  In heterogeneous training, kReaders has those of readers, and
+// kCompute those of compute trainers.
 enum class PullScope { kAll, kRows, kSparse, kNotSparse, kReaders, kCompute };
 
-// Adds what a push has of the parameters of this scope: the rows of the plans, and the others whole.
+// Adds the parameters of this scope to the router: the rows of the plans, and the other parameters whole.
 void add_pushed(std::span<const ParameterSpec> specs, std::span<const KeyPlan> plans, PullScope scope,
                 BatchRouter& router);
 
-// One owner thread.  The rows of a batch are good until the next batch is pulled; while it is in use, the next
-// one may be on its way.
+// One owner thread.  The rows of a batch are valid until the next batch is pulled.  The pull of the next batch
+// may be on its way while a batch is in use.
 class RemotePulls {
  public:
   // Both outlive this.
@@ -35,29 +36,30 @@ class RemotePulls {
     PullMode mode;
     uint64_t step;
     PullScope scope = PullScope::kAll;
-    bool push_follows = true;  // with what was pulled, after a pull to train
+    bool push_follows = true;  // after a pull to train, a push of the same rows follows
   };
 
-  // Asks for the rows; for kCompute, which may not know the batch yet, for whole tables.  A batch that was begun and is not
-  // wanted any more is waited for, and dropped.
+  // Asks for the rows of a batch.  For kCompute, where the batch may not be known yet, it asks for whole tables.
+  // If another pull was begun before and not finished, this waits for its answers and drops them.
   PullTicket begin(std::span<const KeyPlan> plans, const Request& request);
 
-  // Waits for the rows of the batch that was begun last, and shows them.
+  // Waits for the rows of the batch that was begun last, and sets the views.
   void finish(const PullTicket& ticket, std::span<const KeyPlan> plans,
               std::vector<ParameterView<float>>& views);
 
-  // The same of the last ticket.
+  // The same, with the last ticket.
   void finish_last(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
     finish({num_begun_}, plans, views);
   }
 
-  // True when all rows of the batch that was begun last are here.
+  // Returns true if all rows of the batch that was begun last are here.
   bool arrived() const { return next_->arrived(); }
 
-  // Messages get numbers from `base` on: for a process that is not the only one of its rank.
+  // From now on messages get numbers from `base` on.  For a process that is not the only one of its rank.
   void number_from(uint64_t base) { num_messages_ = base; }
 
-  // Views whose gradients are to be filled and pushed, without a pull: for stores that have copies.
+  // Sets views with buffers for the gradients, which the caller fills and pushes, without a pull.  For stores
+  // that have copies of the weights.
   void prepare(std::span<const KeyPlan> plans, PullScope scope, std::vector<ParameterView<float>>& views);
 
   // The messages and the gradients of the batch in use.
@@ -67,10 +69,10 @@ class RemotePulls {
  private:
   // One parameter of the batch in use.
   struct Held {
-    std::vector<float*> rows;     // by position in the plan, in the frames
-    std::vector<float> whole;     // put together from the shards' blocks
-    float* in_frame = nullptr;    // the whole parameter in one piece, where the frame put it
-    std::vector<Buffer> decoded;  // rows that the frames have in another type
+    std::vector<float*> rows;     // by position in the plan: the row in its frame
+    std::vector<float> whole;     // the parameter, joined from the shards' blocks
+    float* in_frame = nullptr;    // the whole parameter in its frame, if one shard has it
+    std::vector<Buffer> decoded;  // rows that were decoded from another type
   };
 
   RowExchange::AddRowSlices pushed_slices(std::span<const KeyPlan> plans, PullScope scope) const;
@@ -83,9 +85,9 @@ class RemotePulls {
   const std::vector<ParameterSpec>& specs_;
   const RowTypes types_;
   std::unique_ptr<RowExchange> current_, next_;  // of the batch in use, and of the one that was begun
-  Request asked_{PullMode::kTrain, 0};           // the last
+  Request asked_{PullMode::kTrain, 0};           // the last request
   std::vector<Held> held_;                       // by parameter
-  GradientBuffers gradients_;                    // by parameter; they live on while a push needs them
+  GradientBuffers gradients_;                    // by parameter; a push that is on its way shares them
   uint64_t num_begun_ = 0;                       // the number of the last ticket
   uint64_t num_messages_ = 0;                    // the number of the last message that a push may follow
 };

@@ -22,7 +22,8 @@ void RemotePushes::leave_to_compute() {
   if (!elsewhere_by_keys_) count_elsewhere({});
 }
 
-// The other process routes the same parameters in the same way.
+// Counts the messages that the other process sends in a step to each shard: it routes the same parameters in
+// the same way.
 void RemotePushes::count_elsewhere(std::span<const KeyPlan> plans) {
   BatchRouter router(context_.specs, context_.links.places());
   router.begin();
@@ -75,8 +76,10 @@ bool RemotePushes::next_begins_checkpoint() {
   return step_ + 1 == checkpoint_at_;
 }
 
-// A push has the slices of what was pulled; a shard of which nothing was pulled gets an empty message.  State is
-// told last, when rounding has taken what it takes of this step.
+// Sends a step to all shards.  It first waits until this trainer is no more ahead than the job's consistency
+// allows.  A push has the row slices that were pulled; a shard from which nothing was pulled gets an empty
+// message.  Trainer state is sent last, since encoding the gradients changes the residuals, which are part of
+// it.  All messages of a shard carry the total number, so that the shard knows when the step is complete.
 void RemotePushes::send_step(std::span<const ParameterView<float>> views, const StepInfo& info,
                              StepData data) {
   const bool ended = data != StepData::kBatch, asks = data == StepData::kAsks;
@@ -112,8 +115,9 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
                        });
 }
 
-// A shard knows the slices of what was pulled from it, until they are pushed; but one that comes again, from its
-// log, knows what was pushed, and not all that was pulled.
+// A shard remembers the slices of each pull until they are pushed, so that the push need only name the pull.  A
+// shard that was restarted from its log knows the pushes and not the pulls; with such shards, the keys travel
+// again.
 void RemotePushes::send_rows(size_t shard, PushHeader header, Bundle& bundle,
                              std::span<const ParameterView<float>> views) {
   auto begin = [&](const RoutedRows& routed) {
@@ -131,7 +135,7 @@ void RemotePushes::send_rows(size_t shard, PushHeader header, Bundle& bundle,
                         .residuals = &context_.residuals}));
 }
 
-// A step is answered with the last of its messages.
+// Sends one message.  The shard answers the step with the answer to the last message.
 void RemotePushes::send(size_t shard, const PushHeader& header, Payload payload,
                         std::function<void()> on_answer) {
   const bool last = header.slice + 1 == header.num_slices;
@@ -143,7 +147,8 @@ void RemotePushes::send(size_t shard, const PushHeader& header, Payload payload,
   context_.links.request(shard, Message::kPush, std::move(payload), std::move(answered));
 }
 
-// A shard that has applied the step already says so; any other knows its push, and takes this one for the same again.
+// Sends an empty push for each step.  A shard that has applied the step answers so; any other shard holds the
+// push of this step, and treats this one as a repetition.
 void RemotePushes::finish_held(uint64_t first) {
   for (uint64_t step = first; step < step_; ++step) {
     unanswered_[step].shards = context_.links.size();
@@ -153,7 +158,8 @@ void RemotePushes::finish_held(uint64_t first) {
   finish();
 }
 
-// A shard has answered a push: it is done, or held, or, where gradients are clipped by norm, measured.
+// Handles the answer of a shard to a push: the step is applied or held, or, with clipping by norm, its squares
+// are measured.  When all shards have answered, those that wait are told to apply the step.
 void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
   const Done done = read_done(step, frame);
   const auto found = unanswered_.find(step);
@@ -173,7 +179,8 @@ void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
   apply_measured(step);
 }
 
-// Tells the shards that wait for it the squares of the whole gradient, or that all of them hold the step.
+// Tells the waiting shards to apply the step: with the squares of the whole gradient, or because all shards
+// hold it.
 void RemotePushes::apply_measured(uint64_t step) {
   if (holds_back_) return held_back_.push_back(step);
   std::vector<double> whole;
@@ -195,7 +202,8 @@ void RemotePushes::apply_measured(uint64_t step, std::vector<double> squares) {
   if (waiting.shards == 0) finish_step(step);
 }
 
-// Shards may differ in a step in which a lost trainer was that not all of them have heard of: then the pass goes on.
+// All shards have applied the step.  The pass ends only if all of them say so: they may differ in a step in
+// which some have heard that a trainer was lost and others have not; then the pass goes on.
 void RemotePushes::finish_step(uint64_t step) {
   const auto found = unanswered_.find(step);
   if (step >= whole_step_) {
@@ -225,7 +233,8 @@ void RemotePushes::apply(std::vector<double> squares) {
   apply_measured(step_ - 1, std::move(squares));
 }
 
-// An answer that comes again, over a new connection, may come behind those to later steps.
+// Decodes an answer, and remembers it if it belongs to the latest step.  An answer that is repeated over a new
+// connection may come after the answers to later steps.
 Done RemotePushes::read_done(uint64_t step, const Frame& frame) {
   Done done = decode_done(frame.body.bytes());
   dropped_ += done.dropped;
@@ -246,7 +255,7 @@ void RemotePushes::settle(double seconds) {
   unanswered_.clear();
 }
 
-// A shard answers in the order in which it is asked.
+// A shard answers requests in their order, so that its answer comes after it has taken all earlier messages.
 std::vector<uint64_t> RemotePushes::hold_back() {
   holds_back_ = true;
   std::vector<uint64_t> applied(context_.links.size());

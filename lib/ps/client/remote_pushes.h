@@ -1,8 +1,8 @@
-// RemotePushes: the steps of a trainer on their way to the shards: its gradients, the end of its passes, and what
-// the shards answer.  Used by RemoteStore.
+// RemotePushes: sends the steps of a trainer to the shards, with its gradients and the ends of its passes, and
+// handles the answers.  Used by RemoteStore.
 //
-// Steps are numbered from 0 from the beginning of the run.  A push returns when it is on its way; a trainer may
-// be ahead of the shards by as many steps as the job's consistency lets it.
+// Steps are numbered from 0, from the beginning of the run.  A push returns when it is on its way.  A trainer may
+// be ahead of the shards by as many steps as the job's consistency allows.
 #ifndef PS_PS_CLIENT_REMOTE_PUSHES_H_
 #define PS_PS_CLIENT_REMOTE_PUSHES_H_
 
@@ -26,7 +26,7 @@ namespace ps {
 // One owner thread.
 class RemotePushes {
  public:
-  // The objects of the store that it uses; they outlive this.
+  // The objects of the store that this uses; they outlive it.
   struct Context {
     ShardLinks& links;
     const std::vector<ParameterSpec>& specs;
@@ -40,15 +40,15 @@ class RemotePushes {
   // From now on another process of this rank pushes the parameters of compute trainers, before this one pushes a step.
   void leave_to_compute();
 
-  // The next step, and the newest checkpoint that shards have told of, which begins after so many.
+  // Sets the number of the next step, and the number of steps after which the newest known checkpoint begins.
   void begin_at(uint64_t step, uint64_t checkpoint_at);
   uint64_t next_step() const { return step_; }
 
   // Returns the first step that some shard may not have applied.
   uint64_t applied_steps() const { return unanswered_.empty() ? step_ : unanswered_.begin()->first; }
 
-  // For a process that takes up the rank of one that was ahead: has the shards apply the steps from `first` on, up to
-  // the next, all of which they hold.
+  // For a process that resumes the rank of a trainer that was ahead: makes the shards apply the steps from
+  // `first` up to the next one, all of which they hold.
   void finish_held(uint64_t first);
 
   // Sends the gradients of the batch that was pulled last.
@@ -58,12 +58,13 @@ class RemotePushes {
   // Sends empty steps until no trainer has data left in the pass.
   void end_pass(int64_t pass);
 
-  // The same, but asks for some of what lost trainers have left.  Returns true when that was dealt, and false when the pass
-  // has ended nevertheless, which end_pass then has no need to wait for.
+  // Sends empty steps too, and asks for a part of the data that lost trainers have left.  Returns true when this
+  // data has been dealt, and false when the pass has ended instead; end_pass then does not wait again.
   bool ask_for_rest(int64_t pass);
 
-  // For a store that has some of the parameters itself (HybridStore).  The parts of end_pass: this trainer has no data left
-  // in the pass; it sends an empty step; and waits for that, which returns true when no trainer has data left.
+  // The parts of end_pass, for a store that has some of the parameters itself (HybridStore). begin_pass_end
+  // says that this trainer has no data left in the pass. push_without_data sends an empty step.
+  // finish_pass_step waits for it, and returns true if no trainer has data left.
   void begin_pass_end(int64_t pass);
   void push_without_data(int64_t pass) { send_step({}, {0, pass}, StepData::kNone); }
   bool finish_pass_step();
@@ -71,23 +72,24 @@ class RemotePushes {
   // Returns true when a checkpoint begins after the next step.  Waits until the step before is answered.
   bool next_begins_checkpoint();
 
-  // A step that servers have measured is then applied when apply() is called, instead of at once.
-  // wait_for_squares returns the squares of the whole gradient of the last step, by parameter.
+  // After leave_applying, servers apply a step when apply() is called, instead of as soon as they have measured
+  // it. wait_for_squares returns the squares of the whole gradient of the last step, by parameter.
   void leave_applying() { leaves_applying_ = true; }
   std::vector<double> wait_for_squares();
   void apply(std::vector<double> squares);
 
-  // For trainers that are ahead together.  From hold_back on this one tells no shard that all hold a step, before go_on.
-  // Waits until the shards have taken all that was sent; returns how many steps of the run each has applied.  When all
-  // trainers hold back, no shard applies anything, and all have applied as many.
+  // For several trainers that are ahead.  From hold_back to go_on, this trainer tells no shard that all shards
+  // hold a step. hold_back waits until the shards have taken all messages, and returns the number of steps of
+  // the run that each has applied.  While all trainers hold back, no shard applies a step, so that all shards
+  // have applied the same number.
   std::vector<uint64_t> hold_back();
   void go_on();
 
-  // Waits until all steps below `step` are applied; of all that were sent.
+  // Wait until all steps below `step` are applied, or all steps that were sent.
   void wait_for_steps_before(uint64_t step);
   void finish() { wait_for_steps_before(step_); }
 
-  // Waits as finish does, for some time at most; after this time it forgets the steps that are not applied.
+  // Waits as finish does, for at most this time; then it forgets the steps that are not applied.
   void settle(double seconds);
 
   // Returns true when the latest step that shards have answered has ended a pass.
@@ -99,20 +101,22 @@ class RemotePushes {
   // Returns the last pass at the end of which this trainer has asked for a checkpoint; -1: none.
   int64_t checkpoint_pass() const { return checkpoint_pass_; }
 
-  // Returns how many gradients were dropped because they came too late, each counted once a shard.
+  // Returns the number of gradients that were dropped because they came too late, each counted once for each
+  // shard.
   int64_t dropped() const { return dropped_; }
 
  private:
-  // A step has a batch of this trainer's data, or none; kAsks: none, and it asks for some of the rest of the pass.
+  // The data of a step: a batch of this trainer, or none. kAsks has none, and asks for a part of the data that
+  // lost trainers have left.
   enum class StepData { kBatch, kNone, kAsks };
 
   // A step that some shard has not applied yet.
   struct Unanswered {
-    size_t shards = 0, pushed = 0;      // that have not applied it; that have answered its push
-    size_t ended = 0, dealt = 0;        // that have ended the pass with it, or dealt its rest
+    size_t shards = 0, pushed = 0;      // numbers of shards that have not applied it, and that have answered
+    size_t ended = 0, dealt = 0;        // numbers of shards that ended the pass with it, or dealt the rest
     std::vector<size_t> measured;       // shards that wait for the squares of the whole gradient, or to hear
                                         // that all hold the step
-    std::vector<ExactSquares> squares;  // of these, by parameter
+    std::vector<ExactSquares> squares;  // by parameter: the sum over these shards
   };
 
   void count_elsewhere(std::span<const KeyPlan> plans);
@@ -128,21 +132,21 @@ class RemotePushes {
 
   const Context context_;
   const Consistency consistency_;
-  const RowType type_;  // of gradients
+  const RowType type_;  // type of gradients
   const std::function<bool(int64_t pass)> checkpoint_at_end_;
 
-  std::vector<uint32_t> sent_elsewhere_;       // messages of a step that another process sends, by shard
-  bool elsewhere_by_keys_ = false;             // batches differ in how many these are
-  uint64_t step_ = 0;                          // the next to be pushed
+  std::vector<uint32_t> sent_elsewhere_;       // by shard: messages of a step that another process sends
+  bool elsewhere_by_keys_ = false;             // these numbers differ from batch to batch
+  uint64_t step_ = 0;                          // number of the next step
   std::map<uint64_t, Unanswered> unanswered_;  // by step
   bool holds_back_ = false;
-  std::vector<uint64_t> held_back_;          // steps of which shards are to be told that all hold them
-  Done last_done_;                           // of the latest step that shards have answered,
-  uint64_t done_step_ = 0;                   // and its number
-  uint64_t whole_step_ = 0;                  // the latest that all shards have answered:
-  bool pass_ended_ = false, dealt_ = false;  // all of them have ended the pass with it, or dealt its rest
-  int64_t ended_pass_ = -1;                  // which has ended while this trainer asked for its rest
-  uint64_t checkpoint_at_ = 0;  // steps after which the newest checkpoint begins that shards have told of
+  std::vector<uint64_t> held_back_;          // steps that all shards hold and that go_on applies
+  Done last_done_;                           // the answer to the latest answered step
+  uint64_t done_step_ = 0;                   // the number of that step
+  uint64_t whole_step_ = 0;                  // the latest step that all shards have answered
+  bool pass_ended_ = false, dealt_ = false;  // all shards ended the pass with that step, or dealt its rest
+  int64_t ended_pass_ = -1;                  // the pass that ended while this trainer asked for its rest
+  uint64_t checkpoint_at_ = 0;               // number of steps after which the newest known checkpoint begins
   int64_t checkpoint_pass_ = -1;
   bool leaves_applying_ = false;
   int64_t dropped_ = 0;

@@ -11,7 +11,8 @@ namespace ps {
 
 namespace {
 
-// Nobody knows that all was done which follows a pass, until somebody begins the next one.
+// Returns the position in the data.  If no batch of the next pass has begun, the position is the end of the last
+// pass: the work that follows a pass (tests, models) may not be done yet.
 RunPosition position_in(const RunStatus& run_status, bool pass_begun) {
   RunPosition position;
   position.batches = static_cast<int64_t>(run_status.batches);
@@ -24,7 +25,8 @@ RunPosition position_in(const RunStatus& run_status, bool pass_begun) {
 
 }  // namespace
 
-// Trainers begin with a gathering, and end every pass with one; the first shard sees to them.
+// The number of past gatherings follows from the position: there is one at the beginning, and one at the end of
+// each pass.  Only the first shard counts them.
 void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states) {
   bool given_up = false, begun = false;
   for (size_t s = 0; s < links_.size(); ++s) given_up |= links_.welcome(s).run_status.was_given_up;
@@ -46,7 +48,7 @@ void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states)
   if (run_status().deals && position_.resumed) take_over_work(start);
 }
 
-// Rows are lost with the process that trained them.
+// Throws if the earlier process of this rank had rows on a device: they are lost with that process.
 void RemoteRun::check_rows() const {
   for (size_t s = 0; s < links_.size(); ++s) {
     if (!links_.welcome(s).run_status.has_rows) continue;
@@ -60,8 +62,10 @@ void RemoteRun::check_rows() const {
   }
 }
 
-// The first step that some shard has not applied: the others know its push.  A rank that was given up was
-// missing in some steps anyway; it begins at the first that is new to all shards.
+// Returns the status of the shard from which this process goes on.  Usually it is the one that has applied the
+// fewest steps, since the others recognise a push that they have applied.  A rank that was given up was missing
+// in some steps anyway; it begins at the first step that is new to all shards.  Throws StateLost if the shards
+// are further apart than the consistency of the job allows.
 const RunStatus& RemoteRun::find_start(const Consistency& consistency, bool given_up) {
   std::vector<const RunStatus*> all;
   for (size_t s = 0; s < links_.size(); ++s) all.push_back(&links_.welcome(s).run_status);
@@ -86,18 +90,20 @@ const RunStatus& RemoteRun::find_start(const Consistency& consistency, bool give
   return start;
 }
 
-// One of several trainers that are ahead together: what a shard has applied, all shards hold of all trainers, and nothing
-// else is sure to be applied before this process says so.
+// Returns true if this trainer is one of several that are ahead.  A step that one shard has applied is then held
+// by all shards, from all trainers; a later step may not be applied until this process says so.
 bool RemoteRun::is_together(const Consistency& consistency) const {
   return consistency.ahead > 0 && !consistency.async && group_.size() > 1;
 }
 
-// The first step of this trainer that the shard has not applied, or, where this process goes on behind it, does not hold.
+// Returns the first step of this trainer that the shard does not hold; with several trainers that are ahead,
+// the first step that the shard has not applied.
 uint64_t RemoteRun::first_step(const RunStatus& status, const Consistency& consistency) const {
   return is_together(consistency) ? status.step - status.held : status.step;
 }
 
-// All shards hold the steps before `start`; some may not have applied them.
+// Makes the shards apply the steps before `start`, all of which they must hold.  Throws StateLost if a shard has
+// lost some of them.
 void RemoteRun::finish_held(uint64_t start) const {
   uint64_t least = start;
   for (size_t s = 0; s < links_.size(); ++s) {
@@ -113,8 +119,8 @@ void RemoteRun::finish_held(uint64_t start) const {
   pushes_.finish_held(least);
 }
 
-// Sends empty pushes for steps that some shards wait for, and that others have applied without this rank: they say
-// nothing of its data, and end what the pushes of the others end.
+// Sends empty pushes for steps that others have applied without this rank and for which some shards still wait
+// for it.  The pushes are marked as absent, so that they say nothing about this rank's data.
 void RemoteRun::fill_steps() const {
   for (size_t s = 0; s < links_.size(); ++s) {
     for (uint64_t step = links_.welcome(s).run_status.step; step < pushes_.next_step(); ++step) {
@@ -132,8 +138,10 @@ RankWork RemoteRun::ask_work() const {
   return decode_work(links_.call(0, Message::kWork, Payload()).body.bytes());
 }
 
-// The first shard deals.  When it has dealt more than the shard from whose steps this process goes on, the one before had
-// come to the end of what it had: the steps in which the others hear of that come first.
+// Continues the strand of a lost trainer's data that the earlier process of this rank was training.  The first
+// shard deals strands.  If it has dealt more often than the shard from which this process goes on, the earlier
+// process had finished its strand; then this process first sends the steps from which the other shards learn of
+// the dealing.
 void RemoteRun::take_over_work(const RunStatus& start) {
   const RankWork work = ask_work();
   if (work.pass == start.pass && work.dealings == 0 && start.dealings == 0) return;
@@ -143,7 +151,8 @@ void RemoteRun::take_over_work(const RunStatus& start) {
   position_.before_strand = static_cast<int64_t>(std::min(work.batches_before, start.pass_batches));
 }
 
-// A trainer that returned after a dealing has no part in it.
+// Asks until a strand is dealt to this trainer, or the pass ends.  A trainer that returned after a dealing gets
+// no strand of it, and asks again.
 std::optional<DataStrand> RemoteRun::take_rest(int64_t pass) {
   if (!takes_rest_ || !run_status().deals || group_.size() == 1) return std::nullopt;
   while (pushes_.ask_for_rest(pass)) {
@@ -159,7 +168,8 @@ Saver RemoteRun::elect_saver(SaveStage stage, const std::string& name) {
   return decode_saver(frame.body.bytes());
 }
 
-// Where a run may go back, nobody goes before all are done: else those who have to go back would miss him.
+// Ends the run.  If the run can go back to a checkpoint, no trainer ends before all are done, since the others
+// would need it if they had to go back.
 void RemoteRun::end_run() {
   pushes_.finish();
   if (run_status().checkpointed) return group_.gather_at_end();
@@ -179,7 +189,7 @@ void RemoteRun::leave_run() {
     }
     links_.wait([&] { return *waiting == 0; }, kLongest);
   } catch (const Error&) {
-    return;  // the servers are gone: they find out by themselves
+    return;  // the servers cannot be reached, and find out by themselves
   }
 }
 

@@ -20,13 +20,14 @@ namespace ps {
 // One owner thread.
 class RemoteRun final : public RunControl {
  public:
-  // All outlive this; `checkpoints` are those of the servers.
+  // All arguments outlive this; `checkpoints` are those of the servers.
   RemoteRun(ShardLinks& links, RemoteGroup& group, RemotePushes& pushes, ServerCheckpoints& checkpoints)
       : links_(links), group_(group), pushes_(pushes), checkpoints_(checkpoints) {}
 
-  // Resumes the rank's part where the shards have it, and `states` from the chunks of the process before.
-  // Throws StateLost when that process has not left all that it takes to do the same as it would have done, and
-  // ServersMoved, having left the run, where an asynchronous rank has come between two parts of the others' data.
+  // Resumes the rank at the step that the shards have, and `states` from the chunks of the earlier process.
+  // Throws StateLost if the earlier process has not left all the state that is needed to do the same as it
+  // would have done.  Throws ServersMoved, after it has left the run, if an asynchronous rank returns while the
+  // others are between two parts of their data.
   void resume(const Consistency& consistency, TrainerStateLink& states);
 
   uint64_t id() const override { return run_status().run; }
@@ -38,11 +39,12 @@ class RemoteRun final : public RunControl {
   void end_run() override;
   void leave_run() override;
 
-  // Asks only where RunStatus says that the rest is dealt, and never after leave_rest, for stores that do more in a step.
+  // Asks only if RunStatus says that the rest is dealt, and never after leave_rest, which stores call whose
+  // steps have more than one batch.
   std::optional<DataStrand> take_rest(int64_t pass) override;
   void leave_rest() { takes_rest_ = false; }
 
-  // For a store whose pushes are not one a batch: the position, in batches.
+  // Sets the position in batches, for a store whose pushes have more than one batch.
   void set_position(const RunPosition& position) { position_ = position; }
 
  private:
@@ -61,8 +63,8 @@ class RemoteRun final : public RunControl {
   RemotePushes& pushes_;
   ServerCheckpoints& checkpoints_;
   bool takes_rest_ = true;
-  RunPosition position_;              // where this process began
-  std::vector<std::string> figures_;  // of this rank then, or of several
+  RunPosition position_;              // the position at which this process began
+  std::vector<std::string> figures_;  // figures of this rank at that position, or of several ranks
 };
 
 }  // namespace ps

@@ -19,7 +19,7 @@ void check_widths(const std::vector<ParameterSpec>& specs) {
 
 }  // namespace
 
-// Counts one call of times().
+// Counts the time of one call for times().
 class RemoteStore::StepTimer {
  public:
   explicit StepTimer(RemoteStore& store)
@@ -70,8 +70,8 @@ void RemoteStore::pull(std::span<const KeyPlan> plans, PullMode mode, PullScope 
   pulls_.finish(pulls_.begin(plans, request), plans, views);
 }
 
-// The step that runs is pushed before the next batch is used.  Asynchronous trainers begin nothing: they would
-// not see their own last step.
+// Begins to pull the next batch for the step after the running one.  Asynchronous trainers begin nothing, since
+// the pulled weights would not contain their own last step.
 PullTicket RemoteStore::begin_pull(std::span<const KeyPlan> plans) {
   if (consistency_.async) return {};
   StepTimer timer(*this);

@@ -28,12 +28,13 @@ namespace ps {
 // One owner thread, which also drives the network, while it waits.  All calls throw kUnavailable when a server
 // or another trainer is gone for longer than the job allows.
 //
-// push returns when the gradients are on their way: the next pull waits for what it needs.  A process that resumes
-// a rank begins where that is.
+// push returns when the gradients are on their way; the next pull waits for the steps that it needs.  A process
+// that resumes a rank begins at the position of that rank.
 class RemoteStore final : public ParameterStore {
  public:
-  // Throws kUsage when the servers have another job, and as RemoteRun::resume.  `own`, where there is one,
-  // outlives this: its state is in the servers' checkpoints, with what is pushed, and it takes that up here.
+  // Throws kUsage if the servers have another job, and as RemoteRun::resume does.  `own`, which may be null,
+  // outlives this.  Its state is stored in the servers' checkpoints together with the pushed steps, and is
+  // restored here.
   RemoteStore(Transport& transport, const RemoteOptions& options, const Consistency& consistency,
               std::vector<ParameterSpec> specs, const RowTypes& types = {}, TrainerState* own = nullptr);
 
@@ -42,8 +43,8 @@ class RemoteStore final : public ParameterStore {
   void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
                    std::vector<ParameterView<float>>& views) override;
 
-  // For stores that keep copies (LocalSgdStore): a pull after which nothing is pushed; and, instead of a pull,
-  // views whose gradients are to be filled and pushed.
+  // For stores that keep copies (LocalSgdStore). pull pulls a scope of parameters, and no push follows.
+  // prepare_push sets views with gradient buffers, which the caller fills and pushes, without a pull.
   void pull(std::span<const KeyPlan> plans, PullMode mode, PullScope scope,
             std::vector<ParameterView<float>>& views);
   void prepare_push(std::span<const KeyPlan> plans, PullScope scope,
@@ -67,8 +68,8 @@ class RemoteStore final : public ParameterStore {
   bool next_begins_checkpoint();
   std::vector<double> wait_for_squares();
 
-  // The parts, for stores in front of this one that keep copies of rows (AheadStore), or hold parameters themselves
-  // (HybridStore).
+  // Return the parts of this store, for stores in front of it that keep copies of rows (AheadStore) or hold
+  // parameters themselves (HybridStore).
   ShardLinks& links() { return links_; }
   RemotePushes& pushes() { return pushes_; }
   const RemotePushes& pushes() const { return pushes_; }
@@ -80,13 +81,13 @@ class RemoteStore final : public ParameterStore {
   // Throws StateLost when this process takes no part in the servers' run any more.
   void check_run() { links_.call(0, Message::kAbsent, Payload()); }
 
-  // When this process came, others had trained in the run, or met for it, already.
+  // Returns true if other trainers had trained or met in the run before this process came.
   bool was_going() const { return links_.welcome(0).run_status.going; }
 
-  // A run of which something is lost can go back to a checkpoint.
+  // Returns true if a run that has lost state can go back to a checkpoint.
   bool can_go_back() const { return links_.welcome(0).run_status.checkpointed; }
 
-  // Throws what a call would throw that waits, if that is known already.
+  // Throws the error that a waiting call would throw, if there is one already.
   void check_links() {
     links_.wait([] { return true; });
   }
@@ -111,16 +112,16 @@ class RemoteStore final : public ParameterStore {
   RemoteRun& run() { return run_; }
   RemoteCheckpoints& checkpoints() { return checkpoints_; }
 
-  // The level of the kernels of the trainer that came first to the servers.
+  // Returns the kernel level of the trainer that came first to the servers.
   const std::string& first_cpu() const { return links_.welcome(0).cpu; }
 
-  // Gradients that came too late, of all pushes of this trainer, each counted once a shard.
+  // Returns the number of this trainer's gradients that came too late, each counted once for each shard.
   int64_t pushes_dropped() const { return pushes_.dropped(); }
 
-  // All that this process has sent to servers.
+  // Returns the number of bytes that this process has sent to servers.
   uint64_t bytes_sent() const { return links_.bytes_sent(); }
 
-  // Rows whose residuals were dropped, for want of memory.
+  // Returns the number of rows whose residuals were dropped because of the memory limit.
   uint64_t errors_dropped() const { return residuals_.dropped(); }
 
  private:
@@ -128,7 +129,7 @@ class RemoteStore final : public ParameterStore {
 
   const std::vector<ParameterSpec> specs_;
   const Consistency consistency_;
-  const PullScope train_scope_, read_scope_;  // of pulls
+  const PullScope train_scope_, read_scope_;  // scopes of pulls
   ShardLinks links_;
   Residuals residuals_;
   TrainerStateLink states_;
@@ -138,7 +139,7 @@ class RemoteStore final : public ParameterStore {
   RemoteGroup group_;
   RemoteCheckpoints checkpoints_;
   RemoteRun run_;
-  double step_seconds_ = 0, waited_seconds_ = 0;  // in the calls of times(), and waiting in them
+  double step_seconds_ = 0, waited_seconds_ = 0;  // the results of times(): in all calls, and waiting in them
 };
 
 }  // namespace ps

@@ -7,10 +7,10 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kHeadBytes = 9;  // of a section
+constexpr uint64_t kHeadBytes = 9;  // bytes of a section's head
 constexpr const char* kDamagedResiduals = "what rounding took from gradients is damaged: ";
 
-// The head of rows of one parameter.  The number of rows of a sparse parameter is not known here.
+// Checks the head of a section.  The number of rows of a sparse parameter is not known here, and is not checked.
 void check_section(const ParameterSpec& spec, ErrorRows rows) {
   const bool whole = rows == ErrorRows::kWhole;
   if (rows <= ErrorRows::kOld && spec.kind == (whole ? ParameterKind::kMatrix : ParameterKind::kRows)) return;
@@ -46,7 +46,7 @@ void ResidualChunks::add(const Row& row) {
   last_bytes_ += row_bytes;
 }
 
-// Within a chunk.
+// Returns true if the row belongs to the same section of the same chunk as the row before it.
 bool ResidualChunks::continues_section(size_t row) const {
   return rows_[row].parameter == rows_[row - 1].parameter && rows_[row].rows == rows_[row - 1].rows;
 }

@@ -1,5 +1,5 @@
-// The residuals of a trainer's gradients, as checkpoints of servers keep them: in chunks, each of which says
-// what rows it has.  Used by Residuals.
+// The residuals of a trainer's gradients, in the chunks in which servers' checkpoints store them.  Each chunk
+// names its rows.  Used by Residuals.
 #ifndef PS_PS_CLIENT_RESIDUAL_CHUNKS_H_
 #define PS_PS_CLIENT_RESIDUAL_CHUNKS_H_
 
@@ -18,13 +18,13 @@ namespace ps {
 
 // On disk: never renumber.
 enum class ErrorRows : uint8_t {
-  kWhole,  // of a parameter that is pushed whole, by their numbers
-  kYoung,  // of an ResidualRows's generations, by their keys
+  kWhole,  // rows of a parameter that is pushed whole, by their numbers
+  kYoung,  // rows of the younger generation of ResidualRows, by their keys
   kOld,
 };
 
-// Rows in chunks of about so many bytes, of one row at least.  They lie elsewhere, and stay there: chunks
-// have the errors as they are when they are encoded.
+// Encodes rows in chunks of about the given number of bytes, with at least one row each.  The residuals stay in
+// the memory of their owner; a chunk has their values at the time at which it is encoded.  One owner thread.
 //
 // chunk   := kind:u8 section...                            kind: StateChunkKind::kErrors
 // section := parameter:u32 rows:u8 count:u32 row[count]
@@ -53,16 +53,16 @@ class ResidualChunks final : public StateChunkSource {
 
   const uint64_t most_bytes_;
   std::vector<Row> rows_;
-  std::vector<size_t> begins_;  // of the chunks, among the rows
-  uint64_t last_bytes_ = 0;     // of the last chunk, at most
+  std::vector<size_t> begins_;  // by chunk: its first row
+  uint64_t last_bytes_ = 0;     // upper bound of the bytes of the last chunk
 };
 
-// error[cols], as it lies in the chunk.
+// Called with error [cols] in the memory of the chunk.
 using OnErrorRow =
     std::function<void(uint32_t parameter, ErrorRows rows, uint64_t key, std::string_view error)>;
 
-// Throws kCorrupt, after some of the rows or none, unless it is a chunk of this kind, and all that it has are
-// rows of these parameters.
+// Calls on_row for each row of a chunk.  Throws kCorrupt, perhaps after some rows, unless it is a chunk of this
+// kind that only has rows of these parameters.
 void read_error_chunk(std::string_view chunk, std::span<const ParameterSpec> specs, const OnErrorRow& on_row);
 
 }  // namespace ps

@@ -10,7 +10,8 @@ namespace ps {
 Residuals::Residuals(const std::vector<ParameterSpec>& specs, const RowTypes& types, int rank, CpuLevel cpu)
     : specs_(specs), types_(types), codecs_(types.push_codec, specs, rank, cpu), all_(specs.size()) {}
 
-// Parameters that are used by keys share the memory evenly.
+// Makes the residuals of a parameter when they are first used.  Parameters that are used by keys share the
+// memory evenly.
 Residuals::Residual& Residuals::made(size_t p) {
   Residual& one = all_[p];
   const ParameterSpec& spec = specs_[p];

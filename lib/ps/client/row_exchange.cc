@@ -9,8 +9,8 @@ namespace ps {
 RowExchange::RowExchange(ShardLinks& links, const std::vector<ParameterSpec>& specs)
     : links_(links), specs_(specs), router_(specs, links.places()) {}
 
-// Shards look for the first rows while the keys of the last are dealt out.  A message whose rows will be pushed
-// has a number, so that its keys need not go out again.
+// Each message is sent as soon as it is full, so that shards look up the first rows while the other keys are
+// still routed.  A message whose rows will be pushed gets a number, by which the push names its keys.
 void RowExchange::ask(const Request& request, const AddRowSlices& add_row_slices) {
   PS_CHECK(arrived());
   arrived_.clear();
@@ -42,7 +42,7 @@ bool RowExchange::show_arrived(const OnRows& on_rows) {
   return shown_ == asked_;
 }
 
-// Statistics travel as f32 whatever the type is.
+// Calls on_rows for each slice of an answer.  Statistics travel as f32, whatever the type is.
 void RowExchange::show(Arrived& arrived, const OnRows& on_rows) const {
   std::span<char> left = arrived.frame.body.bytes();
   for (const RoutedRows& routed : arrived.bundle->routed) {

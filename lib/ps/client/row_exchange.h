@@ -1,5 +1,5 @@
-// RowExchange: rows that are asked of all shards which have some of them, and the answers.  Used by RemotePulls
-// for batches, and by RemoteModel.
+// RowExchange: asks for rows from all shards that have some of them, and holds the answers.  Used by
+// RemotePulls for batches, and by RemoteModel.
 #ifndef PS_PS_CLIENT_ROW_EXCHANGE_H_
 #define PS_PS_CLIENT_ROW_EXCHANGE_H_
 
@@ -16,14 +16,14 @@
 
 namespace ps {
 
-// The rows of one slice of an answer, as the frame has them.
+// The rows of one slice of an answer, in the memory of the frame.
 struct ArrivedRows {
   char* bytes;
   RowType type;
   int64_t cols;
-  CpuLevel cpu;  // of the loops that decode them
+  CpuLevel cpu;  // level of the loops that decode them
 
-  // The rows themselves, when they are f32.
+  // Returns the rows themselves, which must be f32.
   float* floats() const { return reinterpret_cast<float*>(bytes); }
 
   // out [count, cols] <- rows from `first` on
@@ -48,14 +48,14 @@ void for_each_run(const BlockCyclicRows& deal, int64_t first, int64_t rows, Body
 // One owner thread.  One request is under way at a time, and its answers stay until the next.
 class RowExchange {
  public:
-  // Both outlive this.
+  // Both arguments outlive this.
   RowExchange(ShardLinks& links, const std::vector<ParameterSpec>& specs);
 
   struct Request {
     PullMode mode;
     uint64_t step;
-    RowType type;           // of the answers
-    uint64_t* last_number;  // the last number that a message got; null: no push follows, and none needs one
+    RowType type;           // row type of the answers
+    uint64_t* last_number;  // number of the last message; null: no push follows
   };
   using AddRowSlices = std::function<void(BatchRouter&)>;
   using OnRows = std::function<void(size_t shard, const RoutedRows& routed, const ArrivedRows& rows)>;
@@ -64,14 +64,14 @@ class RowExchange {
   // arrived.
   void ask(const Request& request, const AddRowSlices& add_row_slices);
 
-  // Routes the rows, and asks for nothing: they are to be pushed.
+  // Routes the rows for a push, without a request.
   void route(const AddRowSlices& add_row_slices);
 
-  // All answers are here.
+  // Returns true if all answers are here.
   bool arrived() const { return arrived_.size() == asked_; }
 
-  // Calls on_rows for the answers that came since it was called last; true when those were all.  To be asked
-  // in a wait of the links.
+  // Calls on_rows for the answers that have come since the last call.  Returns true if all answers have come.  To
+  // be called during a wait for the links.
   bool show_arrived(const OnRows& on_rows);
 
   BatchRouter& router() { return router_; }
@@ -88,8 +88,8 @@ class RowExchange {
   ShardLinks& links_;
   const std::vector<ParameterSpec>& specs_;
   BatchRouter router_;
-  RowType type_ = RowType::kF32;  // of the answers
-  size_t asked_ = 0, shown_ = 0;  // messages
+  RowType type_ = RowType::kF32;  // row type of the answers
+  size_t asked_ = 0, shown_ = 0;  // numbers of messages
   std::vector<Arrived> arrived_;  // in the order of arrival
 };
 

@@ -14,21 +14,21 @@ namespace {
 
 alignas(kFloatAlignment) constexpr std::array<char, kFloatAlignment> kPadding{};
 
-// Gradients of rows from this size on are sent from where they lie, one by one.
+// Gradients of rows from this size on, in bytes, are sent from their own memory, one by one.
 constexpr size_t kWorthPointing = 512;
 
 ConstBytes bytes_of(const float* floats, int64_t count) {
   return {reinterpret_cast<const char*>(floats), static_cast<size_t>(count) * sizeof(float)};
 }
 
-// Rows that lie in sequence, with their residuals; null: there are none.
+// Contiguous rows with their residuals, which are null if none are kept.
 struct CodedRows {
   const float* values;
   float* residual;
   int64_t count;
 };
 
-// One message in the making.
+// Builds one message.  One owner thread.
 class RowMessage {
  public:
   RowMessage(const RowMessageContext& context, std::string head, const RowSource& source)
@@ -36,11 +36,11 @@ class RowMessage {
     memory_->head = std::move(payload_.keep);
   }
 
-  // Gradients of f32 are sent from where they lie, together if they are in sequence, one by one if they are
-  // wide; others are copied into their order, as the type says.
+  // Adds rows by their keys.  Gradients of f32 are sent from their own memory if they are contiguous, or row by
+  // row if the rows are wide.  All others are copied and encoded in the order of the keys.
   void add_keyed(const RoutedRows& routed);
 
-  // Rows [first, first + rows) of the shard's own.
+  // Adds rows [first, first + rows) of the shard's own.
   void add_ranges(size_t shard, const RoutedRows& routed);
 
   Payload finish() {
@@ -61,7 +61,7 @@ class RowMessage {
   }
   void encode_keyed(const RoutedRows& routed, RowType type, char* to);
 
-  // True when the gradients of a parameter travel in the bytes of its codec.
+  // Returns true if the gradients of a parameter travel in the bytes of its codec.
   bool coded(size_t p) const {
     return source_.gradients != nullptr && source_.residuals != nullptr && source_.residuals->codecs().has(p);
   }
@@ -115,7 +115,8 @@ void RowMessage::encode_keyed(const RoutedRows& routed, RowType type, char* to) 
   }
 }
 
-// Gradients of f32 are sent from where they lie; statistics and weights are copied.
+// Gradients of f32 are sent from their own memory; statistics, weights and encoded gradients are copied.  The
+// shard's rows are divided into runs that are contiguous in the parameter.
 void RowMessage::add_ranges(size_t shard, const RoutedRows& routed) {
   const size_t p = routed.parameter;
   const int64_t cols = context_.specs[p].cols;
@@ -171,7 +172,8 @@ std::vector<CodedRows> RowMessage::own_rows(size_t shard, const RoutedRows& rout
   return runs;
 }
 
-// The rows are brought together, so that the codec sees them as a matrix, and their residuals go back where they were.
+// Copies the rows and their residuals side by side, so that the codec encodes them as one matrix; afterwards
+// copies the residuals back.  The bytes follow their length.
 void RowMessage::add_coded(const RoutedRows& routed, const std::vector<CodedRows>& runs) {
   const size_t p = routed.parameter, cols = static_cast<size_t>(context_.specs[p].cols);
   Codec& codec = source_.residuals->codecs().of(p);

@@ -1,5 +1,5 @@
-// RowWindow: the rows of one sparse parameter that batches in flight use, so that a trainer knows which rows have no push
-// on its way, or which will be used soon.  Used by AheadStore and ComingRows.
+// RowWindow: the rows of one sparse parameter that batches in flight use.  It tells a trainer which rows have no
+// push on its way, or which rows will be used soon.  Used by AheadStore and ComingRows.
 #ifndef PS_PS_CLIENT_ROW_WINDOW_H_
 #define PS_PS_CLIENT_ROW_WINDOW_H_
 
@@ -12,12 +12,12 @@
 
 namespace ps {
 
-// A row is in the window from the first batch that uses it until the last one has left.  Batches leave in the order in
-// which they came.
+// One owner thread.  A row is in the window from the first batch that uses it until the last one has left.
+// Batches leave in the order in which they came.
 class RowWindow {
  public:
-  // A batch comes, which uses these keys, each once.  Appends those that no other batch uses to `entering`, in their
-  // order.
+  // Adds a batch that uses these keys, each once.  Appends the keys that no other batch uses to `entering`, in
+  // their order.
   void add(std::span<const uint64_t> keys, std::vector<uint64_t>& entering) {
     const uint64_t batch = first_ + batches_.size();
     for (uint64_t key : keys) {
@@ -28,7 +28,7 @@ class RowWindow {
     batches_.emplace_back(keys.begin(), keys.end());
   }
 
-  // The batch that came first leaves.  Appends the keys that no other batch uses to `leaving`, in their order.
+  // Removes the oldest batch.  Appends its keys that no other batch uses to `leaving`, in their order.
   void remove_first(std::vector<uint64_t>& leaving) {
     for (uint64_t key : batches_.front()) {
       const auto last = last_use_.find(key);
@@ -46,8 +46,8 @@ class RowWindow {
   size_t num_rows() const { return last_use_.size(); }
 
  private:
-  std::deque<std::vector<uint64_t>> batches_;        // their keys
-  uint64_t first_ = 0;                               // number of the first of them
+  std::deque<std::vector<uint64_t>> batches_;        // by batch: its keys
+  uint64_t first_ = 0;                               // number of the first batch
   std::unordered_map<uint64_t, uint64_t> last_use_;  // by key: number of the last batch that uses it
 };
 

@@ -10,7 +10,7 @@
 namespace ps {
 
 struct ShardLinks::Link {
-  std::optional<Welcome> welcome;  // the first
+  std::optional<Welcome> welcome;  // the first welcome of the shard
   std::unique_ptr<Channel> channel;
 };
 
@@ -54,7 +54,7 @@ ChannelOptions ShardLinks::channel_options() {
   options.seed = options_.hello.generation;
   options.connection = alive_within(options_.request_timeout);
   options.on_waiting = [this](const std::string& why) { waits(why); };
-  // A trainer that waits for one server must hear that another has lost the run.
+  // A trainer that waits for one server must learn that another one has lost the run.
   options.on_given_up = [this](const Error& error) {
     if (error.code() == kStateLost && !error_) error_ = error;
   };
@@ -137,7 +137,7 @@ void ShardLinks::request(size_t shard, Message type, Payload payload, std::funct
     try {
       on_answer(answer.take());
     } catch (const Error& error) {
-      // A trainer that is to end does not fail because others have ended.
+      // If this trainer is to end, it does not fail because others have ended.
       if (error.code() == Code::kFenced && stopping_seconds() > 0) return;
       if (!error_) error_ = error;
     }
@@ -150,8 +150,10 @@ void ShardLinks::wait(const std::function<bool()>& done, double seconds) {
   wait_until(done, add_time(transport_.loop().now(), seconds_duration(seconds)));
 }
 
-// Trainers of one job are told to end at about the same time.  Messages that are on their way when the first
-// of them is come to all: the same step is then the last of all of them.
+// Waits in short turns.  After some seconds it asks for trainers that are absent, less and less often.  When this
+// process is told to end, it goes on waiting for half a second: trainers of a job are told to end at about the
+// same time, and messages that are on their way then still arrive, so that all trainers end after the same
+// step.
 void ShardLinks::wait_for_others(const std::function<bool()>& done) {
   constexpr double kAskStop = 0.1, kLonger = 0.5;
   const Time begin = transport_.loop().now();
@@ -168,7 +170,8 @@ void ShardLinks::wait_for_others(const std::function<bool()>& done) {
   }
 }
 
-// The first shard knows who has no connection.  Without an answer nothing is said.
+// Asks the first shard, which knows the ranks without a connection, and reports them.  Without an answer it
+// reports nothing.
 void ShardLinks::ask_absent() {
   if (links_.empty() || !links_[0]->welcome || !options_.on_waiting) return;
   links_[0]->channel->request(
@@ -192,7 +195,8 @@ double ShardLinks::stopping_seconds() {
   return std::max(monotonic_seconds() - *stopping_since_, 1e-9);
 }
 
-// Messages are received in here: the thread waits while it has no processor.
+// The loop receives messages during this wait.  The time that the thread used the processor for them does not
+// count as waiting.
 void ShardLinks::wait_until(const std::function<bool()>& done, Time deadline) {
   if (!error_ && done()) return;
   const double start = monotonic_seconds(), start_cpu = thread_cpu_seconds();
@@ -203,12 +207,13 @@ void ShardLinks::wait_until(const std::function<bool()>& done, Time deadline) {
   const bool takes_part = !links_.empty() && links_[0]->welcome;
   if (moved_ && !takes_part) throw ServersMoved(error_->message());
   if (error_->code() == kStateLost) lose_run(error_->message());
-  // A run that cannot go on is, to whoever started this process, a peer that is gone.
+  // For the caller, a run that cannot go on is the same as a peer that is gone.
   if (error_->code() == Code::kFenced) throw Error(Code::kUnavailable, error_->message());
   throw *error_;
 }
 
-// A first hello may wait for the log of a shard that another trainer has drop its run.
+// A process that takes no part in a run yet has lost nothing: its first hello may meet a shard that is about to
+// drop the run.  It looks for the servers again.
 void ShardLinks::lose_run(const std::string& why) {
   const bool takes_part = !links_.empty() && links_[0]->welcome;
   if (!takes_part && options_.in_run == 0) throw ServersMoved(why);

@@ -15,7 +15,7 @@ void put_state(std::string& out, std::string_view bytes) {
   out += bytes;
 }
 
-// The state of one optimizer with its size, as it stands in the bytes of servers and of stores.
+// Returns the state of one optimizer with its size, in the format that servers and stores share.
 std::string read_state(ByteReader& in) {
   const std::string_view state = in.get_bytes(in.get<uint64_t>());
   if (!in.ok()) fail(Code::kData, "optimizers: the body is cut short");
@@ -24,8 +24,8 @@ std::string read_state(ByteReader& in) {
   return sized;
 }
 
-// Sets the schedule, and returns the optimizers in the order of the parameters: shards give those of dense and of sparse
-// ones apart.
+// Sets the schedule, and returns the states of the optimizers in the order of the parameters.  Shards give those
+// of dense parameters and those of sparse ones separately.
 std::string read_optimizers(const StoredBeginning& beginning, const std::vector<ParameterSpec>& specs,
                             LocalStore& local) {
   ByteReader in_dense(beginning.dense_optimizers), in_sparse(beginning.sparse_optimizers);
@@ -74,7 +74,7 @@ void begin_from(const StoredBeginning& beginning, const std::vector<ParameterSpe
   }
   constexpr int64_t kMostSteps = int64_t{1} << 32;
   const std::string optimizers = read_optimizers(beginning, specs, local);
-  // An optimizer may take a moment for each step to load its state, and it is a peer that tells how many these are.
+  // The number of steps comes from a peer, and loading the state of an optimizer may take time for each step.
   if (local.schedule().steps() > kMostSteps) {
     fail(Code::kData, "beginning: ", local.schedule().steps(), " steps, expected ", kMostSteps, " at most");
   }

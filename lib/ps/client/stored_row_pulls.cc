@@ -14,7 +14,7 @@ namespace ps {
 
 namespace {
 
-// The keys of one slice of a message.
+// Returns the keys of one slice of a message.
 std::vector<uint64_t> keys_of(const RoutedRows& routed, std::span<const uint64_t> keys) {
   std::vector<uint64_t> own;
   for (int64_t n = 0; n < routed.rows; ++n) own.push_back(keys[static_cast<size_t>(routed.position(n))]);
@@ -23,7 +23,8 @@ std::vector<uint64_t> keys_of(const RoutedRows& routed, std::span<const uint64_t
 
 }  // namespace
 
-// A message has a head, and the count, bytes and difference of one key, which the row's eight bytes for it allow for.
+// A message with one row has a head, the number of keys and of their bytes, and one key; the eight bytes that
+// the row counts for its key cover these.
 void check_stored_rows(const std::vector<TableLayout>& layouts) {
   constexpr uint64_t kPullHeadBytes = 3 * sizeof(uint64_t) + sizeof(uint32_t);
   for (const TableLayout& layout : layouts) {

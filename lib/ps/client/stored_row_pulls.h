@@ -1,5 +1,5 @@
-// StoredRowPulls: rows of sparse parameters as the shards store them, asked for early and taken when they come.  Used by
-// AheadStore.
+// StoredRowPulls: pulls rows of sparse parameters as the shards store them.  They are asked for early, and taken
+// when they come.  Used by AheadStore.
 #ifndef PS_PS_CLIENT_STORED_ROW_PULLS_H_
 #define PS_PS_CLIENT_STORED_ROW_PULLS_H_
 
@@ -17,26 +17,27 @@
 
 namespace ps {
 
-// Throws kUsage, naming it, for a sparse table of which one row, as it is stored, fits into no message.
+// Throws kUsage with the name of the first sparse table whose stored rows do not fit into a message.
 void check_stored_rows(const std::vector<TableLayout>& layouts);
 
 // One owner thread.
 class StoredRowPulls {
  public:
-  // Takes rows of the request with this number that have come, in a wait or poll of the links.
+  // Called during a wait or poll of the links, with rows that have come for the request with this number.
   using Take = std::function<void(uint64_t number, size_t parameter, const RowBlock& rows)>;
 
-  // `links` and `specs` outlive this.  layouts[p]: of the tables of the parameters.  Throws as check_stored_rows.
+  // `links` and `specs` outlive this. layouts[p] is the layout of the table of parameter p.  Throws as
+  // check_stored_rows does.
   StoredRowPulls(ShardLinks& links, const std::vector<ParameterSpec>& specs, std::vector<TableLayout> layouts,
                  Take take);
 
   // Asks for the rows of keys[p] of each sparse parameter p, which ascend.  Returns the number of the request.
   uint64_t ask(std::vector<std::vector<uint64_t>> keys);
 
-  // True when all rows of the requests up to this one have come that there are.
+  // Returns true if all existing rows of the requests up to this one have come.
   bool arrived(uint64_t number) const { return waiting_.empty() || waiting_.begin()->first > number; }
 
-  // Seconds from the requests to their last rows, of all requests together.
+  // Returns the seconds from a request to its last row, summed over all requests.
   double seconds() const { return seconds_; }
 
  private:
@@ -45,7 +46,7 @@ class StoredRowPulls {
     uint64_t number;
     std::vector<std::vector<uint64_t>> keys;  // by parameter
     BatchRouter router;
-    double at;  // of monotonic_seconds
+    double at;  // time of the request, by monotonic_seconds
   };
 
   void receive(const Asked& asked, const Bundle& bundle, const Frame& frame);
@@ -56,8 +57,8 @@ class StoredRowPulls {
   const Take on_rows_;
   uint64_t num_asked_ = 0;
   double seconds_ = 0;
-  std::map<uint64_t, size_t> waiting_;  // messages without an answer, by the number of the request
-  RowBlock rows_;                       // of one slice
+  std::map<uint64_t, size_t> waiting_;  // by number of the request: messages without an answer
+  RowBlock rows_;                       // memory for the rows of one slice
 };
 
 }  // namespace ps

@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-// The rows of one slice of a message.
+// Returns the rows of one slice of a message.
 RowBlock rows_of(const RoutedRows& routed, const RowBlock& rows) {
   const size_t values = rows.values.size() / rows.size();
   RowBlock own;

@@ -1,5 +1,5 @@
-// StoredRowReturns: rows of sparse parameters that a trainer has trained itself, on their way back to the shards, which set
-// them.  Used by RemoteLender.
+// StoredRowReturns: sends rows of sparse parameters that a trainer has trained itself back to the shards, which
+// store them.  Used by RemoteLender.
 #ifndef PS_PS_CLIENT_STORED_ROW_RETURNS_H_
 #define PS_PS_CLIENT_STORED_ROW_RETURNS_H_
 
@@ -18,7 +18,7 @@ namespace ps {
 // Messages reach a shard in the order in which they were sent, between pushes and other requests.  One owner thread.
 class StoredRowReturns {
  public:
-  // Both outlive this.
+  // Both arguments outlive this.
   StoredRowReturns(ShardLinks& links, const std::vector<ParameterSpec>& specs);
 
   // Sends rows of one parameter.
@@ -27,7 +27,7 @@ class StoredRowReturns {
   // Tells all shards that this trainer has rows.
   void announce();
 
-  // Messages that were not answered yet, in a wait or poll of the links.
+  // Returns the number of messages that were not answered yet.  Answers come in a wait or poll of the links.
   size_t on_their_way() const { return on_their_way_; }
 
   // Returns true if a message with the row was not answered yet.
@@ -39,9 +39,10 @@ class StoredRowReturns {
 
   ShardLinks& links_;
   BatchRouter router_;
-  std::vector<uint64_t> numbers_;  // by shard: of the last message to it
+  std::vector<uint64_t> numbers_;  // by shard: number of the last message to it
   size_t on_their_way_ = 0;
-  std::vector<std::unordered_map<uint64_t, uint32_t>> messages_of_;  // by parameter and key: not answered yet
+  std::vector<std::unordered_map<uint64_t, uint32_t>>
+      messages_of_;  // by parameter and key: unanswered messages
 };
 
 }  // namespace ps

@@ -8,16 +8,17 @@ namespace ps {
 
 namespace {
 
-// Chunks that are on their way to shards, of about 8 MiB each: enough to keep a network busy.
+// The largest number of chunks, of about 8 MiB each, that are on their way at once.  It is enough to keep a
+// network busy.
 constexpr size_t kMostOnTheirWay = 4;
 
-constexpr uint32_t kNoChunk = UINT32_MAX;  // asks how many there are
+constexpr uint32_t kNoChunk = UINT32_MAX;  // a request with this number asks for the number of chunks
 
 bool is_of(const StateChunkAnswer& answer, uint64_t batches) {
   return answer.known && answer.batches == batches;
 }
 
-// One chunk, or none where it is longer than a message may be.
+// The source of one chunk, or of none if the text is longer than a message may be.  One owner thread.
 class FiguresSource final : public StateChunkSource {
  public:
   FiguresSource(size_t rank, const std::function<void(std::string&)>& save) {
@@ -45,7 +46,7 @@ std::string PushedState::encode(size_t chunk) const {
   return (*source)->encode(chunk);
 }
 
-// Chunk n goes to shard (rank + n) % num_shards: every num_shards-th is the shard's, from `first` on.
+// Chunk n goes to shard (rank + n) % num_shards, so that a shard has every num_shards-th chunk from `first` on.
 size_t PushedState::num_messages(size_t shard) const {
   const size_t first = (shard + num_shards_ - rank_ % num_shards_) % num_shards_;
   return sources.empty() ? 0 : (num_chunks() + num_shards_ - 1 - first) / num_shards_ + 1;
@@ -74,8 +75,8 @@ PushedState TrainerStateLink::next(bool begins_checkpoint, bool ended) {
   return pushed;
 }
 
-// A chunk is encoded only when it can be sent at once.  The last message to each shard is an empty chunk, by which the
-// shard knows that it has them all; that message is small, and is answered with the step.
+// A chunk is encoded only when it can be sent at once.  The last message to each shard is an empty chunk, which
+// tells the shard that it has all chunks.  That message is small, and its answer is that of the step.
 void TrainerStateLink::push(const PushedState& state, std::span<PushHeader> headers, const Send& send) {
   for (PushHeader& header : headers) header.type = RowType::kF32, header.coded = false;
   for (size_t n = 0; n < state.num_chunks(); ++n) {
@@ -97,7 +98,8 @@ void TrainerStateLink::send_chunk(size_t shard, PushHeader& header, std::string 
   ++header.slice;
 }
 
-// Shards drop the chunks of a process that has pushed another batch after it sent them.
+// Reads the chunks of all shards.  A shard drops the chunks of a process that has pushed another batch since;
+// without them the run can only go on if the state does not matter.
 void TrainerStateLink::resume(uint64_t batches, bool given_up, const Consistency& consistency) {
   if (!run_status().checkpointed) return;
   Frame frame;
@@ -127,7 +129,7 @@ void TrainerStateLink::check_not_missed(bool given_up, const Consistency& consis
   }
 }
 
-// The chunk stays in the frame.
+// Asks a shard for one chunk.  The chunk of the answer points into `frame`.
 StateChunkAnswer TrainerStateLink::ask(size_t shard, uint32_t number, Frame& frame) {
   frame = links_.call(shard, Message::kTrainerChunk, Payload(encode_chunk_request(number)));
   return decode_chunk_answer(frame.body.bytes());
@@ -144,7 +146,8 @@ void TrainerStateLink::restore_from(size_t shard, uint64_t batches) {
   }
 }
 
-// Ignores chunks of kinds that this job has no use for: the checkpoint may be of a job of another kind.
+// Restores state from one chunk.  Ignores kinds of chunks that this job does not use, since the checkpoint may
+// come from a job of another kind.
 void TrainerStateLink::restore(std::string_view chunk) {
   if (is_of_kind(chunk, StateChunkKind::kFigures)) {
     figures_.push_back(decode_figures(chunk));

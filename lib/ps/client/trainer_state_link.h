@@ -1,6 +1,7 @@
-// TrainerStateLink: sends the state that only this trainer has to the servers, for their checkpoints, and gets it back when
-// the trainer resumes.  This state is the position in the pass, the residuals, and the copies of weights of a trainer that
-// has some.  Used by RemotePushes, which sends the state with a step, and by RemoteRun, which restores it.
+// TrainerStateLink: sends the state that only this trainer has to the servers, for their checkpoints, and gets
+// it back when the trainer resumes.  This state is the position in the pass, the residuals, and the trainer's
+// own copies of weights if it has some.  Used by RemotePushes, which sends the state with a step, and by
+// RemoteRun, which restores it.
 //
 // The state travels as trainer state chunks behind the rows of a push, so that the checkpoint that begins after the step
 // contains all of them.  The chunks are dealt over all shards; a shard may store chunks of rows that other shards own.
@@ -36,7 +37,7 @@ class PushedState {
   std::string encode(size_t chunk) const;
   size_t shard_of(size_t chunk) const { return (rank_ + chunk) % num_shards_; }
 
-  // Messages to a shard: its chunks, and one that says that there are no more.
+  // Returns the number of messages to a shard: its chunks, and one that says that there are no more.
   size_t num_messages(size_t shard) const;
 
  private:
@@ -63,12 +64,13 @@ class TrainerStateLink {
   using Send = std::function<void(size_t shard, const PushHeader& header, std::function<void()> on_answer)>;
   void push(const PushedState& state, std::span<PushHeader> headers, const Send& send);
 
-  // Resumes from the chunks of the process before this one, or of the checkpoint in which the run began, as of
-  // `batches` batches of this trainer.  Where shards do not have them any more, throws StateLost if the run
-  // would not be the same without them, unless the rank was given up.
+  // Resumes from the chunks of the earlier process, or from those of the checkpoint with which the run began.
+  // They must belong to `batches` batches of this trainer.  If shards do not have them any more, and the run
+  // would not be the same without them, throws StateLost, unless the rank was given up.
   void resume(uint64_t batches, bool given_up, const Consistency& consistency);
 
-  // The figures with which this process resumed, its own or those of several trainers, by rank; empty the next time.
+  // Returns the figures with which this process resumed, its own or those of several trainers, by rank.  The
+  // next call returns none.
   std::vector<std::string> release_figures();
 
  private:
@@ -82,13 +84,13 @@ class TrainerStateLink {
 
   ShardLinks& links_;
   Residuals& residuals_;
-  TrainerState* const own_;  // null: none
+  TrainerState* const own_;  // null: this trainer has no such state
   const uint64_t chunk_bytes_;
   const size_t rank_;
-  std::function<void(std::string&)> save_figures_;  // null: there are none
-  std::vector<FiguresChunk> figures_;               // that were resumed from
-  bool pushed_ = false;                             // state was sent since the last push that had data
-  size_t on_their_way_ = 0;                         // chunks
+  std::function<void(std::string&)> save_figures_;  // null: there are no figures
+  std::vector<FiguresChunk> figures_;               // the figures in the chunks that were restored
+  bool pushed_ = false;                             // state was sent after the last push with data
+  size_t on_their_way_ = 0;                         // number of chunks
 };
 
 }  // namespace ps
