@@ -13,7 +13,7 @@
 #include "heter/compute_link.h"
 #include "heter/reader_ahead.h"
 #include "job/job.h"
-#include "job/run.h"
+#include "job/run_options.h"
 #include "job/start_strategy.h"
 #include "model/network.h"
 #include "net/transport.h"

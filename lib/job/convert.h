@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "job/job.h"
-#include "job/run.h"
+#include "job/run_options.h"
 
 namespace ps {
 

@@ -11,7 +11,7 @@
 #include "base/lock_file.h"
 #include "config/json.h"
 #include "job/job.h"
-#include "job/run.h"
+#include "job/run_options.h"
 #include "store/local_store.h"
 #include "strategy/strategy.h"
 #include "train/checkpointer.h"

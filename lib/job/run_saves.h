@@ -18,7 +18,7 @@
 #include "job/checkpoint_save.h"
 #include "job/job.h"
 #include "job/pass_models.h"
-#include "job/run.h"
+#include "job/run_options.h"
 #include "membership/etcd_save_records.h"
 #include "optim/parameter.h"
 #include "store/run_control.h"

@@ -9,7 +9,7 @@
 #include "data/batch.h"
 #include "job/job.h"
 #include "job/peer_examples.h"
-#include "job/run.h"
+#include "job/run_options.h"
 #include "math/device.h"
 #include "membership/server_finder.h"
 #include "net/network.h"

@@ -11,7 +11,7 @@
 #include "data/options.h"
 #include "data/reader.h"
 #include "job/job.h"
-#include "job/run.h"
+#include "job/run_options.h"
 
 namespace ps {
 

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "checkpoint/inspect/table_rows.h"
 #include "data/reader.h"
+#include "job/run.h"
 #include "job/task_data.h"
 #include "job/tuning/repeated_job.h"
 

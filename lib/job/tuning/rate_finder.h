@@ -13,7 +13,7 @@
 #include "cli/flags.h"
 #include "config/json.h"
 #include "job/job.h"
-#include "job/run.h"
+#include "job/run_options.h"
 
 namespace ps {
 

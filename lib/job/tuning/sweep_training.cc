@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "job/run.h"
 #include "job/tuning/repeated_job.h"
 
 namespace ps {

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "cli/flags.h"
 #include "job/job.h"
-#include "job/run.h"
+#include "job/run_options.h"
 #include "job/tuning/sweep.h"
 
 namespace ps {

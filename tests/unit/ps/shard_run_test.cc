@@ -1,4 +1,5 @@
 // The trainers of a run: they join, leave, return, and are given up.
+#include "ps/server/run_membership.h"
 #include "ps/wire/gather.h"
 #include "shard_test.h"
 

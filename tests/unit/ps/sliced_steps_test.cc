@@ -6,6 +6,7 @@
 #include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "optim/synthetic_parameter.h"
+#include "ps/server/deferred_requests.h"
 #include "ps/server/shard_host.h"
 #include "ps/server/snapshot_fields.h"
 #include "shard_test.h"
