@@ -37,6 +37,7 @@ constexpr std::vector<Benchmark> (*kLists[])() = {
     exchange_benchmarks,
     redis_benchmarks,
     latency_benchmarks,
+    shard_holds,
     served_training,
     all_reduce_benchmarks,
     checkpoint_file_benchmarks,

@@ -13,10 +13,12 @@ std::vector<Benchmark> exchange_benchmarks();  // exchanges.cc: many rows at a t
 std::vector<Benchmark> redis_benchmarks();     // redis.cc: a peer
 std::vector<Benchmark> latency_benchmarks();   // latency.cc: one row at a time, and nothing at all
 std::vector<Benchmark> served_training();      // training.cc: passes of jobs
+std::vector<Benchmark> shard_holds();          // shard_holds.cc: how long others wait for a shard
 
 // Figures that have bars.
 inline constexpr const char* kWireShare = "wire B, of 8 + 4 x width";
 inline constexpr const char* kMicroseconds = "µs";
+inline constexpr const char* kLongestHold = "longest hold ms";
 inline constexpr const char* kWaitingPercent = "waiting %";
 inline constexpr const char* kIdlePercent = "idle CPU %";
 
