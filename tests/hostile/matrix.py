@@ -1,8 +1,8 @@
 """Who is served what: every token, with every certificate, asks for everything, of servers, compute trainers and trainers
 without servers that ask for either or both.
 
-usage: matrix.py FOLDER PAGE TRAINER...   runs the programs of the path on FOLDER/job.json, with the files of
-matrix_test.sh, and expects what PAGE, ps-wire(5), grants
+usage: matrix.py FOLDER PAGE ADDRESS TRAINER...   runs the programs of the path on FOLDER/job.json, with the files of
+matrix_test.sh, and expects what PAGE, ps-wire(5), grants; ADDRESS is this test's alone
 """
 
 import base64
@@ -55,6 +55,7 @@ class Port:
 
     REQUESTS = wire.REQUESTS  # all that may be said there
     LET_IN = ("read", "train", "admin")  # tokens
+    host = "127.0.0.1"
 
     def __init__(self, folder, certificates, secrets):
         self.folder, self.certificates, self.secrets = folder, certificates, secrets
@@ -158,18 +159,16 @@ class Ranks(Port):
     """Two trainers without servers: the second comes when all others have tried."""
 
     HELLO, GAVE_UP, LEAVES = 64, 69, 70
+    port = 7164  # that of an address without one
     REQUESTS = range(HELLO, LEAVES + 1)
     LET_IN = ("train", "admin")
 
     def __init__(self, folder, certificates, secrets):
         super().__init__(folder, certificates, secrets)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
         self.processes = [self.start_rank(0)]
         while True:
             try:
-                socket.create_connection(("127.0.0.1", self.port), 30).close()
+                socket.create_connection((self.host, self.port), 30).close()
                 return
             except ConnectionRefusedError:
                 assert self.processes[0].poll() is None, self.said()
@@ -178,7 +177,7 @@ class Ranks(Port):
     def start_rank(self, rank):
         return self.start(f"rank-{rank}", [
             "ps-train", "job.json", "--data", "train.txt", "--save-dir", "", "--set", "train.strategy.type=all_reduce", "--set",
-            "cluster.trainer_timeout=600", "--set", "model.layers.0.sparse_update=false", "--peers", f"127.0.0.1:{self.port}",
+            "cluster.trainer_timeout=600", "--set", "model.layers.0.sparse_update=false", "--peers", self.host,
             "--trainers", "2", "--rank", str(rank)])
 
     def end(self):
@@ -207,7 +206,7 @@ class SecurePeer(Peer):
     """A connection that shows a certificate and a token."""
 
     def __init__(self, server, certificate, token):
-        super().__init__(server.port)
+        super().__init__(server.port, host=server.host)
         self.socket.settimeout(30)
         if certificate != "plain":
             try:
@@ -386,7 +385,7 @@ def hello_of_reader(folder):
 
 
 def main():
-    folder, page, trainer = sys.argv[1], sys.argv[2], sys.argv[3:]
+    folder, page, Ranks.host, trainer = *sys.argv[1:4], sys.argv[4:]
     SERVER_ROLES.update({kind: role for kind, role in roles_of_page(page).items() if kind in wire.REQUESTS[2:]})
     assert len(SERVER_ROLES) == len(wire.REQUESTS) - 3, SERVER_ROLES  # 28 is none
     hello = wire.json.dumps(wire.hello_of_trainer(trainer)).encode()

@@ -92,13 +92,13 @@ def gift(number, data, first=0, rest=0):
 class Peer:
     """A connection to a shard, which may come from another address of this machine."""
 
-    def __init__(self, port, receive_buffer=None, source=None):
+    def __init__(self, port, receive_buffer=None, source=None, host="127.0.0.1"):
         self.socket = socket.socket()
         if source:
             self.socket.bind((source, 0))
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.connect(("127.0.0.1", port))
+        self.socket.connect((host, port))
         self.request = 0
         self.received = bytearray()
 
