@@ -66,7 +66,9 @@ void TlsContext::load_certificate(const TlsFiles& files) {
   if (SSL_CTX_use_certificate_chain_file(context_, files.certificate.c_str()) != 1) {
     fail(Code::kUsage, "certificate ", quote(files.certificate), ": ", take_openssl_error());
   }
-  if (SSL_CTX_use_PrivateKey_file(context_, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
+  // A key of another kind than the certificate's is taken without a word, and is no use.
+  if (SSL_CTX_use_PrivateKey_file(context_, files.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
+      SSL_CTX_check_private_key(context_) != 1) {
     fail(Code::kUsage, "key ", quote(files.key), " of certificate ", quote(files.certificate), ": ",
          take_openssl_error());
   }
