@@ -20,6 +20,7 @@
 #include "optim/optimizer_plan.h"
 #include "optim/step_kernels.h"
 #include "support/bits.h"
+#include "table/cuda/table_group.h"
 #include "test_device.h"
 
 namespace ps {
@@ -269,7 +270,9 @@ class IdleRows {
     gpu::DeviceArray<uint8_t> found(device_, keys.size());
     gpu::DeviceArray<uint64_t> scores(device_, keys.size());
     table.insert_and_evict(stream_, {keys.data(), keys.size()}, rows.data());
-    table.advance(stream_, {keys.data(), keys.size()}, which.data(), on_device.data(), kScore);
+    TableGroup group(device_, stream_, {&table});
+    const TableAdvance call = {{keys.data(), keys.size()}, which.data(), on_device.data(), kScore};
+    group.advance(stream_, {&call, 1});
     table.find_rows(stream_, {keys.data(), keys.size()}, {found.data(), scores.data(), rows.data()});
     const std::vector<float> advanced = download(stream_, rows);
     catch_up();

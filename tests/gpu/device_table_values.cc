@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "optim/step_kernels.h"
 #include "support/bits.h"
 #include "table/cuda/device_table.h"
+#include "table/cuda/table_group.h"
 #include "test_device.h"
 
 namespace ps {
@@ -46,6 +48,7 @@ class RoundedRows {
     if (!is_new) return found->second;
     found->second.assign(width_ * (1 + options_.arrays), 0.0f);
     options_.initializer.fill(key, std::span(found->second).first(width_), best_cpu_level());
+    start_state(found->second);
     round(key, step, found->second);
     return found->second;
   }
@@ -80,6 +83,13 @@ class RoundedRows {
   const std::map<uint64_t, std::vector<float>>& rows() const { return rows_; }
 
  private:
+  // The state is that of the weights before they are rounded.
+  void start_state(std::vector<float>& row) const {
+    const auto& start = options_.initial_state;
+    for (size_t c = 0; start.from_weight && c < width_; ++c)
+      row[width_ + c] = row[c] == 0 ? 0 : -(row[c] * start.slope + std::copysign(start.l1, row[c]));
+  }
+
   const DeviceTableOptions options_;
   const size_t width_;
   std::map<uint64_t, std::vector<float>> rows_;
@@ -161,7 +171,9 @@ class Both {
     auto which = filled<uint32_t>(stream_, keys.size(), 0);
     auto changes = upload(stream_, change);
     table_.set_step(static_cast<uint64_t>(to));
-    table_.advance(stream_, {keys.data(), keys.size()}, which.data(), changes.data(), 1);
+    TableGroup group(device_, stream_, {&table_});
+    const TableAdvance call = {{keys.data(), keys.size()}, which.data(), changes.data(), 1};
+    group.advance(stream_, {&call, 1});
     for (uint64_t key : all) {
       std::vector<float>& row = cpu_.row(key, 0);
       optimizer.catch_up({row.data(), row.data() + width, width, width}, from, to);
@@ -180,13 +192,15 @@ class Both {
 
 // Widths at which rows are read by 8, 4 and single values, with and without padding.
 template <class Step>
-void compare_widths(const Step& constants) {
+void compare_widths(const Step& constants, const device_table::InitialState& initial_state = {}) {
   uint64_t seed = 0;
   for (const ValueRounding& rounding : kRoundings) {
     for (uint32_t width : {1u, 3u, 4u, 6u, 8u, 33u, 64u}) {
       SCOPED_TRACE("width " + std::to_string(width) + " rounding " + std::to_string(rounding.seed));
       Random random(++seed, 3);
-      Both<Step> both(table_of(width, Step::kArrays, rounding), seed);
+      DeviceTableOptions options = table_of(width, Step::kArrays, rounding);
+      options.initial_state = initial_state;
+      Both<Step> both(options, seed);
       for (uint64_t step = 1; step <= 3; ++step) {
         ASSERT_NO_FATAL_FAILURE(both.push(draw_batch(random, width, 25), constants, step));
       }
@@ -198,8 +212,30 @@ void compare_widths(const Step& constants) {
 TEST(DeviceTableValues, SgdIsTheCpusBitForBit) {
   compare_widths(SgdStep<float>{0.1f, kDecay});
 }
+TEST(DeviceTableValues, MomentumIsTheCpusBitForBit) {
+  compare_widths(MomentumStep<float, false>{0.9f, 0.1f, 0.01f, 0.002f, 0.001f});
+}
+TEST(DeviceTableValues, NesterovIsTheCpusBitForBit) {
+  compare_widths(MomentumStep<float, true>{0.9f, 0.1f, 0.01f, 0.002f, 0.001f});
+}
 TEST(DeviceTableValues, AdagradIsTheCpusBitForBit) {
   compare_widths(AdagradStep<float>{0.1f, 1e-6f, kDecay});
+}
+TEST(DeviceTableValues, DecayedAdagradIsTheCpusBitForBit) {
+  compare_widths(DecayedAdagradStep<float>{0.1f, 1e-6f, 0.95f, 0.05f, kDecay});
+}
+TEST(DeviceTableValues, AdadeltaIsTheCpusBitForBit) {
+  compare_widths(AdadeltaStep<float>{1.0f, 1e-6f, 0.95f, 0.05f, kDecay});
+}
+TEST(DeviceTableValues, RmspropIsTheCpusBitForBit) {
+  compare_widths(RmspropStep<float>{0.01f, 1e-6f, 0.95f, 0.05f, kDecay});
+}
+TEST(DeviceTableValues, AdamaxIsTheCpusBitForBit) {
+  compare_widths(AdamaxStep<float>{0.01f, 1e-8f, 0.9f, 0.1f, 0.999f, kDecay});
+}
+TEST(DeviceTableValues, FtrlIsTheCpusBitForBit) {
+  compare_widths(FtrlStep<float>{2.0f, 0.7f, 1.0f, 0.01f, 0.1f, std::numeric_limits<float>::min()},
+                 {true, 3.5f, 0.01f});
 }
 TEST(DeviceTableValues, AdamIsTheCpusBitForBit) {
   compare_widths(AdamStep<float>{0.01f, 5.0f, 1e-8f, 0.9f, 0.1f, 0.999f, 0.001f, kDecay});

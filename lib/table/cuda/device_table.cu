@@ -247,13 +247,6 @@ void DeviceTable::load(gpu::Stream& stream, DeviceKeys keys, const uint32_t* sou
   run_threads(device_table::load_rows, batch.size, stream, view_, batch, sources, rows);
 }
 
-void DeviceTable::advance(gpu::Stream& stream, DeviceKeys keys, const uint32_t* which,
-                          const IdleChange* changes, uint64_t score) {
-  if (keys.size == 0) return;
-  run_threads(device_table::advance_rows, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,
-              static_cast<uint32_t>(keys.size), which, changes, score);
-}
-
 void DeviceTable::erase(gpu::Stream& stream, DeviceKeys keys) {
   if (keys.size == 0) return;
   run_warps(device_table::erase_keys, static_cast<uint64_t>(keys.size), stream, view_, keys.keys,

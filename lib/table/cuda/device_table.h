@@ -80,11 +80,6 @@ class DeviceTable {
   void load(gpu::Stream& stream, DeviceKeys keys, const uint32_t* sources, const float* rows,
             const RowsOut& evicted = {});
 
-  // Applies steps without gradient to rows that are there: to that of keys[i] changes[which[i]], unless that is
-  // device_table::kNoSource.  Their scores become `score`.  Keys must be distinct.
-  void advance(gpu::Stream& stream, DeviceKeys keys, const uint32_t* which, const IdleChange* changes,
-               uint64_t score);
-
   void erase(gpu::Stream& stream, DeviceKeys keys);
   void clear(gpu::Stream& stream);
 

@@ -64,11 +64,6 @@ __device__ inline void advance_some_rows(const Rows& rows, const uint64_t* keys,
   if (number != kNoSource) rows.scores[slot] = score;
 }
 
-__global__ inline void advance_rows(Rows rows, const uint64_t* keys, uint32_t size, const uint32_t* which,
-                                    const IdleChange* changes, uint64_t score) {
-  advance_some_rows(rows, keys, size, which, changes, score, thread_index());
-}
-
 // The slot of the run of a sorted position.
 __device__ inline uint32_t slot_at(const Batch& batch, uint32_t j) {
   return batch.slots[runs_before(batch, j) + begins_run(batch, j) - 1];
