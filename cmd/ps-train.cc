@@ -211,9 +211,16 @@ ps::Program program() {
                .group = "Cluster",
                .repeatable = true,
                .job_key = "cluster.compute"},
+              {.name = "status-port",
+               .argument = "P",
+               .help = "serve a page that draws the run, 0: on any port",
+               .details =
+                   "HTTP on --host; see The page of a run.  With --token-file it is for those who send a "
+                   "token for status, else for whoever can reach the port.",
+               .group = "Output"},
               {.name = "host",
                .argument = "HOST",
-               .help = "address at which a compute trainer listens",
+               .help = "address at which a compute trainer, or the page of --status-port, listens",
                .details =
                    "localhost is 127.0.0.1, and ::1 where the machine has it.  One that others reach needs "
                    "--token-file, --tls-ca, or --insecure.",
@@ -369,14 +376,15 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
        {"output", "output-format", "transform", "part", "passes", "save-dir", "checkpoint-dir", "rank",
         "progressive"}},
       {"predict",
-       {"output-format", "transform", "part", "progressive", "passes", "save-dir", "checkpoint-dir",
-        "test-data", "metrics", "json", "rank"}},
+       {"output-format", "transform", "part", "progressive", "status-port", "passes", "save-dir",
+        "checkpoint-dir", "test-data", "metrics", "json", "rank"}},
       {"convert",
-       {"progressive", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json", "rank",
-        "servers", "peers", "collective", "nccl-library", "discovery", "init-model", "device"}}};
+       {"progressive", "status-port", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json",
+        "rank", "servers", "peers", "collective", "nccl-library", "discovery", "init-model", "device"}}};
   const std::string task = *flags.text("job");
   if (*flags.text("role") != "compute") {
     for (const char* name : {"host", "port", "port-file", "max-memory"}) {
+      if (std::string_view(name) == "host" && flags.given("status-port")) continue;
       if (flags.given(name) && flags.typed(name).starts_with("-"))
         log.warning(flags.typed(name), " is ignored: it is for --role compute");
     }
@@ -454,9 +462,11 @@ const char* repeating_flag(const ps::Flags& flags) {
 void check_repeats(const ps::Flags& flags, const ps::RunOptions& options) {
   const char* name = repeating_flag(flags);
   if (options.task != "train") flags.refuse(name, "is of --job train");
-  const bool reports = !options.metrics.empty() || options.progressive;
+  const bool reports = !options.metrics.empty() || options.progressive || options.status_port;
   if (options.resume || reports || flags.on("print-config") || options.dry_run)
-    flags.refuse(name, "goes with none of --resume, --metrics, --progressive, --print-config and --dry-run");
+    flags.refuse(name,
+                 "goes with none of --resume, --metrics, --progressive, --status-port, --print-config and "
+                 "--dry-run");
   if (flags.given("find-rate") && (flags.given("sweep") || flags.given("folds")))
     flags.refuse(name, "goes with neither --sweep nor --folds");
 }
@@ -523,6 +533,8 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.part = *flags.text("part");
   options.security = ps::security_options(flags);
   options.metrics = flags.text("metrics").value_or("");
+  if (auto port = flags.integer("status-port", 0, 65535)) options.status_port = static_cast<uint16_t>(*port);
+  options.status_host = ps::host_flag(flags, "host");
   options.progressive = flags.on("progressive");
   options.json = flags.on("json");
   options.dry_run = flags.on("dry-run");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -20,6 +21,7 @@
 #include "job/importance.h"
 #include "job/model_placement.h"
 #include "job/run_checkpoints.h"
+#include "job/run_page.h"
 #include "job/run_rest.h"
 #include "job/run_saves.h"
 #include "job/run_validation.h"
@@ -146,6 +148,7 @@ void Run::build(const DataSchema& schema) {
                                                    options_.resume || options_.lost_run != 0)
                       : std::make_unique<Reporter>(quiet_log_, ProgressMode::kOff, "");
   if (!job_.train.log_period) reporter_->space_batches(1);
+  if (options_.on_report) reporter_->on_report(options_.on_report);
   if (options_.progressive) reporter_->show_progressive();
   if (options_.role == "reader" && !strategy().run().finished()) {
     reader_part_ =
@@ -534,9 +537,15 @@ bool run_task(const Job& job, const RunOptions& options, ServerFinder& servers, 
 
 }  // namespace
 
-bool run_job(const Job& job, const RunOptions& options, Log& log) {
+bool run_job(const Job& job, const RunOptions& asked, Log& log) {
+  RunOptions options = asked;
   check_part(job, options);
   check_role(job, options);
+  std::optional<RunPage> page;
+  if (options.status_port && !options.dry_run) {
+    page.emplace(job, options, log);
+    options.on_report = [&page](const Json& report) { page->add(report); };
+  }
   const ClusterOptions& cluster = job.cluster;
   ServerFinder servers({.servers = server_addresses(job),
                         .discovery = cluster.discovery,

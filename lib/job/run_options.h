@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/cpu.h"
@@ -27,6 +28,9 @@ struct RunOptions {
   bool transform = false;    // of convert: apply the transformations and the shuffle of the job
   std::string part = "all";  // of convert: all | training | validation, which of the examples are written
   std::string metrics;       // file for JSON lines; empty: none
+  std::optional<uint16_t> status_port;         // of a page with curves, 0: any; none: there is no page
+  std::string status_host;                     // where it listens
+  std::function<void(const Json&)> on_report;  // gets what goes into metrics; null: nobody
   bool progressive = false;  // report the cost at powers of two of examples, instead of after batches
   bool json = false;         // print the result as JSON
   std::function<void(const Json&)> on_result;  // of training: gets the result instead; null: it is printed

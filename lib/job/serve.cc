@@ -266,8 +266,13 @@ std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& op
   const StatusFacts facts = {.job = job.job.name,
                              .exposure = describe_exposure(options.security, options.host),
                              .memory_limit = max_memory};
-  return std::make_unique<StatusThread>(Address{options.host, *options.status_port}, guard.credentials,
-                                        guard.handshakes, facts, std::move(boards));
+  return std::make_unique<StatusThread>(
+      Address{options.host, *options.status_port}, guard.credentials, guard.handshakes,
+      [&](Loop& loop) -> StatusPages {
+        auto service = std::make_shared<StatusService>(loop, facts, boards);
+        return {[service](const HttpRequest& request) { return service->answer(request); },
+                [service] { service->count_refusal(); }, [service] { service->end(); }};
+      });
 }
 
 void announce(const Job& job, const ServeOptions& options, const ServerPorts& ports,

@@ -7,26 +7,24 @@
 namespace ps {
 
 StatusThread::StatusThread(const Address& address, const Credentials& credentials,
-                           const HandshakeOptions& handshakes, const StatusFacts& facts,
-                           std::vector<const StatusBoard*> boards)
+                           const HandshakeOptions& handshakes, const MakePages& make_pages)
     : transport_(*network_, without_tokens(credentials), handshakes),
       handshakes_(handshakes),
       tokens_(credentials.tokens),
-      service_(network_->loop(), facts, std::move(boards)),
+      pages_(make_pages(network_->loop())),
       server_(transport_, address, HttpOptions(),
               [this](const HttpRequest& request) { return answer(request); }),
       thread_(start_thread([this] { work(); })) {}
 
 // A program that shows no token learns how; one that shows a wrong one waits, so that guessing is slow.
 HttpResponse StatusThread::answer(const HttpRequest& request) {
-  if (tokens_.empty()) return service_.answer(request);
+  if (tokens_.empty()) return pages_.answer(request);
   const ShownToken shown = check_http_token(request.authorization, tokens_);
-  if (shown == ShownToken::kRight) return service_.answer(request);
+  if (shown == ShownToken::kRight) return pages_.answer(request);
   HttpResponse refusal{
-      .status = 401,
-      .body = "this server shows its pages to those who send a token for 'status': ps-security(7)\n"};
+      .status = 401, .body = "the pages are shown to those who send a token for 'status': ps-security(7)\n"};
   if (shown == ShownToken::kNone) return refusal;
-  service_.count_refusal();
+  pages_.count_refusal();
   handshakes_.on_refused(request.peer, Error(Code::kAuthentication, "it showed a wrong token"));
   refusal.delay = handshakes_.refusal_delay;
   return refusal;

@@ -1,25 +1,37 @@
-// StatusThread: the status pages of a server, on a port and a thread of their own.  Used by serve_job.
+// StatusThread: the status pages of a server or a trainer, on a port and a thread of their own.  Used by serve_job and
+// RunPage.
 #ifndef PS_JOB_STATUS_THREAD_H_
 #define PS_JOB_STATUS_THREAD_H_
 
-#include <string>
+#include <functional>
 #include <thread>
 #include <vector>
 
 #include "net/auth/http_token.h"
+#include "net/http/http_server.h"
 #include "net/network.h"
 #include "net/secure_transport.h"
 #include "ps/status/status_service.h"
 
 namespace ps {
 
+// Called on the thread of the pages.
+struct StatusPages {
+  std::function<HttpResponse(const HttpRequest&)> answer;
+  std::function<void()> count_refusal;  // of a request that was not let through, for its wrong token
+  std::function<void()> end = [] {};    // from now on it is not ready; any thread
+};
+
 // Made and ended on the owner's thread.
 class StatusThread {
  public:
+  // Makes the pages on a loop that outlives them.
+  using MakePages = std::function<StatusPages(Loop&)>;
+
   // Listens and answers from now on, if the credentials have tokens only to those who show one of kStatusAccess; throws as
-  // Transport::listen does.  The boards outlive this.
+  // Transport::listen does.
   StatusThread(const Address& address, const Credentials& credentials, const HandshakeOptions& handshakes,
-               const StatusFacts& facts, std::vector<const StatusBoard*> boards);
+               const MakePages& make_pages);
   ~StatusThread();
   StatusThread(const StatusThread&) = delete;
   StatusThread& operator=(const StatusThread&) = delete;
@@ -27,7 +39,7 @@ class StatusThread {
   uint16_t port() const { return server_.address().port; }
 
   // From now on the server is not ready.
-  void end() { service_.end(); }
+  void end() { pages_.end(); }
 
   // For connections from now on.
   void set_credentials(const Credentials& credentials) {
@@ -51,7 +63,7 @@ class StatusThread {
   SecureTransport transport_;
   const HandshakeOptions handshakes_;
   std::vector<Token> tokens_;
-  StatusService service_;
+  const StatusPages pages_;
   HttpServer server_;
   std::thread thread_;
 };

@@ -85,7 +85,7 @@ void Reporter::batch(int pass, int64_t batch, const Measures& whole, const Measu
               " CurrentCost=", significant(current.average_cost(), 6), " Eval: ", whole.text(),
               " CurrentEval: ", current.text());
   }
-  if (!metrics_) return;
+  if (!metrics_ && !take_) return;
   Json line = {{"event", "batch"},
                {"pass", pass},
                {"batch", batch},
@@ -128,6 +128,7 @@ void Reporter::test(int pass, const Measures& measures, double seconds, const st
 }
 
 void Reporter::write_metrics(const Json& line) {
+  if (take_) take_(line);
   if (!metrics_) return;
   std::string text = line.dump() + "\n";
   if (std::fwrite(text.data(), 1, text.size(), metrics_.get()) != text.size() ||

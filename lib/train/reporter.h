@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -37,6 +38,9 @@ class Reporter {
   // Lines of batches give way to a table of costs at powers of two: "average-loss since-last examples".  Metrics have both.
   void show_progressive() { progressive_.emplace(); }
 
+  // `take` gets every line that is for metrics, also where there is no file for them.
+  void on_report(std::function<void(const Json&)> take) { take_ = std::move(take); }
+
   // The cost of the examples of a pass, when it begins or is taken up, and after each batch.
   void begin_costs(const CostTotals& before);
   void costs(int pass, const CostTotals& totals);
@@ -63,6 +67,7 @@ class Reporter {
   double batch_period_ = 0, next_batch_ = 0;  // seconds; of the clock
   std::unique_ptr<Progress> progress_;
   std::optional<ProgressiveLoss> progressive_;
+  std::function<void(const Json&)> take_;
   bool has_heading_ = false;  // of the table
   std::unique_ptr<std::FILE, void (*)(std::FILE*)> metrics_;
 };

@@ -36,7 +36,7 @@ struct ServerStatus {
 std::string metrics_text(const ServerStatus& server);
 std::string status_json(const ServerStatus& server);
 
-// The page: HTML that shows status.json, with a script of its own.
+// The page: HTML that shows status.json of a server, or of a trainer, with a script of its own.
 extern const char* const kStatusPage;
 
 // answer() and count_refusal() belong to the thread of `loop`.

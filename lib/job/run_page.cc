@@ -1,0 +1,97 @@
+#include "job/run_page.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "job/refusal_log.h"
+#include "net/auth/http_token.h"
+
+namespace ps {
+
+namespace {
+
+// Tokens for 'status' alone count: those that the trainer shows to servers would let in whoever hears them.
+Credentials page_credentials(const SecurityOptions& security) {
+  Credentials credentials;
+  if (!security.token_file.empty()) {
+    for (Token& token : read_token_file(security.token_file)) {
+      if (token.access == kStatusAccess) credentials.tokens.push_back(std::move(token));
+    }
+    if (credentials.tokens.empty()) {
+      fail(Code::kUsage, "--status-port: token file ", quote(security.token_file),
+           " has no token for 'status', by which the page knows who may see it: ps-security(7)");
+    }
+  }
+  const TlsFiles& files = security.tls;
+  if (files.authority.empty() && files.certificate.empty()) return credentials;
+  if (files.certificate.empty() || files.key.empty())
+    fail(Code::kUsage, "--status-port: with --tls-ca the page needs --tls-cert and --tls-key too");
+  credentials.tls.server = std::make_shared<TlsContext>(files, TlsSide::kServer);
+  return credentials;
+}
+
+// The trainer as its page shows it.
+struct PageFacts {
+  std::string job, exposure;
+  int rank = 0, trainers = 1;
+};
+
+// Belongs to the thread of the page.
+class RunPageService {
+ public:
+  RunPageService(Loop& loop, PageFacts facts, std::shared_ptr<const RunCurves> curves)
+      : loop_(loop), facts_(std::move(facts)), curves_(std::move(curves)), started_(loop.now()) {}
+
+  HttpResponse answer(const HttpRequest& request) const {
+    if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = kStatusPage};
+    if (request.path == "/status.json") return {.type = "application/json", .body = status().dump()};
+    if (request.path == "/livez" || request.path == "/readyz") return {.body = "ok\n"};
+    return {.status = 404, .body = "there are /, /livez, /readyz and /status.json\n"};
+  }
+
+  void count_refusal() { ++num_refused_; }
+
+ private:
+  Json status() const {
+    Json json = curves_->json();
+    json["job"] = facts_.job;
+    json["exposure"] = facts_.exposure;
+    json["rank"] = facts_.rank;
+    json["trainers"] = facts_.trainers;
+    json["uptime_seconds"] = to_seconds(loop_.now() - started_);
+    json["memory_bytes"] = resident_memory_bytes();
+    json["status_refused"] = num_refused_;
+    return json;
+  }
+
+  Loop& loop_;
+  const PageFacts facts_;
+  const std::shared_ptr<const RunCurves> curves_;
+  const Time started_;
+  uint64_t num_refused_ = 0;
+};
+
+}  // namespace
+
+RunPage::RunPage(const Job& job, const RunOptions& options, Log& log) {
+  check_exposure(options.security, options.status_host);
+  const PageFacts facts{job.job.name, describe_exposure(options.security, options.status_host), options.rank,
+                        job.cluster.trainers};
+  HandshakeOptions handshakes;
+  handshakes.on_refused = [refusals = std::make_shared<RefusalLog>(log)](
+                              const std::string& peer, const Error& reason) { refusals->add(peer, reason); };
+  const Address address{options.status_host, *options.status_port};
+  thread_ = std::make_unique<StatusThread>(
+      address, page_credentials(options.security), handshakes, [&](Loop& loop) -> StatusPages {
+        auto service = std::make_shared<RunPageService>(loop, facts, curves_);
+        return {[service](const HttpRequest& request) { return service->answer(request); },
+                [service] { service->count_refusal(); }};
+      });
+  const bool encrypted = !options.security.tls.certificate.empty();
+  log.info("The status page is at ", encrypted ? "https" : "http", "://",
+           to_text(Address{options.status_host, thread_->port()}), "/");
+}
+
+}  // namespace ps

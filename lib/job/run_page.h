@@ -1,0 +1,32 @@
+// RunPage: the status page of a trainer, which draws what the run reports.  Used by run_job.
+#ifndef PS_JOB_RUN_PAGE_H_
+#define PS_JOB_RUN_PAGE_H_
+
+#include <memory>
+
+#include "base/log.h"
+#include "job/job.h"
+#include "job/run.h"
+#include "job/run_curves.h"
+#include "job/status_thread.h"
+
+namespace ps {
+
+// Made and ended on the owner's thread.
+class RunPage {
+ public:
+  // Listens and answers from now on at options.status_host and status_port, and says where.  Throws kUsage when others would
+  // be let in who have nothing to show, and as Transport::listen does.
+  RunPage(const Job& job, const RunOptions& options, Log& log);
+
+  // Any thread.
+  void add(const Json& report) { curves_->add(report); }
+
+ private:
+  const std::shared_ptr<RunCurves> curves_ = std::make_shared<RunCurves>();
+  std::unique_ptr<StatusThread> thread_;
+};
+
+}  // namespace ps
+
+#endif  // PS_JOB_RUN_PAGE_H_
