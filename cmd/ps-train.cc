@@ -278,7 +278,9 @@ ps::Program program() {
                .default_text = "-"},
               {.name = "output-format",
                .argument = "FORMAT",
-               .help = "format that --job convert writes",
+               .help = "format that --job convert writes; of --job predict: numbers or names",
+               .details = "For predict the default is numbers; names are the words that labels were when the "
+                          "model was trained.",
                .group = "Output",
                .default_text = "records"},
               {.name = "transform",
@@ -376,8 +378,8 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
        {"output", "output-format", "transform", "part", "passes", "save-dir", "checkpoint-dir", "rank",
         "progressive"}},
       {"predict",
-       {"output-format", "transform", "part", "progressive", "status-port", "passes", "save-dir",
-        "checkpoint-dir", "test-data", "metrics", "json", "rank"}},
+       {"transform", "part", "progressive", "status-port", "passes", "save-dir", "checkpoint-dir",
+        "test-data", "metrics", "json", "rank"}},
       {"convert",
        {"progressive", "status-port", "passes", "save-dir", "checkpoint-dir", "test-data", "metrics", "json",
         "rank", "servers", "peers", "collective", "nccl-library", "discovery", "init-model", "device"}}};
@@ -396,6 +398,16 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
   if (task == "test" && flags.given("test-data") && flags.given("data")) {
     log.warning("--data is ignored: --job test reads --test-data");
   }
+}
+
+// Predictions have formats of their own, and what the environment says is of convert.
+std::string output_format(const ps::Flags& flags, const std::string& task) {
+  const std::string named = *flags.text("output-format");
+  if (task != "predict") return named;
+  if (!flags.given("output-format") || !flags.typed("output-format").starts_with("-")) return "numbers";
+  if (named != "numbers" && named != "names")
+    flags.refuse("output-format", "--job predict writes numbers or names");
+  return named;
 }
 
 bool run_role(const ps::Flags& flags, const ps::Job& job, const ps::RunOptions& options, ps::Log& log) {
@@ -528,7 +540,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.init_model = flags.text(flags.given("model") ? "model" : "init-model").value_or("");
   options.input_head = head.bytes;
   options.output = *flags.text("output");
-  options.output_format = *flags.text("output-format");
+  options.output_format = output_format(flags, options.task);
   options.transform = flags.on("transform");
   options.part = *flags.text("part");
   options.security = ps::security_options(flags);

@@ -15,6 +15,7 @@
 #include "feed/reader_source.h"
 #include "job/checkpoint_model.h"
 #include "job/checkpoint_report.h"
+#include "job/class_names.h"
 #include "job/compute.h"
 #include "job/convert.h"
 #include "job/fingerprint.h"
@@ -492,9 +493,14 @@ bool Run::predict() {
   if (say_plan(*input_.reader)) return true;
   OutputStream output(options_.output, Compression::kNone, /*binary=*/false);
   bool open = true;
+  Trainer::AppendPredictions append;  // null: numbers
+  if (options_.output_format == "names") {
+    append = [names = ClassNames(data_.options(), network_->prediction_cols())](
+                 std::span<const float> predictions, std::string& out) { names.append(predictions, out); };
+  }
   int64_t samples = trainer_->predict(
       *input_.source, [&] { return !open || stop_(); },
-      [&](std::string_view lines) { open = output.write(lines); });
+      [&](std::string_view lines) { open = output.write(lines); }, append);
   output.finish();
   const DataOptions& data = data_.options();
   const std::vector<std::string>& classes =

@@ -24,7 +24,7 @@ struct RunOptions {
   std::shared_ptr<const std::string> input_head;  // bytes of standard input that were read before; null: none
   std::string init_model;                         // a folder pass-00000 or a model file; empty: none
   std::string output = "-";                       // of predict and convert
-  std::string output_format = "records";          // of convert
+  std::string output_format = "records";          // of convert; of predict: numbers | names
   bool transform = false;    // of convert: apply the transformations and the shuffle of the job
   std::string part = "all";  // of convert: all | training | validation, which of the examples are written
   std::string metrics;       // file for JSON lines; empty: none

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "job/job.h"
-#include "job/run.h"
+#include "job/run_options.h"
 #include "job/run_curves.h"
 #include "job/status_thread.h"
 

@@ -37,6 +37,13 @@ void check_not_empty(int64_t samples, bool stopped) {
   if (samples == 0 && !stopped) fail(Code::kData, "there is no example in the data");
 }
 
+void append_numbers(std::span<const float> predictions, std::string& out) {
+  for (size_t c = 0; c < predictions.size(); ++c) {
+    if (c > 0) out += ' ';
+    append(out, predictions[c]);
+  }
+}
+
 }  // namespace
 
 Json PassResult::json() const {
@@ -287,7 +294,9 @@ TestResult Trainer::test(int pass, BatchSource& source, const std::function<bool
 }
 
 int64_t Trainer::predict(BatchSource& source, const std::function<bool()>& stop,
-                         const std::function<void(std::string_view)>& write) {
+                         const std::function<void(std::string_view)>& write,
+                         const AppendPredictions& append) {
+  const AppendPredictions row = append ? append : AppendPredictions(append_numbers);
   int64_t samples = 0;
   std::string lines;
   evaluate_pass(source, stop, [&](const PreparedBatch& prepared) {
@@ -296,10 +305,7 @@ int64_t Trainer::predict(BatchSource& source, const std::function<bool()>& stop,
     check_model_finite(all_finite(predictions), prepared);
     lines.clear();
     for (int64_t b = 0; b < predictions.rows; ++b) {
-      for (int64_t c = 0; c < predictions.cols; ++c) {
-        if (c > 0) lines += ' ';
-        append(lines, predictions.row(b)[c]);
-      }
+      row({predictions.row(b), static_cast<size_t>(predictions.cols)}, lines);
       lines += '\n';
     }
     write(lines);

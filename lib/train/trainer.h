@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/json.h"
@@ -79,11 +81,15 @@ class Trainer {
   TestResult test(int pass, BatchSource& source, const std::function<bool()>& stop,
                   const std::string& data = "Test");
 
-  // Calls `write` with lines of text, one an example in the order of the input: its C predictions, with
-  // spaces between, each in the shortest decimals that read back the same.  Labels are not looked at, unless
+  // Appends what a row of predictions is as text.
+  using AppendPredictions = std::function<void(std::span<const float> predictions, std::string& out)>;
+
+  // Calls `write` with lines of text, one an example in the order of the input: as `append` has it, or where that is null its
+  // C predictions, with spaces between, each in the shortest decimals that read back the same.  Labels are not looked at, unless
   // predictions are costs.  Returns the number of examples; kData when a prediction is not finite.
   int64_t predict(BatchSource& source, const std::function<bool()>& stop,
-                  const std::function<void(std::string_view)>& write);
+                  const std::function<void(std::string_view)>& write,
+                  const AppendPredictions& append = nullptr);
 
  private:
   void begin_pass(int pass, BatchSource& source, const std::function<bool()>& stop);

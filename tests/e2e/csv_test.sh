@@ -77,6 +77,30 @@ ps-train --model model/pass-00019 --job predict --data test.csv >predictions 2>e
 expect_text err 'Predicted samples=2000 of classes high, low'
 at_least "$(accuracy predictions)" 0.8
 
+echo "names of classes instead of probabilities"
+ps-train --model model/pass-00019 --job predict --output-format names --data test.csv >names 2>err
+cmp names <(awk '{ print ($1 > 0.5 ? "low" : "high") }' predictions) || fail "$(paste predictions names | head -3)"
+[[ $(sort -u names | paste -sd ' ') == 'high low' ]] || fail "$(sort names | uniq -c)"
+ps-train --model model/pass-00019 --job predict --output-format numbers --data test.csv >others 2>err
+cmp predictions others
+expect_status 2 ps-train --model model/pass-00019 --job predict --output-format words --data test.csv
+expect_text err '--job predict writes numbers or names'
+PS_OUTPUT_FORMAT=records ps-train --model model/pass-00019 --job predict --data test.csv >others 2>err
+cmp predictions others
+printf '%s\n' '1 0:1' '0 1:1' >numbered.txt
+ps-train --recipe logistic --data numbered.txt --passes 1 --save-dir numbered 2>err
+expect_status 2 ps-train --model numbered/pass-00000 --job predict --output-format names --data numbered.txt
+expect_text err 'no names of classes, as its labels were numbers'
+printf '%s\n' sentence,label 'cheap flight,travel|money' 'rates rise,money' 'it rains,' >tagged.csv
+ps-train --recipe tags --data tagged.csv --passes 100 --save-dir tagged --log-level warning \
+  --set 'data.csv.columns=[{"name": "sentence", "type": "text"}]'
+ps-train --model tagged/pass-00099 --job predict --output-format names --data tagged.csv >names 2>err
+cmp names <(printf '%s\n' 'money|travel' money '') || fail "$(cat names)"
+for word in red green blue; do echo "__label__$word it is $word"; done >colours.txt
+ps-train --recipe text --data colours.txt --passes 100 --save-dir colours --log-level warning
+ps-train --model colours/pass-00099 --job predict --output-format names --data colours.txt >names 2>err
+cmp names <(printf '%s\n' red green blue) || fail "$(cat names)"
+
 echo "predictions need no label, and columns may be in any order"
 ps-train --model model/pass-00019 --job predict <unlabelled.csv >others 2>err
 cmp predictions others
