@@ -10,7 +10,7 @@ server_ids=() trainer_ids=()
 # without servers sets least_servers to 0.
 read_options() {
   local option OPTIND=1
-  while getopts "${own_options:-s:p:n:c:r:H:C:}" option; do
+  while [[ ${!OPTIND:-} != --recipe* ]] && getopts "${own_options:-s:p:n:c:r:H:C:}" option; do
     case $option in
       s) servers=$OPTARG ;;
       p) ports=$OPTARG ;;
@@ -27,6 +27,19 @@ read_options() {
   [[ $restarts =~ ^[0-9]+$ && $computes =~ ^[0-9]+$ ]] || usage
   ((servers >= least_servers && (servers > 0 || computes == 0))) || usage
   (($# > num_options)) || usage
+}
+
+# fill_in_recipe FILE ARGUMENTS...: sets arguments to those given, in which FILE stands for `--recipe NAME` if they begin
+# with that: the job that the recipe becomes with the data, so that servers and trainers have the same one.
+fill_in_recipe() {
+  local file=$1
+  shift
+  arguments=("$@")
+  [[ $1 == --recipe || $1 == --recipe=* ]] || return 0
+  ps-train "$@" --print-config >"$file"
+  if [[ $1 == --recipe ]]; then shift; fi
+  shift
+  arguments=("$file" "$@")
 }
 
 # Prints the usage lines at the head of the script, and ends it.

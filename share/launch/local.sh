@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs a job with servers and trainers on this machine, and ends them together.
 #
-# usage: local.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] [-c COMPUTE] [-r RESTARTS] JOB.json [ps-train's flags...]
+# usage: local.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] [-c COMPUTE] [-r RESTARTS] JOB.json|--recipe NAME [ps-train's flags...]
 #   -s  servers, 1 unless told; 0: trainers exchange gradients by themselves, with a train.strategy without servers
 #   -p  ports of each server for dense parameters, and as many for sparse ones, 1 unless told
 #   -n  trainers, 2 unless told
@@ -19,6 +19,8 @@ read_options "$@"
 shift "$num_options"
 scratch=$(mktemp -d)
 trap 'end_peers; end_servers; rm -rf "$scratch"' EXIT
+fill_in_recipe "$scratch/job.json" "$@"
+set -- "${arguments[@]}"
 
 addresses=
 first=$(((servers > 0)) && free_ports $((2 * ports * servers)) || true) # together, so that none is another's

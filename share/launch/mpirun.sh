@@ -2,7 +2,7 @@
 # Runs a job under Open MPI: servers on the first hosts, trainers on all.
 #
 # usage: mpirun.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] [-c COMPUTE] [-H HOST,...] [-C HOST,...] [-r RESTARTS]
-#                  JOB.json [ps-train's flags...]
+#                  JOB.json|--recipe NAME [ps-train's flags...]
 #   -s  servers, 1 unless told: one on each of the first hosts; without servers trainers need no script but mpirun
 #   -p  ports of each server for dense parameters, and as many for sparse ones, 1 unless told
 #   -n  trainers, 2 unless told: dealt to the hosts in turn
@@ -31,8 +31,10 @@ if [[ -n ${OMPI_MCA_orte_tmpdir_base:-} ]]; then
   export OMPI_MCA_orte_remote_tmpdir_base=$OMPI_MCA_orte_tmpdir_base
   unset OMPI_MCA_orte_tmpdir_base
 fi
-trap 'end_servers; rm -rf "$token" "$sessions"' EXIT
+trap 'end_servers; rm -rf "$token" "$token.json" "$sessions"' EXIT
 make_token "$token"
+fill_in_recipe "$token.json" "$@"
+set -- "${arguments[@]}"
 IFS=, read -ra host <<<"${hosts:-127.0.0.1}"
 IFS=, read -ra compute_host <<<"${compute_hosts:-${hosts:-127.0.0.1}}"
 # shellcheck disable=SC2206  # several words

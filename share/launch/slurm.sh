@@ -2,7 +2,7 @@
 # Runs a job in an allocation of Slurm: a server on each of the first nodes, trainers on all.
 #
 # usage: sbatch -N NODES slurm.sh [-s SERVERS] [-p PORTS] [-n TRAINERS] [-c COMPUTE] [-r RESTARTS]
-#                                 JOB.json [ps-train's flags...]
+#                                 JOB.json|--recipe NAME [ps-train's flags...]
 #   -s  servers, 1 unless told: one on each of the first nodes; 0: trainers exchange gradients by themselves, with a
 #       train.strategy without servers
 #   -p  ports of each server for dense parameters, and as many for sparse ones, 1 unless told
@@ -26,8 +26,10 @@ read_options "$@"
 shift "$num_options"
 # In the folder that all share, for its owner alone.
 token=$(mktemp "$PWD/.pskit-token.XXXXXX")
-trap 'end_peers; end_servers; rm -f "$token"' EXIT
+trap 'end_peers; end_servers; rm -f "$token" "$token.json"' EXIT
 make_token "$token"
+fill_in_recipe "$token.json" "$@"
+set -- "${arguments[@]}"
 mapfile -t node < <(scontrol show hostnames "$SLURM_JOB_NODELIST")
 # expect_nodes COUNT WHO: ends the script when there are fewer nodes.
 expect_nodes() {

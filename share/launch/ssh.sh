@@ -2,7 +2,7 @@
 # Runs a job over ssh: servers on the first hosts, trainers on all.
 #
 # usage: ssh.sh -H HOST,... [-s SERVERS] [-p PORTS] [-n TRAINERS] [-c COMPUTE] [-C HOST,...] [-r RESTARTS]
-#               JOB.json [ps-train's flags...]
+#               JOB.json|--recipe NAME [ps-train's flags...]
 #   -H  hosts, which ssh must reach without asking; IPv6 numbers without brackets
 #   -s  servers, 1 unless told: one on each of the first hosts; several on one have ports one after the other.  0: trainers
 #       exchange gradients by themselves, with a train.strategy without servers
@@ -51,7 +51,7 @@ end_all() {
   wait "${server_ids[@]}" "${trainer_ids[@]}" 2>/dev/null || true
   for place in "${every_host[@]}"; do
     # shellcheck disable=SC2086
-    ${PS_SSH:-ssh} "$place" "rm -f $run.token" </dev/null || true
+    ${PS_SSH:-ssh} "$place" "rm -f $run.token $run.json" </dev/null || true
   done
   rm -rf "$scratch"
 }
@@ -63,6 +63,17 @@ for at in "${every_host[@]}"; do
   # shellcheck disable=SC2086
   ${PS_SSH:-ssh} "$at" "umask 077 && cat >$run.token" <"$scratch/token"
 done
+
+# A job that a recipe has become goes there too.
+fill_in_recipe "$scratch/job.json" "$@"
+if [[ ${arguments[0]} == "$scratch/job.json" ]]; then
+  arguments[0]=$run.json
+  for at in "${every_host[@]}"; do
+    # shellcheck disable=SC2086
+    ${PS_SSH:-ssh} "$at" "cat >$run.json" <"$scratch/job.json"
+  done
+fi
+set -- "${arguments[@]}"
 
 addresses=
 for ((s = 0; s < servers; ++s)); do

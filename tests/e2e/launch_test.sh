@@ -85,6 +85,20 @@ expect_text err 'on device emulated'
 same_model heter_device
 nothing_left
 
+echo "a recipe becomes its job once, and gives the model of that job"
+recipe=(--recipe fm "${flags[@]}" --passes 1)
+ps-train "${recipe[@]}" --print-config >filled.json
+"$launch/local.sh" -s 2 -n 3 filled.json "${flags[@]}" --save-dir filled >/dev/null 2>err || fail "$(cat err)"
+# same_as_filled FOLDER
+same_as_filled() { cmp filled/pass-00000/model.safetensors "$1/pass-00000/model.safetensors"; }
+"$launch/local.sh" -s 2 -n 3 "${recipe[@]}" --save-dir by_recipe >/dev/null 2>err || fail "local.sh: $(cat err)"
+same_as_filled by_recipe
+"$launch/local.sh" "${recipe[0]}=${recipe[1]}" "${recipe[@]:2}" --save-dir by_default >/dev/null 2>err || fail "local.sh: $(cat err)"
+[[ -s by_default/pass-00000/model.safetensors ]] || fail "there is no model"
+expect_status 2 "$launch/local.sh" --recipe unknown "${flags[@]}"
+expect_text err 'unknown'
+nothing_left
+
 echo "a trainer that fails ends all, with its status"
 expect_status 2 "$launch/local.sh" "$job" --data missing.txt
 expect_text err "cannot open 'missing.txt'"
@@ -113,6 +127,10 @@ PS_SSH=$PWD/fake_ssh PS_PORT=$(free_ports 4) "$launch/ssh.sh" -H localhost -s 2 
   --save-dir ssh >/dev/null 2>err || fail "ssh.sh: $(cat err)"
 same_model ssh
 nothing_left
+
+PS_SSH=$PWD/fake_ssh PS_PORT=$(free_ports 4) "$launch/ssh.sh" -H localhost -s 2 -n 3 "${recipe[@]}" \
+  --save-dir ssh_recipe >/dev/null 2>err || fail "ssh.sh: $(cat err)"
+same_as_filled ssh_recipe
 
 killed_peer ssh_peers env PS_SSH="$PWD/fake_ssh" "$launch/ssh.sh" -H localhost
 
@@ -153,6 +171,10 @@ SLURM_JOB_NODELIST=nodes PATH=$PWD:$PATH PS_PORT=$(free_ports 4) "$launch/slurm.
 same_model slurm
 expect_text err "Trainer 1 of 3, as Slurm says"
 nothing_left
+SLURM_JOB_NODELIST=nodes PATH=$PWD:$PATH PS_PORT=$(free_ports 4) "$launch/slurm.sh" -s 1 -n 3 "${recipe[@]}" \
+  --save-dir slurm_recipe >/dev/null 2>err || fail "slurm.sh: $(cat err)"
+same_as_filled slurm_recipe
+[[ -z $(find . -name '.pskit-token*') ]] || fail "files are left: $(ls -a)"
 
 killed_peer slurm_peers env SLURM_JOB_NODELIST=nodes PATH="$PWD:$PATH" "$launch/slurm.sh"
 
@@ -196,6 +218,9 @@ PS_PORT=$(free_ports 4) PS_MPIRUN_FLAGS="--mca btl_tcp_if_include lo" "$launch/m
 same_model mpirun
 expect_text err "Trainer 2 of 3, as Open MPI says"
 nothing_left
+PS_PORT=$(free_ports 4) PS_MPIRUN_FLAGS="--mca btl_tcp_if_include lo" "$launch/mpirun.sh" -s 2 -n 3 "${recipe[@]}" \
+  --save-dir mpirun_recipe >/dev/null 2>err || fail "mpirun.sh: $(cat err)"
+same_as_filled mpirun_recipe
 
 echo "a server that is killed is started again under mpirun, which sees nothing of it"
 killed_meanwhile mpirun_killed "^ps-serve.*$job" env PS_MPIRUN_FLAGS="--mca btl_tcp_if_include lo" "$launch/mpirun.sh" -s 2
