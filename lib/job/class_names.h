@@ -13,8 +13,8 @@ namespace ps {
 // Constant.
 class ClassNames {
  public:
-  // Of the words that labels were when the model was trained, for rows of `cols` predictions.  Throws kUsage when they were
-  // numbers, or when the predictions are not of classes.
+  // Takes the words that labels were when the model was trained, for rows of `cols` predictions.  Throws kUsage when labels
+  // were numbers, or when the predictions are not of classes.
   ClassNames(const DataOptions& data, int64_t cols);
 
   // The word of the class that is the most probable, of the first of those that are equally so; with data.multi_label the
