@@ -181,6 +181,10 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
         .at_least(1)
         .at_most(1 << 20)
         .or_auto();
+    s.field("global_batch_size", &DataOptions::global_batch_size,
+            "examples of a step of all trainers together, in place of batch_size: it is divided by "
+            "cluster.trainers and train.accumulate")
+        .at_least(1);
     s.field(
          "shuffle", &DataOptions::shuffle,
          "order of the examples: as read, or random within a window, the whole of what a trainer reads, or "

@@ -86,12 +86,13 @@ struct DataOptions {
   std::optional<bool> labels;  // examples have labels, or have none; nullopt: the format decides
   LabelUse label_use = LabelUse::kKept;
   int64_t batch_size = 200;
-  std::string shuffle = "none";     // none | window | full | global
-  int64_t shuffle_window = 100000;  // examples
-  bool unit_length = false;         // rows scaled to L2 norm 1
-  bool log_counts = false;          // value v becomes sign(v) log2(1 + |v|); 1 stays 1
-  int hash_bits = 0;                // ids hashed into 2^hash_bits; 0: as they are
-  int64_t max_bad_lines = 0;        // skipped and counted, up to this many a pass
+  std::optional<int64_t> global_batch_size;  // of all trainers; the job makes batch_size of it
+  std::string shuffle = "none";              // none | window | full | global
+  int64_t shuffle_window = 100000;           // examples
+  bool unit_length = false;                  // rows scaled to L2 norm 1
+  bool log_counts = false;                   // value v becomes sign(v) log2(1 + |v|); 1 stays 1
+  int hash_bits = 0;                         // ids hashed into 2^hash_bits; 0: as they are
+  int64_t max_bad_lines = 0;                 // skipped and counted, up to this many a pass
   std::string cache = "auto";  // auto | memory | none: later passes are served from memory, or read again
   std::string memory_limit;    // for examples kept in memory, e.g. "2G"; empty: a part of free memory
 

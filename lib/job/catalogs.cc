@@ -215,6 +215,7 @@ std::string job_keys_manual() {
     if (list.kind != "formats") out += catalog_section(list);
   }
   return out + section("average", "optimizer.average", AverageOptions::spec()) +
+         section("scale_rate", "optimizer.scale_rate", RateScale::spec()) +
          section("warmup", "warmup, in optimizer.schedule", warmup_spec()) +
          section("codec", "train.strategy.codec", ExchangeCodec::spec().keys());
 }

@@ -7,6 +7,7 @@
 #include "job/checkpoint_states.h"
 #include "job/fingerprint.h"
 #include "job/former_keys.h"
+#include "job/global_batch.h"
 #include "job/row_names.h"
 #include "model/network.h"
 #include "ps/server/run_state.h"
@@ -92,9 +93,7 @@ CheckpointModel::CheckpointModel(const CheckpointReader& reader, const RowChoice
                {"step", std::to_string(reader.manifest().step)}};
   const Network<float> network(job_.model, schema_from_json(state_json(reader, kSchemaState)), job_.job.seed);
   const bool of_servers = reader.has_state(kRunState);
-  const ServerPlan plan = of_servers
-                              ? server_plan(job_, cpu)
-                              : ServerPlan{make_optimizer_plan(job_.optimizer, job_.train.gradient, cpu), {}};
+  const ServerPlan plan = of_servers ? server_plan(job_, cpu) : ServerPlan{optimizer_plan(job_, cpu), {}};
   const std::vector<ParameterSpec> specs = plan.parameters(network.parameters());
   for (const ParameterSpec& spec : specs) {
     const TableLayout* layout = reader.table(spec.name);

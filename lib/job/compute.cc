@@ -13,10 +13,10 @@
 #include "device/model_devices.h"
 #include "heter/compute_service.h"
 #include "job/fingerprint.h"
+#include "job/global_batch.h"
 #include "math/device.h"
 #include "membership/server_finder.h"
 #include "net/network.h"
-#include "optim/optimizer_plan.h"
 #include "train/emulated_computation.h"
 
 namespace ps {
@@ -130,6 +130,10 @@ void check_role(const Job& job, const RunOptions& options) {
   if (options.task != "train") fail(Code::kUsage, flag, " is for training");
   if (!has_servers(job)) fail(Code::kUsage, flag, " needs servers: give --servers or --discovery");
   check_device_of_role(job, options);
+  if (job.train.accumulate > 1) {
+    fail(Code::kUsage, "train.accumulate: ", job.train.accumulate, ", but compute trainers, with ", flag,
+         ", compute whole batches: leave it out");
+  }
   if (options.role == "reader" && compute_addresses(job).empty()) {
     fail(Code::kUsage, flag, ": there is no compute trainer: give --compute HOST:PORT");
   }
@@ -158,7 +162,7 @@ ReaderPart::ReaderPart(const Job& job, const RunOptions& options, const DataSche
                        RunningStrategy& running, const Network<float>& network, Device& device, Log& log)
     : running_(running), link_(make_compute_link(job, options, schema, running, network, log)) {
   if (job.train.pull_ahead == 0) return;
-  const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu);
+  const OptimizerPlan optimizers = optimizer_plan(job, options.cpu);
   const bool asynchronous = server_plan(job, options.cpu).consistency.async;
   layouts_.emplace(network.parameters(), optimizers, available_memory_bytes(), device);
   ahead_.emplace(*running->on_servers(), *link_, network.parameters(), *layouts_,
@@ -216,7 +220,7 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoin
           },
       .ahead = job.train.pull_ahead > 0,
       .asynchronous = server_plan(job, options.cpu).consistency.async,
-      .optimizers = make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu),
+      .optimizers = optimizer_plan(job, options.cpu),
       .memory_limit = available_memory_bytes(),
       .held_bytes = memory - arriving,
       .computation = emulated_computation(job)};

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "config/catalog.h"
 #include "config/json.h"
+#include "job/global_batch.h"
 #include "model/wiring.h"
 #include "optim/optimizer.h"
 #include "ps/client/ahead_store.h"
@@ -73,6 +74,9 @@ Json job_fingerprint(const Job& job) {
   if (job.train.pull_ahead > 0) out["train"]["pull_ahead"] = job.train.pull_ahead;
   leave_out_devices(out["model"], "default");
   leave_out_l2_mode(out["optimizer"]);
+  if (out["optimizer"].contains("scale_rate")) {
+    out["optimizer"]["scale_rate"]["examples_of_a_step"] = global_batch(job);
+  }
   return out;
 }
 
@@ -85,6 +89,7 @@ Json job_identity(const Job& job) {
                  {"shuffle_window", job.data.shuffle_window}};
   // With others of these, other examples are trained on.
   const DataOptions& data = job.data;
+  if (job.train.accumulate > 1) out["train"]["accumulate"] = job.train.accumulate;
   if (data.validation > 0) out["data"]["validation"] = data.validation;
   if (!data.validation_by.empty()) out["data"]["validation_by"] = data.validation_by;
   if (!data.validation_values.empty()) out["data"]["validation_values"] = data.validation_values;
@@ -149,8 +154,7 @@ ServerPlan server_plan(const Job& job, CpuLevel cpu) {
   }
   check_pull_ahead(job);
   check_max_trainers(job);
-  ServerPlan plan =
-      strategy.serve(job.train.strategy, make_optimizer_plan(job.optimizer, job.train.gradient, cpu));
+  ServerPlan plan = strategy.serve(job.train.strategy, optimizer_plan(job, cpu));
   if (job.train.pull_ahead > 0) plan.consistency.ahead = ahead_consistency(job.train.pull_ahead).ahead;
   return plan;
 }

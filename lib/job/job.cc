@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "config/catalog.h"
 #include "job/former_keys.h"
+#include "job/global_batch.h"
 #include "job/open_values.h"
 #include "model/cost.h"
 #include "model/evaluator.h"
@@ -232,6 +233,7 @@ Json with_overrides(Json document, const std::string& path, std::span<const Over
 
 Job make_job(Json document, const std::string& path, std::span<const Override> overrides,
              const FillIn& fill) {
+  drop_open_batch(document);
   if (const std::vector<std::string> open = open_values(document); !open.empty()) {
     if (!fill) {
       fail(Code::kUsage, job_name(path), ": ", open.front(),
@@ -242,6 +244,8 @@ Job make_job(Json document, const std::string& path, std::span<const Override> o
   }
   return named_errors(job_name(path), overrides, [&] {
     Job job = Job::spec().parse(document, "");
+    divide_global_batch(document, job);
+    check_accumulate(job);
     check_labels_of_cost(job, effective_job(job));  // every entry of every catalogue parses
     find_strategy(job.train.strategy).check(job.train.strategy, job.optimizer);
     return job;

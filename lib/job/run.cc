@@ -30,6 +30,7 @@
 #include "job/table_plan.h"
 #include "job/task_data.h"
 #include "ps/client/shard_links.h"
+#include "train/accumulated_computation.h"
 #include "train/emulated_computation.h"
 #include "train/model_file.h"
 #include "train/trainer.h"
@@ -109,8 +110,8 @@ class Run {
   Input input_, test_input_;  // the readers' threads ask the network: they end before it
   Log quiet_log_{"ps-train", LogLevel::kWarning};
   std::unique_ptr<RunningStrategy> running_;
-  std::unique_ptr<EmulatedComputation> emulated_;  // with train.emulated_compute
-  std::unique_ptr<ReaderPart> reader_part_;        // of a reader
+  std::unique_ptr<Computation> computation_;  // with train.emulated_compute or train.accumulate
+  std::unique_ptr<ReaderPart> reader_part_;   // of a reader
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
   std::unique_ptr<RunValidation> validation_;    // null: no data are kept for it
@@ -168,10 +169,14 @@ void Run::build(const DataSchema& schema) {
   const bool trains_alone = options_.task == "train" && options_.role == "trainer";
   if (const auto seconds = job_.train.emulated_seconds(); seconds && trains_alone) {
     log_.warning("train.emulated_compute: batches are waits, and the weights of this run mean nothing");
-    emulated_ =
-        std::make_unique<EmulatedComputation>(*seconds, network_->parameters(), network_->prediction_cols());
-    trainer_->compute_with(*emulated_);
+    const double seconds_of_step = *seconds * static_cast<double>(job_.train.accumulate);
+    computation_ = std::make_unique<EmulatedComputation>(seconds_of_step, network_->parameters(),
+                                                         network_->prediction_cols());
+  } else if (job_.train.accumulate > 1 && trains_alone) {
+    computation_ = std::make_unique<AccumulatedComputation>(*network_, devices_.computing(),
+                                                            job_.train.accumulate, job_.data.batch_size);
   }
+  if (computation_) trainer_->compute_with(*computation_);
   if (reader_part_) trainer_->compute_with(reader_part_->computation());
   if (ServerCheckpoints* servers = strategy().run().checkpoints()) {
     servers->on_checkpoint([this](std::string& out) { trainer_->progress().save_figures(out); });
@@ -268,8 +273,10 @@ bool Run::train() {
 bool Run::train_whole() {
   const double start = monotonic_seconds();
   check_validation(job_);
-  input_.reader = data_.make_reader(job_.data.files, job_.data.shuffle, job_.train.passes,
-                                    {options_.rank, job_.cluster.ranks()}, DataPart::kTraining);
+  input_.reader = data_.make_reader(
+      job_.data.files, job_.data.shuffle, job_.train.passes,
+      {.rank = options_.rank, .trainers = job_.cluster.ranks(), .accumulate = job_.train.accumulate},
+      DataPart::kTraining);
   build(input_.reader->schema());
   if (job_.data.validates()) open_validation();
   if (!job_.data.test_files.empty()) {

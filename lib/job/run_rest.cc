@@ -54,7 +54,8 @@ BatchSource* RunRest::next(int pass) {
 BatchSource& RunRest::open(const DataStrand& strand) {
   source_.reset();
   const DataShare share{static_cast<int>(strand.share), static_cast<int>(strand.shares),
-                        static_cast<int64_t>(strand.first), static_cast<int64_t>(strand.stride)};
+                        static_cast<int64_t>(strand.first), static_cast<int64_t>(strand.stride),
+                        job_.train.accumulate};
   reader_ = data_.make_reader(job_.data.files, job_.data.shuffle, /*passes=*/1, share,
                               job_.data.validation > 0 ? DataPart::kTraining : DataPart::kAll);
   reader_->check_labels([this](float label) { network_.check_label(label); });

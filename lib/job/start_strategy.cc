@@ -10,6 +10,7 @@
 #include "device/cache_plan.h"
 #include "device/model_devices.h"
 #include "job/fingerprint.h"
+#include "job/global_batch.h"
 
 namespace ps {
 
@@ -153,6 +154,12 @@ void check_divided(const Job& job, const RunOptions& options, const std::vector<
     fail(Code::kUsage, quote(split->name), " is divided over ", job.cluster.trainers,
          " trainers (\"parallel\": \"model\"), which train.strategy all_reduce does, found ", strategy.name);
   }
+  if (job.train.accumulate > 1) {
+    fail(
+        Code::kUsage, "train.accumulate: ", quote(split->name),
+        " is divided over trainers (\"parallel\": \"model\"), which compute one batch a step together: leave "
+        "out one of the two");
+  }
   if (job.train.emulated_compute) {
     fail(Code::kUsage, "train.emulated_compute: ", quote(split->name),
          " is divided over trainers (\"parallel\": \"model\"), which exchange what they compute: leave out "
@@ -260,7 +267,7 @@ void check_part(const Job& job, const RunOptions& options) {
 
 std::string describe_device(const Job& job, const std::vector<ParameterSpec>& parameters) {
   const std::unique_ptr<RowDevice> device = open_row_device(job.device.type);
-  const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
+  const OptimizerPlan optimizers = optimizer_plan(job);
   return describe(plan_caches(*device, job.device, parameters, optimizers), parameters);
 }
 
@@ -288,7 +295,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
     for (const Address& peer : peers->peers) check_exposure(options.security, peer.host, "--peers");
     peer_transport_ = std::make_unique<SecureTransport>(*network_, peer_credentials(options.security));
   }
-  const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient, options.cpu);
+  const OptimizerPlan optimizers = optimizer_plan(job, options.cpu);
   std::shared_ptr<RowDevice> row_device;
   bool rows_beside_model = false;
   CachePlan caches;

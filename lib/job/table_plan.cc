@@ -6,7 +6,7 @@
 #include "base/distinct_counter.h"
 #include "base/text.h"
 #include "config/json.h"
-#include "optim/optimizer_plan.h"
+#include "job/global_batch.h"
 #include "table/dense_arrays.h"
 #include "table/sparse_table.h"
 
@@ -59,7 +59,7 @@ std::optional<std::vector<double>> count_rows_of_pass(const Network<float>& netw
 
 Json table_plan(const Job& job, const Network<float>& network,
                 const std::optional<std::vector<double>>& pass_rows) {
-  const OptimizerPlan optimizers = make_optimizer_plan(job.optimizer, job.train.gradient);
+  const OptimizerPlan optimizers = optimizer_plan(job);
   Json out = Json::array();
   for (size_t p = 0; p < network.parameters().size(); ++p) {
     const ParameterSpec& spec = network.parameters()[p];

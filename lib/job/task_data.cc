@@ -33,6 +33,7 @@ std::unique_ptr<BatchReader> TaskData::make_reader(const std::vector<std::string
   DataOptions data = data_;
   data.shuffle = shuffle;
   data.part = part;
+  data.batch_size *= share.accumulate;
   data.sampling_seed = job_.job.seed;
   ReaderSettings settings;
   settings.threads = options_.threads;

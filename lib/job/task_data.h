@@ -19,6 +19,7 @@ namespace ps {
 struct DataShare {
   int rank = 0, trainers = 1;
   int64_t first = 0, stride = 1;
+  int64_t accumulate = 1;  // batches of the job that are read as one
 };
 
 // One owner thread.

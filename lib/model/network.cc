@@ -175,8 +175,8 @@ void Network<T>::predict(const PreparedBatch& prepared, std::span<const Paramete
 }
 
 template <class T>
-void Network<T>::backward(const OnFinalGradient& on_final) {
-  execution_->backward(on_final);
+void Network<T>::backward(const OnFinalGradient& on_final, Gradients gradients) {
+  execution_->backward(on_final, gradients);
 }
 
 template <class T>

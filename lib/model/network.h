@@ -68,12 +68,12 @@ class Network {
   std::vector<std::string> layers_without_device() const;
 
   // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward gives the sum of the
-  // costs of the batch; backward, after it, sets all gradients (of that sum), and tells each parameter whose gradient
+  // costs of the batch; backward, after it, sets all gradients (of that sum), or adds to them, and tells each parameter whose gradient
   // nothing adds to any more: all of them, those of the last layers first.  Until then prepared, views and device must stay.
   // A device with memory of its own gets copies of what views say, unless that is there; gradients come back when
   // backward has ended, and are told then.
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
-  void backward(const OnFinalGradient& on_final = nullptr);
+  void backward(const OnFinalGradient& on_final = nullptr, Gradients gradients = Gradients::kSet);
 
   // Layers that say so are divided over these trainers, which outlive this and all train with the same layers; null:
   // every layer is computed here, as it always is where nothing is trained.  Then forward and backward exchange

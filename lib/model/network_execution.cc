@@ -186,10 +186,11 @@ void NetworkExecution<T>::tell_final_gradients(size_t index, const OnFinalGradie
 }
 
 template <class T>
-void NetworkExecution<T>::backward(const OnFinalGradient& on_final) {
+void NetworkExecution<T>::backward(const OnFinalGradient& on_final, Gradients gradients) {
   PS_CHECK(prepared_ != nullptr && prepared_->training);
   run_work(*device_, [&] {
-    zero_gradients();
+    if (gradients == Gradients::kSet) zero_gradients();
+    zero_node_gradients();
     for (size_t i = nodes_.size(); i-- > 0;) {
       if (layers_.nodes[i].wants_gradient) backward_node(i);
       if (!there()) tell_final_gradients(i, on_final);
@@ -234,7 +235,11 @@ void NetworkExecution<T>::zero_gradients() {
            static_cast<int64_t>(prepared_->plans[p].keys.size()) * spec.cols);
     }
   }
-  for (NodeState<T>& node : nodes_) zero(*device_, node.gradient.data(), node.gradient.size());
+}
+
+template <class T>
+void NetworkExecution<T>::zero_node_gradients() {
+  for (NodeState<T>& node : nodes_) fill_values(*device_, T(0), node.gradient.size(), node.gradient.data());
 }
 
 // The gradient of a cost joins before the activation when the cost took the logits, else after it.

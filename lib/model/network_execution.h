@@ -59,7 +59,7 @@ class NetworkExecution {
 
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
-  void backward(const OnFinalGradient& on_final);
+  void backward(const OnFinalGradient& on_final, Gradients gradients);
   void divide_over(Communicator* trainers) { trainers_ = trainers; }
   void compute_for_others(std::span<const ParameterView<T>> views, Device& device);
   Matrix<const float> predictions() const;
@@ -90,6 +90,7 @@ class NetworkExecution {
   void make_predictions();
   void make_log_losses();
   void zero_gradients();
+  void zero_node_gradients();
 
   // True when the device has memory of its own; and when the processor runs this node's layer all the same.
   bool there() const { return device_->kernels() != nullptr; }

@@ -3,6 +3,7 @@
 #ifndef PS_OPTIM_OPTIMIZER_PLAN_H_
 #define PS_OPTIM_OPTIMIZER_PLAN_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,9 +27,10 @@ struct OptimizerPlan {
   StepRule step_rule() const { return StepRule(schedule, mean); }
 };
 
-// Makes the plan of an "optimizer" object; `gradient` is "sum" or "mean".  Throws kUsage "optimizer.type: …".
+// Makes the plan of an "optimizer" object; `gradient` is "sum" or "mean".  A step has `examples` of all trainers; 0: as
+// many as "scale_rate" names, if there is one.  Throws kUsage "optimizer.type: …".
 OptimizerPlan make_optimizer_plan(const Json& optimizer, std::string_view gradient,
-                                  CpuLevel cpu = best_cpu_level());
+                                  CpuLevel cpu = best_cpu_level(), int64_t examples = 0);
 
 }  // namespace ps
 

@@ -1,5 +1,7 @@
 #include "optim/options.h"
 
+#include <cmath>
+
 #include "config/catalog.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -13,6 +15,26 @@ const ObjectSpec<AverageOptions>& AverageOptions::spec() {
     return s;
   }();
   return spec;
+}
+
+const ObjectSpec<RateScale>& RateScale::spec() {
+  static const ObjectSpec<RateScale> spec = [] {
+    ObjectSpec<RateScale> s;
+    s.field("rule", &RateScale::rule,
+            "the factor is the examples of a step, divided by batch, or the square root of that")
+        .one_of({"linear", "sqrt"})
+        .must();
+    s.field("batch", &RateScale::batch, "examples of a step for which learning_rate is meant")
+        .at_least(1)
+        .must();
+    return s;
+  }();
+  return spec;
+}
+
+double RateScale::factor(int64_t examples) const {
+  const double ratio = static_cast<double>(examples) / static_cast<double>(batch);
+  return rule == "sqrt" ? std::sqrt(ratio) : ratio;
 }
 
 const ObjectSpec<ParameterTuning>& ParameterTuning::spec() {

@@ -19,6 +19,18 @@ struct AverageOptions {
   static const ObjectSpec<AverageOptions>& spec();
 };
 
+// The rate grows with the examples of a step: linearly, as in Goyal et al., "Accurate, large minibatch SGD", 2017, or with
+// the square root, as in Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014.
+struct RateScale {
+  std::string rule = "linear";  // linear | sqrt
+  int64_t batch = 0;            // examples of a step for which learning_rate is right
+
+  // Returns the factor of the rate of a step of so many examples.
+  double factor(int64_t examples) const;
+
+  static const ObjectSpec<RateScale>& spec();
+};
+
 // Where an optimizer adds l2 w: L2 regularization, coupled with the gradient, or decoupled weight decay beside the step.
 // Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.  The job file's "l2_mode".
 enum class L2Mode { kDecoupled, kCoupled };
@@ -31,6 +43,7 @@ struct OptimizerOptions {
   std::optional<double> clip_norm;         // applied by the training loop, through update's scale
   std::optional<double> clip_global_norm;  // the same
   Json schedule;                           // null: constant; see schedule.h
+  std::optional<RateScale> scale_rate;
   std::optional<AverageOptions> average;
 };
 
@@ -88,6 +101,9 @@ void add_optimizer_fields(ObjectSpec<Options>& spec) {
       .above(0);
   spec.field("schedule", &Options::schedule, "learning-rate schedule; absent: constant").type =
       optim_internal::schedule_schema;
+  spec.field(
+      "scale_rate", &Options::scale_rate,
+      "multiply the scheduled rate by what a step of all trainers has of the examples of a given batch");
   spec.field("average", &Options::average, "test, predict and save with the mean of the weights over steps");
   spec.check([](const Options& options, std::string_view path) {
     optim_internal::check_schedule(options.schedule, json_path(path, "schedule"));

@@ -17,6 +17,12 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
     s.field("gradient", &TrainOptions::gradient,
             "gradient of a batch: over its examples, their sum or their mean")
         .one_of({"sum", "mean"});
+    s.field("accumulate", &TrainOptions::accumulate,
+            "batches whose gradients are added up for one step; a batch then needs the memory of "
+            "data.batch_size "
+            "examples, and a step has accumulate times as many")
+        .at_least(1)
+        .at_most(1 << 16);
     s.field(
          "strategy", &TrainOptions::strategy,
          "how trainers bring their work together: an object with the type and the keys of a strategy below")

@@ -13,6 +13,7 @@ namespace ps {
 struct TrainOptions {
   int passes = 1;
   std::string gradient = "mean";  // over the examples of a batch: sum | mean
+  int64_t accumulate = 1;         // batches whose gradients make one step
   // How trainers bring their work together: an entry of strategy_catalog(), checked by the job.
   Json strategy = {{"type", "parameter_server"}};
   int64_t pull_ahead =

@@ -11,6 +11,7 @@
 #include "bench/synthetic.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "job/checkpoint_states.h"
+#include "job/global_batch.h"
 #include "ps/wire/hello.h"
 
 namespace ps {
@@ -52,9 +53,8 @@ TrainedJob::TrainedJob(uint64_t rows, int threads, CpuLevel cpu)
 
 void TrainedJob::forget() {
   store_.reset();
-  store_ = std::make_unique<LocalStore>(
-      network_.parameters(), make_optimizer_plan(job_.optimizer, job_.train.gradient, device_.cpu()),
-      UINT64_MAX, device_);
+  store_ = std::make_unique<LocalStore>(network_.parameters(), optimizer_plan(job_, device_.cpu()),
+                                        UINT64_MAX, device_);
 }
 
 // One step for each row.

@@ -204,7 +204,7 @@ PlanRequest read_request(const Flags& flags, const Job& job) {
   PlanRequest request;
   request.layers = planned_network(job).layer_sizes(*flags.integer("ids", 1, 1 << 20));
   request.cluster = read_cluster(flags);
-  request.batch = job.data.batch_size;
+  request.batch = job.data.batch_size * job.train.accumulate;
   request.density = *flags.number("density", 0, 1);
   request.periods = read_periods(flags);
   const double by_flops = operations(request.layers, request.batch) / decimal_rate(flags, "flops");

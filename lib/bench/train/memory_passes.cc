@@ -4,6 +4,7 @@
 #include <climits>
 
 #include "base/memory.h"
+#include "job/global_batch.h"
 
 namespace ps {
 
@@ -54,8 +55,8 @@ double MemoryPasses::test() {
 
 LocalPasses::LocalPasses(const Job& job, const SyntheticData& data, int batch_size, int threads, CpuLevel cpu)
     : passes_(job, data, batch_size, threads, cpu),
-      store_(passes_.network().parameters(), make_optimizer_plan(job.optimizer, job.train.gradient, cpu),
-             available_memory_bytes(), passes_.device()) {
+      store_(passes_.network().parameters(), optimizer_plan(job, cpu), available_memory_bytes(),
+             passes_.device()) {
   passes_.begin(store_, group_);
 }
 

@@ -49,7 +49,8 @@ class ReportFile {
 
 int64_t count_batches(const Job& job, const RunOptions& options, Log& log) {
   TaskData data(job, options, log);
-  const std::unique_ptr<BatchReader> reader = data.make_reader(job.data.files, "none", 1);
+  const std::unique_ptr<BatchReader> reader =
+      data.make_reader(job.data.files, "none", 1, {.accumulate = job.train.accumulate});
   reader->begin_pass(0);
   Batch batch;
   int64_t batches = 0;

@@ -5,9 +5,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "config/json.h"
 #include "job/fingerprint.h"
 #include "job/former_keys.h"
+#include "job/global_batch.h"
 #include "strategy/strategy.h"
 
 namespace ps::job_test {
@@ -262,6 +264,65 @@ TEST_F(JobTest, SchemaAndListsNameEveryEntry) {
   }
   for (const std::string& kind : catalog_kinds()) EXPECT_FALSE(list_catalog(kind).empty()) << kind;
   EXPECT_THAT(job_keys_manual(), HasSubstr(".It Cm ftrl"));
+}
+
+std::vector<Override> settings(const std::vector<std::pair<std::string, std::string>>& values) {
+  std::vector<Override> out;
+  for (const auto& [key, value] : values) {
+    out.push_back({.key = key, .values = {value}, .is_set = true, .typed = "--set"});
+  }
+  return out;
+}
+
+TEST_F(JobTest, GlobalBatchIsDividedByTrainersAndTheBatchesOfAStep) {
+  const Job job = load(
+      kJob,
+      settings({{"data.global_batch_size", "96"}, {"cluster.trainers", "4"}, {"train.accumulate", "3"}}));
+  EXPECT_EQ(job.data.batch_size, 8);
+  EXPECT_EQ(global_batch(job), 96);
+  EXPECT_FALSE(effective_job(job)["data"].contains("global_batch_size")) << "which would be given twice";
+  EXPECT_EQ(effective_job(job)["data"]["batch_size"], 8);
+  EXPECT_EQ(job_identity(job)["train"]["accumulate"], 3);
+  EXPECT_FALSE(job_identity(load(kJob))["train"].contains("accumulate")) << "as checkpoints have it";
+}
+
+TEST_F(JobTest, GlobalBatchDecidesWhereTheOtherIsLeftToTheData) {
+  EXPECT_EQ(load(kJob, settings({{"data.global_batch_size", "6"}, {"data.batch_size", "\"auto\""}}))
+                .data.batch_size,
+            6);
+}
+
+TEST_F(JobTest, GlobalBatchThatDoesNotDivideIsRefused) {
+  EXPECT_THAT(refusal(kJob, settings({{"data.global_batch_size", "10"}, {"cluster.trainers", "4"}})),
+              HasSubstr("data.global_batch_size: 10 does not divide by 4"));
+  EXPECT_THAT(refusal(kJob, settings({{"data.global_batch_size", "10"}, {"data.batch_size", "10"}})),
+              HasSubstr("data.batch_size is 10: leave out one of the two"));
+}
+
+TEST_F(JobTest, RateGrowsWithTheExamplesOfAStep) {
+  const auto rate = [&](const char* rule, std::vector<std::pair<std::string, std::string>> more) {
+    more.push_back({"optimizer.scale_rate", cat(R"({"batch": 32, "rule": ")", rule, "\"}")});
+    more.push_back({"data.batch_size", "64"});
+    StepRule steps = optimizer_plan(load(kJob, settings(more))).step_rule();
+    return steps.next({.samples = 1}).learning_rate;
+  };
+  EXPECT_EQ(rate("linear", {}), 0.5 * 2);
+  EXPECT_EQ(rate("linear", {{"cluster.trainers", "4"}}), 0.5 * 8);
+  EXPECT_EQ(rate("sqrt", {{"cluster.trainers", "2"}, {"train.accumulate", "4"}}), 0.5 * 4);
+  EXPECT_EQ(rate("linear", {{"cluster.trainers", "4"},
+                            {"train.strategy", R"({"type": "parameter_server", "consistency": "async"})"}}),
+            0.5 * 2)
+      << "a step is one trainer's batch";
+}
+
+TEST_F(JobTest, ServersAreToldTheExamplesOfAStepWhereTheyScaleTheRate) {
+  const auto scale = [&](const char* trainers) {
+    return job_fingerprint(load(kJob, settings({{"optimizer.scale_rate", R"({"rule": "sqrt", "batch": 50})"},
+                                                {"cluster.trainers", trainers}})))["optimizer"]["scale_rate"];
+  };
+  EXPECT_EQ(scale("3"), (Json{{"rule", "sqrt"}, {"batch", 50}, {"examples_of_a_step", 600}}));
+  EXPECT_NE(scale("3"), scale("2"));
+  EXPECT_FALSE(job_fingerprint(load(kJob))["optimizer"].contains("scale_rate"));
 }
 
 }  // namespace

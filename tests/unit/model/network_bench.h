@@ -45,11 +45,13 @@ class NetworkBench {
     network_.prepare_for_devices();
   }
 
-  double forward() { return network_.forward(prepared_, views_, there_ ? *there_ : device_); }
+  double forward() { return network_.forward(prepared_, views_, device()); }
   void backward() { network_.backward(); }
 
   Network<T>& network() { return network_; }
   const PreparedBatch& prepared() const { return prepared_; }
+  std::span<const ParameterView<T>> views() const { return views_; }
+  Device& device() { return there_ ? *there_ : device_; }
 
   // The row of a key of the batch.
   std::span<T> row(size_t p, uint64_t key) { return row_of(weights_[p], p, key); }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "config/spec.h"
+#include "optim/optimizer_plan.h"
 
 namespace ps::schedule_test {
 namespace {
@@ -120,6 +121,31 @@ TEST(Schedule, SaysWhatIsWrong) {
               HasSubstr("factor -1 is negative"));
   EXPECT_THAT(error_of(R"({"type": "constant", "warmup": {"start": 0.1}})"),
               HasSubstr("warmup.length: missing"));
+}
+
+TEST(Schedule, ScaledRateMultipliesWarmUpAndLowestRateToo) {
+  const auto rate = [](const char* rule, int64_t examples, int64_t samples) {
+    const Json optimizer = {
+        {"type", "sgd"},
+        {"learning_rate", 0.1},
+        {"scale_rate", {{"rule", rule}, {"batch", 256}}},
+        {"schedule",
+         parse_json(R"({"type": "linear", "a": 0.0001, "b": 0.02, "warmup": {"length": 100, "start": 0.2}})",
+                    "test")}};
+    return make_optimizer_plan(optimizer, "mean", best_cpu_level(), examples).schedule->rate({samples, 0, 0});
+  };
+  EXPECT_NEAR(rate("linear", 2048, 0), 8 * 0.1 * 0.2, 1e-15);
+  EXPECT_NEAR(rate("linear", 2048, 200), 8 * 0.08, 1e-15);
+  EXPECT_NEAR(rate("linear", 2048, 5000), 8 * 0.02, 1e-15);
+  EXPECT_NEAR(rate("linear", 64, 200), 0.08 / 4, 1e-15);
+  EXPECT_NEAR(rate("sqrt", 1024, 200), 2 * 0.08, 1e-15);
+  EXPECT_NEAR(rate("sqrt", 0, 200), 0.08, 1e-15) << "of a plan that nobody gave the examples of a step";
+}
+
+TEST(Schedule, ScaleOfAnUnknownRuleIsRefused) {
+  const Json scale = {{"rule", "cubic"}, {"batch", 1}};
+  EXPECT_THROW(make_optimizer_plan({{"type", "sgd"}, {"scale_rate", scale}}, "mean"), Error);
+  EXPECT_THROW(make_optimizer_plan({{"type", "sgd"}, {"scale_rate", {{"rule", "linear"}}}}, "mean"), Error);
 }
 
 }  // namespace

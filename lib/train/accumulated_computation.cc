@@ -1,0 +1,57 @@
+#include "train/accumulated_computation.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "feed/cut_batch.h"
+
+namespace ps {
+
+double AccumulatedComputation::run(const PreparedBatch& prepared,
+                                   std::span<const ParameterView<float>> views) {
+  cut(prepared);
+  predictions_.clear();
+  log_losses_.clear();
+  double cost = 0;
+  for (size_t part = 0; part < parts_.size(); ++part) {
+    if (part > 0) network_.backward(nullptr, part == 1 ? Gradients::kSet : Gradients::kAdd);
+    cost += forward(part, views);
+  }
+  return cost;
+}
+
+void AccumulatedComputation::finish_gradients(const PreparedBatch&, std::span<const ParameterView<float>>,
+                                              const OnFinalGradient& on_final) {
+  network_.backward(on_final, parts_.size() == 1 ? Gradients::kSet : Gradients::kAdd);
+}
+
+// The parts have numbers of their own, from which their random numbers follow.
+void AccumulatedComputation::cut(const PreparedBatch& prepared) {
+  const int64_t size = prepared.batch.size();
+  cut_batch(network_, prepared, examples_, parts_);
+  PS_CHECK(size > 0 && static_cast<int64_t>(parts_.size()) <= most_parts_);
+  for (size_t part = 0; part < parts_.size(); ++part)
+    parts_[part].step = prepared.step * most_parts_ + static_cast<int64_t>(part);
+}
+
+double AccumulatedComputation::forward(size_t part, std::span<const ParameterView<float>> views) {
+  double cost = 0;
+  try {
+    cost = network_.forward(parts_[part], views, device_);
+  } catch (const Error& error) {
+    throw error.within(cat("batch ", parts_[part].step));
+  }
+  const Matrix<const float> predictions = network_.predictions();
+  predictions_.insert(predictions_.end(), predictions.data, predictions.data + predictions.size());
+  const std::span<const float> losses = network_.log_losses();
+  log_losses_.insert(log_losses_.end(), losses.begin(), losses.end());
+  return cost;
+}
+
+Matrix<const float> AccumulatedComputation::predictions() const {
+  const int64_t cols = network_.prediction_cols();
+  return {predictions_.data(), std::ssize(predictions_) / cols, cols};
+}
+
+}  // namespace ps
