@@ -14,6 +14,7 @@ seeds=$(((kills + 50 * ${#modes[@]} - 1) / (50 * ${#modes[@]}))) # of 50 kills e
 for mode in "${modes[@]}"; do
   tests/e2e/kill_test.sh --mode "$mode" --seeds "$seeds" "${asan[@]}" 50
 done
+tests/e2e/kill_test.sh --mode peers --seeds "$(((seeds + 9) / 10))" 50 # with each of ten strategies
 for test in faults recovery heter_recovery; do PS_SIM_SEEDS=5000 build/release/bin/sim_$test; done
 PS_SIM_SEEDS=200000 build/release/bin/sim_any_order
 for build in release asan; do

@@ -7,7 +7,8 @@
 #             machine does
 #   --mode    sync (unless told), log (with --durability log), spill (rows on disk) or rows (they come, decay and go):
 #             the models of all passes are the same, bit for bit;
-#             staleness, async or geo (local SGD): as many batches count, each once, and the model is as good
+#             staleness, async or geo (local SGD): as many batches count, each once, and the model is as good;
+#             peers: trainers without servers, KILLS with each of their strategies (kill_peers_test.sh)
 #   --asan    one process of ten is of build/asan, PS_ASAN_BIN
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
@@ -26,6 +27,7 @@ while (($# > 0)); do
   shift
 done
 passes=3 kills_a_job=9
+if [[ $mode == peers ]]; then exec "$PS_SOURCE/tests/e2e/kill_peers_test.sh" --seeds "$seeds" "$kills_wanted"; fi
 first_seed=${PS_TEST_SEED:-$RANDOM}
 seed=$first_seed
 types=(--set train.strategy.codec.push=f16) # what rounding takes from gradients comes back too
