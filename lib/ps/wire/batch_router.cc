@@ -9,13 +9,13 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kKeyBytes = 20;  // at most, coded, with its counts
+constexpr uint64_t kKeyBytes = 20;  // upper bound of an encoded key with its counts
 
 uint64_t row_bytes(const ParameterSpec& spec) {
   return static_cast<uint64_t>(spec.cols) * sizeof(float) + kKeyBytes;
 }
 
-// The row slice of a push.
+// Appends the row slice of a push, with the counts of its keys if there are any.
 void add_counted(uint32_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
                  std::string& out) {
   counts.empty() ? encode_key_slice(parameter, keys, out)
@@ -62,7 +62,8 @@ size_t BatchRouter::shard_of(size_t p, uint64_t key) const {
   return dense_shards_[static_cast<size_t>(dense_shard(deal, static_cast<int64_t>(p), owner))];
 }
 
-// Keys go out in ascending order, which takes the fewest bytes.
+// Keys must ascend, since ascending keys take the fewest bytes.  If one shard has all rows of the parameter, no
+// key is looked at.
 void BatchRouter::add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
   PS_CHECK(std::ranges::adjacent_find(keys, std::greater_equal<>()) == keys.end());
   const bool one_shard = specs_[p].sparse && sparse_shards_.size() == 1;
@@ -84,7 +85,9 @@ void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<
   }
 }
 
-// Without positions they are those of the keys themselves.
+// Adds the keys of one shard, divided into messages.  If `positions` is empty, the position of a key is its
+// index in `keys`.  As soon as one slice of a bundle has counts, `counted` has all its slices: those added
+// before are copied.
 void BatchRouter::add_routed(size_t p, size_t shard, std::span<const uint64_t> keys,
                              std::span<const uint32_t> positions, std::span<const KeyCount> counts) {
   const size_t most = std::max<size_t>(1, kRowMessageBytes / row_bytes(specs_[p]));
@@ -123,7 +126,7 @@ void BatchRouter::add_stored(size_t p, int64_t state_arrays) {
   }
 }
 
-// Rows [first, end) of the shard's numbers.
+// Adds rows [first, end), by the shard's own numbers, divided into messages.
 void BatchRouter::add_range(size_t p, size_t shard, int64_t first, int64_t end, bool exact) {
   const int64_t most = std::max<int64_t>(1, static_cast<int64_t>(kMessageBytes / row_bytes(specs_[p])));
   for (; first < end; first += most) {
@@ -137,7 +140,7 @@ void BatchRouter::add_range(size_t p, size_t shard, int64_t first, int64_t end, 
   }
 }
 
-// The last bundle, or a new one when these bytes would make it larger than `most`.
+// Returns the last bundle, or a new one if these bytes would make the last one larger than `most`.
 Bundle& BatchRouter::room_for(size_t shard, uint64_t bytes, uint64_t most) {
   std::deque<Bundle>& bundles = bundles_[shard];
   if (bundles.empty() || bundles.back().bytes + bytes > most) {

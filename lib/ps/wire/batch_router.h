@@ -19,8 +19,8 @@ namespace ps {
 struct RoutedRows {
   uint32_t parameter;
   bool by_keys;
-  // Rows of the shard's own, from first on.  By keys: of those that were asked for, from first on; unless
-  // they are here and there, in `positions`.
+  // The rows [first, first + rows) by the shard's own numbers.  If by_keys, they are indices into the keys that
+  // were added, unless `positions` lists these indices one by one.
   int64_t first = 0, rows = 0;
   std::vector<uint32_t> positions;
 
@@ -33,9 +33,9 @@ struct RoutedRows {
 // The row slices of one message.
 struct Bundle {
   std::string row_slices;  // encoded
-  std::string counted;     // the same slices with the counts of keys, for a push; empty: no keys are counted
+  std::string counted;     // the same slices with counts of keys, for a push; empty: no counts
   std::vector<RoutedRows> routed;
-  uint64_t bytes = 0;   // about what the slices and their rows take
+  uint64_t bytes = 0;   // approximate size of the slices and their rows
   uint64_t number = 0;  // the number of the message that pulled these rows; 0: they were not pulled
 
   uint32_t num_row_slices() const { return static_cast<uint32_t>(routed.size()); }
@@ -45,7 +45,7 @@ struct Bundle {
 // One owner thread.
 class BatchRouter {
  public:
-  // `specs` must outlive this; `places` has one element a shard.
+  // `specs` outlives this; `places` has one element for each shard.
   BatchRouter(std::span<const ParameterSpec> specs, std::vector<ShardPlace> places);
 
   // Called with each bundle as soon as it is full, so that it can be sent while the other rows are routed.
@@ -55,13 +55,13 @@ class BatchRouter {
   void begin(OnReady on_ready = nullptr);
   void end();
 
-  // Rows of parameter p by their keys, which ascend, with the counts that a push tells of each, if any; or
-  // all its rows.
+  // Add rows of parameter p: those with these keys, which ascend, with the counts that a push sends for them,
+  // if any; or all its rows.
   void add_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts = {});
   void add_all(size_t p);
 
-  // The rows of a dense parameter as they are stored, of weights and of `state_arrays`.  `first` of such rows is behind
-  // the numbers of the shard's own rows.
+  // Adds the rows of a dense parameter as they are stored: weights and `state_arrays` state arrays.  The numbers
+  // of such rows begin after those of the shard's own rows.
   void add_stored(size_t p, int64_t state_arrays);
 
   size_t num_shards() const { return places_.size(); }
@@ -69,10 +69,10 @@ class BatchRouter {
   BlockCyclicRows deal(size_t p, size_t shard) const;
 
  private:
-  // Keys of one shard.
+  // The keys that one shard gets.
   struct Dealt {
     std::vector<uint64_t> keys;
-    std::vector<uint32_t> positions;  // among those that were asked for
+    std::vector<uint32_t> positions;  // indices into the keys that were added
     std::vector<KeyCount> counts;
   };
 
@@ -86,10 +86,10 @@ class BatchRouter {
 
   const std::span<const ParameterSpec> specs_;
   const std::vector<ShardPlace> places_;
-  std::vector<size_t> dense_shards_, sparse_shards_;  // by their numbers among their kind
-  std::vector<std::deque<Bundle>> bundles_;           // by shard; they do not move
+  std::vector<size_t> dense_shards_, sparse_shards_;  // by number among the shards of this kind: the shard
+  std::vector<std::deque<Bundle>> bundles_;           // by shard; bundles do not move in memory
   OnReady on_ready_;
-  std::vector<Dealt> dealt_;  // of the keys being added, by shard
+  std::vector<Dealt> dealt_;  // by shard: its keys among those that are being added
 };
 
 }  // namespace ps

@@ -1,4 +1,4 @@
-// The messages by which a trainer asks for a checkpoint of the servers, and copies its files.  Used by
+// The messages with which a trainer asks the servers for a checkpoint and copies its files.  Used by
 // RemoteStore, and by the shards that answer.  ps-wire(5).
 #ifndef PS_PS_WIRE_CHECKPOINT_MESSAGES_H_
 #define PS_PS_WIRE_CHECKPOINT_MESSAGES_H_
@@ -21,8 +21,8 @@ int64_t decode_checkpoint_request(std::span<const char> body);  // throws kData
 std::string encode_asked_checkpoint(const AskedCheckpoint& answer);
 AskedCheckpoint decode_asked_checkpoint(std::span<const char> body);  // throws kData
 
-// A server's answer when it is asked for its shard of the checkpoint at some step: the manifest of the shard's own
-// files and tables, or why there are none.
+// A server's answer to a request for its shard of a checkpoint: the manifest of the shard's files and tables,
+// or the reason for which there is none.
 struct CheckpointShardAnswer {
   std::optional<Manifest> manifest;
   std::string why;

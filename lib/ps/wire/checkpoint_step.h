@@ -14,7 +14,7 @@ struct CheckpointStep {
   int64_t step = 0;
 
   bool operator==(const CheckpointStep&) const = default;
-  static const ObjectSpec<CheckpointStep>& spec();  // as a log has it
+  static const ObjectSpec<CheckpointStep>& spec();  // its fields in a log
 };
 
 // The full checkpoint on which the next increment builds.  All shards of a run have begun the same checkpoints, so that all

@@ -8,16 +8,16 @@ namespace ps {
 
 struct Consistency {
   bool async = false;     // every push is a step of its own
-  int64_t staleness = 0;  // not async: steps by which the weights of a step may be behind; 0: synchronous
-  // Async: gradients of weights that are older than so many steps are dropped; 0: none are.
+  int64_t staleness = 0;  // not async: steps by which weights may be behind; 0: synchronous
+  // If async, gradients are dropped whose weights are older than this number of steps; 0: none are dropped.
   int64_t max_lag = 0;
-  int64_t ahead =
-      0;  // synchronous, of a trainer alone that keeps copies of the rows in use (AheadStore), or of
-          // readers whose compute trainer does (SharedCopies), or async, of readers with several
-          // batches on their way: steps that a trainer may push before it hears that the one
-          // before is applied
+  // Steps that a trainer may push before it learns that the last one is applied.  Three kinds of jobs set it: a
+  // synchronous trainer that keeps copies of the rows in use (AheadStore), synchronous readers whose compute
+  // trainer keeps them (SharedCopies), and asynchronous readers with several batches on their way.
+  int64_t ahead = 0;
 
-  // Steps that a trainer may have pushed and that are not applied yet, beside the last.
+  // Returns the number of steps, beside the last one, that a trainer may have pushed and that are not applied
+  // yet.
   uint64_t lead() const { return static_cast<uint64_t>((async ? 0 : staleness) + ahead); }
 };
 

@@ -13,22 +13,22 @@
 
 namespace ps {
 
-inline constexpr uint64_t kMostGivenBytes = 256 << 20;        // by one trainer to one gathering
+inline constexpr uint64_t kMostGivenBytes = 256 << 20;        // from one trainer in one gathering
 inline constexpr uint64_t kMaxGatherBytes = 9 << 20;          // of a request, with its numbers
-inline constexpr uint64_t kGatherPieceBytes = kMessageBytes;  // of a piece
+inline constexpr uint64_t kGatherPieceBytes = kMessageBytes;  // size of a piece
 
-// Before what a trainer gathers: nothing at all is from one that is not there.  The second is of the last
-// gathering of a run with checkpoints, when everything is done.
+// The first byte of the text that a trainer gives; the text of an absent trainer is empty, without it.  The
+// second value marks the last gathering of a run with checkpoints, when everything is done.
 inline constexpr char kGathered = 1, kGatheredAtEnd = 2;
 
-// A piece of the text that a trainer gives.  Pieces follow each other; the last one has no rest.
+// A piece of the text that a trainer gives.  Pieces are sent in order; the `rest` of the last one is 0.
 struct GatherRequest {
-  uint64_t number = 0;          // of the gathering
+  uint64_t number = 0;          // number of the gathering
   std::string_view bytes = {};  // points into the body
   uint64_t first = 0;           // offset of the bytes in the whole text
-  uint64_t rest = 0;            // bytes of the text behind these
+  uint64_t rest = 0;            // number of bytes of the text after these
 
-  uint64_t size() const { return first + bytes.size() + rest; }  // of the whole text
+  uint64_t size() const { return first + bytes.size() + rest; }  // size of the whole text
 };
 
 // A request for more bytes of the texts that all trainers gave, from `first` on, after the answer to the last piece.
@@ -37,29 +37,31 @@ struct GatheredRequest {
   uint64_t first = 0;
 };
 
-// The bytes before those of a piece in the body.
+// Returns the head of a body, which stands before the bytes of the piece.
 std::string encode_gather_head(const GatherRequest& request);
 std::string encode_gather(const GatherRequest& request);
 std::string encode_gathered_request(const GatheredRequest& request);
 
-// All throw kData for a body that is not well-formed; decode_gather also for a gift of more than kMostGivenBytes, or a
-// piece without bytes that is not the last.
+// All throw kData for a body that is not well-formed; decode_gather also throws for a text of more than
+// kMostGivenBytes, and for a piece without bytes that is not the last one.
 GatherRequest decode_gather(std::string_view body);
 GatheredRequest decode_gathered_request(std::span<const char> body);
 
-// The answer to the last piece: sizes of what the ranks gave, and the first of its bytes; with all of them it is an
-// answer that decode_gathered takes.
+// The answer to the last piece: the sizes of the ranks' texts, and the first bytes of these.  Once all bytes
+// have been appended, decode_gathered takes it.
 //   num:u32 size:u64[num] bytes of each, by rank
 std::string encode_gathered(std::span<const std::string> all);
 std::string encode_gathered_sizes(std::span<const std::string> all);
 std::vector<std::string> decode_gathered(std::span<const char> body);
 
-// The number of ranks in an answer, the bytes of its list of sizes, and the bytes of the whole answer.
+// Three numbers of an answer: that of its ranks, that of the bytes of its list of sizes, and that of the bytes
+// of the whole answer.
 struct GatheredLength {
   uint64_t num = 0, sizes = 0, all = 0;
 };
 
-// `begin` has the sizes at least.  Throws kData when it has not, or when somebody gave more than may be.
+// `begin` must contain at least the list of sizes.  Throws kData if it does not, or if a trainer gave more than
+// is allowed.
 GatheredLength gathered_length(std::span<const char> begin);
 
 }  // namespace ps

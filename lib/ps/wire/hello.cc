@@ -130,7 +130,7 @@ const ObjectSpec<Hello>& Hello::spec() {
 
 const ObjectSpec<RunStatus>& RunStatus::spec() {
   static const ObjectSpec<RunStatus> spec = [] {
-    constexpr double kMostSteps = 1e15, kMostPasses = INT32_MAX;  // what a trainer counts on from
+    constexpr double kMostSteps = 1e15, kMostPasses = INT32_MAX;  // a trainer goes on counting from these
     ObjectSpec<RunStatus> s;
     s.field("run", &RunStatus::run, "which it is");
     s.field("step", &RunStatus::step, "the trainer's first that was not applied, and is not held")

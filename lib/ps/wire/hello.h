@@ -1,5 +1,5 @@
-// Hello: the first message of a trainer to a shard: who it is, and the job fingerprint that both must have in common.  It is
-// JSON, so that an error can name the path of the value that differs.
+// Hello: the first message of a trainer to a shard.  It has the trainer's identity, and the job fingerprint that
+// both must have in common.  It is JSON, so that an error can name the path of the value that differs.
 #ifndef PS_PS_WIRE_HELLO_H_
 #define PS_PS_WIRE_HELLO_H_
 
@@ -17,27 +17,28 @@
 
 namespace ps {
 
-// Trainers of a run, at most.  Each needs a connection to every shard, and a port has no more than these and some for
-// readers: a run of more could never go on, and would keep others out.
+// The largest number of trainers in a run.  Each needs a connection to every shard, and a port accepts no more
+// than these and some for readers: a larger run could never begin, and would keep others out.
 inline constexpr int kMostTrainers = 1024;
 
 struct Hello {
   int protocol = kProtocolVersion;
-  std::string role = "train";  // train: takes part in steps; read: reads alone, and has no rank
+  std::string role = "train";  // train: takes part in steps; read: only reads, and has no rank
   int rank = 0, trainers = 1;
-  int max_trainers =
-      0;  // ranks that the run has in all, of which those from `trainers` on join it; 0: none does
-  uint64_t generation = 1;  // of the trainer's process
+  // The number of ranks that the run has in all.  The ranks from `trainers` on join the running job; 0: no rank
+  // joins.
+  int max_trainers = 0;
+  uint64_t generation = 1;  // generation of the trainer's process
   bool known = false;       // this shard has welcomed it before
   int server = 0;           // number of the shard's server in the list that all trainers have
-  uint64_t run = 0;  // the number of the run, which the job's first shard has given it; 0: this is that shard
-  bool resume = false;  // if this hello begins a run, it begins with the newest checkpoint
-  int passes = 0;       // passes that the trainer trains; 0: not known
-  uint64_t lost = 0;    // a run whose state is lost in part, so that another has to begin; 0: none
-  bool going = false;   // of the run, as the first shard says: see RunStatus
+  uint64_t run = 0;         // number of the run, from the job's first shard; 0: this is that shard
+  bool resume = false;      // if this hello begins a run, it begins with the newest checkpoint
+  int passes = 0;           // number of passes that the trainer trains; 0: not known
+  uint64_t lost = 0;        // number of a run that has lost state, so that another must begin; 0: none
+  bool going = false;       // RunStatus::going of the first shard
   bool recovers = false;
   std::string checkpoint;
-  std::string cpu;     // level of its kernels
+  std::string cpu;     // level of the trainer's kernels
   Json job;            // must be equal to the server's
   Json schema, place;  // must be equal to those of the trainer that came first
 
@@ -50,15 +51,15 @@ struct Hello {
 // The answer of a shard.
 struct Welcome {
   int protocol = kProtocolVersion;
-  std::string cpu;       // of the trainer that came first
-  int max_trainers = 0;  // ranks that the run has in all; for role train alone
-  RunStatus run_status;  // for role train alone
+  std::string cpu;       // kernel level of the trainer that came first
+  int max_trainers = 0;  // number of ranks of the run; only for role train
+  RunStatus run_status;  // only for role train
 
   static const ObjectSpec<Welcome>& spec();
 };
 
-// The ports of a server's shards, of which the first `dense` have dense parameters and the last `sparse`
-// sparse ones: the answer to describe.
+// The answer to describe: the ports of a server's shards.  The first `dense` of them have dense parameters, and
+// the last `sparse` have sparse ones.
 struct ServerPorts {
   std::vector<int> ports;
   int dense = 0, sparse = 0;
@@ -71,8 +72,8 @@ DataSchema schema_from_json(const Json& json);  // throws kUsage
 Json to_json(const ShardPlace& place);
 ShardPlace place_from_json(const Json& json);  // throws kUsage
 
-// Returns the first difference of two documents, such as "optimizer.learning_rate is 0.1, not 0.2"; nothing when they are
-// equal.
+// Returns the first difference of two documents, such as "optimizer.learning_rate is 0.1, not 0.2", or nothing
+// if they are equal.
 std::optional<std::string> first_difference(const Json& found, const Json& expected,
                                             const std::string& path = "");
 

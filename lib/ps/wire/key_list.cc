@@ -9,8 +9,8 @@ namespace ps {
 
 namespace {
 
-// Keys from the steps between them.  `next` is the least that the first can be, 0 behind the largest of all;
-// returns what it is behind the last.
+// Computes keys from the differences between them.  `next` is the least value that the first key can have; it is
+// 0 after the largest possible key.  Returns `next` for the key after the last one.
 uint64_t decode_steps(std::string_view& list, uint64_t next, bool first, std::span<uint64_t> keys) {
   for (uint64_t& key : keys) {
     uint64_t step = 0;
@@ -23,8 +23,8 @@ uint64_t decode_steps(std::string_view& list, uint64_t next, bool first, std::sp
   return next;
 }
 
-// The same of a whole block whose steps are a byte each, which is checked at once: keys that are close to
-// each other, as those of most batches, take a third of the time.
+// Returns true if all differences of a block take one byte each and can be decoded without further checks.  The
+// keys of most batches are close to each other; they take a third of the time in this way.
 bool has_byte_steps(std::string_view list, std::span<const uint64_t> keys, uint64_t next) {
   return keys.size() == kVarintBlock && next < UINT64_MAX - 128 * kVarintBlock && short_varints(list);
 }

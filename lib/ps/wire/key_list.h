@@ -1,5 +1,5 @@
-// Key lists in messages: the number of keys and of bytes, and then the differences between the keys, which ascend, as
-// varints.  ps-wire(5).
+// Key lists in messages: the number of keys, the number of bytes, and then the differences between the
+// ascending keys as varints.  ps-wire(5).
 #ifndef PS_PS_WIRE_KEY_LIST_H_
 #define PS_PS_WIRE_KEY_LIST_H_
 
@@ -17,10 +17,11 @@ namespace ps {
 // Appends a key list; the keys ascend.
 void encode_keys(std::span<const uint64_t> keys, std::string& out);
 
-// Throws kData, also for more than `most` keys, before there is memory for them: a byte may make eight.
+// Throws kData.  It refuses more than `most` keys before it allocates memory for them, since a byte may become a
+// key of eight bytes.
 void decode_keys(ByteReader& in, std::vector<uint64_t>& keys, size_t most = SIZE_MAX);
 
-// Appends `count` varints, next() each, after the number of their bytes.
+// Appends the number of bytes of `count` varints, and the varints, which next() returns one by one.
 template <class Next>
 void put_varints(std::string& out, size_t count, Next&& next) {
   const size_t size_at = out.size();

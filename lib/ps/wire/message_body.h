@@ -13,7 +13,7 @@ namespace ps {
   fail(Code::kData, what, ": the body is cut short");
 }
 
-// Throws kData when `in` has bytes left, or when more bytes were read than it had.
+// Throws kData if `in` has bytes left, or if more bytes were read than it had.
 inline void expect_end(const ByteReader& in, std::string_view what) {
   if (!in.ok()) cut_short(what);
   if (in.remaining() > 0) fail(Code::kData, what, ": ", in.remaining(), " bytes too many");

@@ -15,9 +15,9 @@ namespace {
 // On the wire: never renumber.
 constexpr uint32_t kPassEnded = 1, kDropped = 2, kHeld = 4, kDealt = 8;        // flags of Done
 constexpr uint8_t kEnded = 1, kShrink = 2, kBeginsCheckpoint = 4, kChunk = 8;  // flags of a push
-constexpr uint8_t kAsks = 16, kAbsent = 32;                                    // beside kEnded
+constexpr uint8_t kAsks = 16, kAbsent = 32;                                    // used with kEnded
 constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;      // forms of a row slice
-constexpr uint8_t kCoded = 6;  // beside the types of rows: a push in the bytes of the job's codec
+constexpr uint8_t kCoded = 6;  // a value beside the row types: a push in the bytes of the job's codec
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
 void pad(std::string& out) {
@@ -81,7 +81,7 @@ bool is_coded(const PushRequest& request, const RowSlice& row_slice) {
   return request.coded && !row_slice.exact;
 }
 
-// The bytes of a codec at an offset of the body where they have been found to be.
+// Returns the bytes of a codec at an offset of the body that was checked before.
 //
 //   coded := size:u64 bytes[size]      (ps-wire(5))
 std::string_view coded_bytes(const PushRequest& request, size_t at) {
@@ -89,7 +89,7 @@ std::string_view coded_bytes(const PushRequest& request, size_t at) {
   return in.get_bytes(in.get<uint64_t>());
 }
 
-// The size of the rows of a slice, which begin at an offset of the body.
+// Returns the size of a slice's bytes of a codec, which begin at an offset of the body.
 uint64_t coded_size(const PushRequest& request, size_t at, std::string_view what) {
   ByteReader in(std::string_view(request.body.data(), request.body.size()).substr(at));
   const uint64_t size = in.get<uint64_t>();
@@ -97,7 +97,8 @@ uint64_t coded_size(const PushRequest& request, size_t at, std::string_view what
   return sizeof size + size;
 }
 
-// Bytes of a codec may stand for any number of values: they stand for no more than a message could have as f32.
+// The bytes of a codec could encode any number of values.  This refuses more values than a message could have as
+// f32.
 void check_decoded_size(const PushRequest& request, Widths widths, std::string_view what) {
   uint64_t room = kMaxMessageBytes;
   for (const RowSlice& row_slice : request.row_slices) {
@@ -110,7 +111,8 @@ void check_decoded_size(const PushRequest& request, Widths widths, std::string_v
   }
 }
 
-// Gives a request its row slices, and finds the rows of each: they fill the body from the end of the slices on.
+// Sets the row slices of a request, and computes the offset of the rows of each slice.  The rows must fill the
+// body exactly, from the end of the slices on; each slice is padded.
 void set_row_slices(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> row_slices,
                     Widths widths, std::string_view what) {
   request.row_slices = *row_slices;
@@ -341,7 +343,7 @@ void set_row_slices(PushRequest& request, std::shared_ptr<const std::vector<RowS
   set_row_slices(request, std::move(row_slices), widths, "push");
 }
 
-// Decodes the rows of slice number `i`, floats [rows, cols].
+// Decodes the rows of slice number `i` into floats [rows, cols].
 static void decode_rows(const PushRequest& request, size_t i, Widths widths, const PushCodecs& codecs,
                         float* floats) {
   const RowSlice& row_slice = request.row_slices[i];

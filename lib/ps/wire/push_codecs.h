@@ -1,8 +1,8 @@
 // PushCodecs: the codecs of a job whose gradients travel to servers in the bytes of a codec, one for each parameter.  Used
 // by trainers, which encode with them, and by shards, which decode.
 //
-// A codec encodes the rows that a message has of a parameter as if they were a matrix of their own; the caller
-// keeps the residuals, row by row.
+// A codec encodes the rows of a parameter in one message as a matrix.  The caller keeps the residuals, row by
+// row.
 #ifndef PS_PS_WIRE_PUSH_CODECS_H_
 #define PS_PS_WIRE_PUSH_CODECS_H_
 
@@ -20,12 +20,12 @@ namespace ps {
 // One owner thread.
 class PushCodecs {
  public:
-  // A job whose gradients travel in rows has no codecs.
+  // For a job whose gradients travel in rows, and which has no codecs.
   PushCodecs() = default;
 
-  // The codecs that {"type": name, ...} describes; null: the job has none.  Random decisions depend on the parameter's seed,
-  // the parameter and the rank.  Statistics have no codec.  `cpu` is the level of their loops, and of those that decode
-  // rows.  Throws kUsage.
+  // Makes the codecs that {"type": name, ...} describes; with null, the job has none.  Random decisions depend
+  // on the parameter's seed, the parameter and the rank.  Statistics have no codec.  `cpu` is the level of the
+  // codecs' loops, and of those that decode rows.  Throws kUsage.
   PushCodecs(const Json& object, std::span<const ParameterSpec> specs, int rank,
              CpuLevel cpu = best_cpu_level());
 
@@ -38,8 +38,8 @@ class PushCodecs {
   Codec& of(size_t parameter) { return *codecs_[parameter]; }
   const Codec& of(size_t parameter) const { return *codecs_[parameter]; }
 
-  // The first returns true when the codecs have residuals; the second, when gradients are to be added so that any order gives
-  // the same bits.
+  // keep_residuals returns true if the codecs have residuals.  The other function returns true if the sums of
+  // gradients must have the same bits in any order of addition.
   bool keep_residuals() const { return keep_residuals_; }
   bool sum_in_any_order() const { return sum_in_any_order_; }
 

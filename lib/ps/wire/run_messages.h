@@ -17,8 +17,8 @@ namespace ps {
 
 // The data of a pass that a rank trains.
 struct RankWork {
-  uint64_t pass = 0, dealings = 0;   // how often the rest of the pass was dealt
-  uint64_t batches_before = 0;       // batches of the rank in this pass before those of the strand
+  uint64_t pass = 0, dealings = 0;   // number of times that the rest of the pass was dealt
+  uint64_t batches_before = 0;       // batches of the rank in this pass before the strand
   bool some_left = false;            // some rank has a strand
   std::optional<DataStrand> strand;  // empty: the rank waits for the next dealing, or for the end of the pass
 };
@@ -28,7 +28,7 @@ struct StateChunkAnswer {
   bool known = false;    // the trainer has pushed no batch since it sent its chunks
   uint64_t batches = 0;  // the number of batches that it had done when it sent them
   uint32_t num_chunks = 0;
-  std::string_view chunk = {};  // the one that was asked for, if there is one
+  std::string_view chunk = {};  // the chunk that was asked for, if it exists
 };
 
 std::string encode_chunk_request(uint32_t number);
@@ -37,8 +37,8 @@ std::string encode_ranks(std::span<const int> ranks);
 std::string encode_work(const RankWork& work);
 std::string encode_applied(uint64_t steps);
 
-// A strand in a message or a snapshot: share:u32 shares:u32 first:u64 stride:u64.  get_strand returns false for numbers
-// that are those of no strand.
+// A strand in a message or a snapshot: share:u32 shares:u32 first:u64 stride:u64. get_strand returns false if
+// the numbers do not describe a strand.
 void put_strand(const DataStrand& strand, std::string& out);
 bool get_strand(ByteReader& in, DataStrand& strand);
 

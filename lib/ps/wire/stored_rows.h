@@ -1,8 +1,8 @@
-// Rows as a shard stores them, weights with the state of their optimizer: in the answer to stored_rows, and on their way
-// back in return_rows.  Used by shards, by trainers that keep copies of the rows in use, and by those that train rows on a
-// device.
+// Rows as a shard stores them: weights with the state of their optimizer.  They travel in the answer to
+// stored_rows, and back in return_rows.  Used by shards, by trainers that keep copies of the rows in use, and
+// by those that train rows on a device.
 //
-//   stored      := key_list value:f32[values a row][keys] stamp:u32[keys]?     of one slice, and ps-wire(5) says it too
+// stored      := key_list value:f32[values a row][keys] stamp:u32[keys]?     of one slice; see ps-wire(5)
 //   return_rows := number:u64 num:u32 (parameter:u32 stored)[num]
 #ifndef PS_PS_WIRE_STORED_ROWS_H_
 #define PS_PS_WIRE_STORED_ROWS_H_
@@ -22,7 +22,8 @@ namespace ps {
 // Appends the rows of one slice.
 void encode_stored_rows(const RowBlock& rows, std::string& out);
 
-// rows <- the next slice's, of a table of this layout, which has no statistics: at most so many.  Throws kData.
+// rows <- the rows of the next slice, at most `most`, of a table with this layout, which has no statistics.
+// Throws kData.
 void decode_stored_rows(ByteReader& in, const TableLayout& layout, size_t most, RowBlock& rows);
 
 // Rows that a trainer returns to a shard, which sets them.
@@ -32,11 +33,11 @@ struct ReturnedRows {
     RowBlock rows;
   };
 
-  uint64_t number = 0;  // of this message among those of its trainer to this shard, from 1 on
+  uint64_t number = 0;  // number of this message among the trainer's to this shard, from 1 on
   std::vector<Slice> slices;
 };
 
-// The layout of a parameter whose rows may be returned; throws kData for another.
+// Returns the layout of a parameter whose rows may be returned; throws kData for another one.
 using ReturnedLayout = std::function<TableLayout(uint32_t parameter)>;
 
 std::string encode_returned_rows(const ReturnedRows& returned);

@@ -31,14 +31,14 @@ inline bool is_of_kind(std::string_view chunk, StateChunkKind kind) {
 
 // figures := 5:u8 rank:u32 text                       (ps-checkpoint(5))
 struct FiguresChunk {
-  uint32_t rank = 0;  // of the trainer that has sent it
+  uint32_t rank = 0;  // rank of the trainer that has sent it
   std::string text;
 };
 std::string encode_figures(const FiguresChunk& figures);
 FiguresChunk decode_figures(std::string_view chunk);  // throws kCorrupt
 
-// Encodes some state of a trainer as chunks, one after the other.  The state must not change until the last chunk has been
-// encoded.
+// Encodes a part of a trainer's state as chunks, one after the other.  One owner thread.  The state must not
+// change until the last chunk has been encoded.
 class StateChunkSource {
  public:
   virtual ~StateChunkSource() = default;
@@ -61,7 +61,7 @@ class TrainerState {
   virtual void restore(std::string_view chunk) = 0;
   virtual void end_restoring(uint64_t batches) = 0;
 
-  // Returns true when a process that goes on without this state would train otherwise than one with it.
+  // Returns true if a process without this state would train differently from one with it.
   virtual bool matters() const = 0;
 };
 
