@@ -110,8 +110,8 @@ struct Benchmark {
   bool threaded = false;   // run for each of --threads, else for 1 alone
   int most_runs = 0;       // timed, of a peer that takes minutes; 0: as many as were asked for
   std::string limit = {};  // benchmark that bounds its rate; empty: none
-  std::vector<std::string> peers =
-      {};  // benchmarks that do the same another way; the first that runs is shown
+  // Benchmarks that do the same in another way.  The first one that runs is shown.
+  std::vector<std::string> peers = {};
 
   // True if limit and peers are run again in turns with the benchmark: for quantities that vary with the
   // machine, such as disks and memory of virtual machines.

@@ -15,8 +15,8 @@
 namespace ps {
 
 struct SavedRows {
-  std::optional<Machine> machine =
-      {};  // where they were measured, all processors by name; nothing: there are no lines
+  // The machine of the measurements, with all processors by name; it is absent if there are no lines.
+  std::optional<Machine> machine = {};
   std::vector<Json> rows = {};
 };
 

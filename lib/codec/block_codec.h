@@ -1,7 +1,7 @@
 // BlockCodec: the base of codecs that encode each block of values on its own, in a number of bytes that depends
 // on the number of values alone.  Used by the codecs fp16, bf16, int8, one_bit and shared_scale_int.
 //
-// bytes := block[ceil(n / size)]      the last one may have fewer values
+//   bytes := block[ceil(n / size)]      the last one may have fewer values
 #ifndef PS_CODEC_BLOCK_CODEC_H_
 #define PS_CODEC_BLOCK_CODEC_H_
 

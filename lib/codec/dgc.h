@@ -8,7 +8,7 @@
 //   d <- -rate (g + l2 w)                    weight-decay correction
 //   u <- m u + d                             momentum correction: it is the moves that add up, not gradients
 //   v <- v + u                               with Nesterov: v <- v + (m u + d)
-// send v where |v| is among the k largest
+//   send v where |v| is among the k largest
 //   v <- 0, u <- 0 there                     momentum factor masking
 //   w <- w + (sum of what all have sent) / N
 //

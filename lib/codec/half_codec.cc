@@ -1,6 +1,6 @@
 // Floats of 16 bits.
 //
-// block := u16[n]      as codec/row_codec.h makes them
+//   block := u16[n]      as codec/row_codec.h makes them
 //
 // If a value is too large for fp16, the residual keeps the excess, which is sent with the next gradients.
 #include "codec/block_codec.h"

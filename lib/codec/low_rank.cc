@@ -4,7 +4,7 @@
 //   M [rows, cols]: values + residual        decoded: P Q^T
 //
 //   bytes := P:f32[rank, rows] Q:f32[rank, cols]     a vector after the other
-// | f32[rows, cols]                         if that takes no more bytes
+//          | f32[rows, cols]                         if that takes no more bytes
 #include <algorithm>
 #include <cstring>
 

@@ -7,7 +7,7 @@
 //   int8_blocks  an int8 row for each 256 values of a row, the last of which may have fewer
 //   one_bit      positive:f32 negative:f32 bits:u8[ceil(cols / 8)]; the means of the row's values from 0 on and of those
 //                below, and for value j bit j mod 8 of byte j / 8, which is 1 when it is below 0 (Seide et al.,
-// Interspeech 2014): only for gradients with error feedback
+//                Interspeech 2014): only for gradients with error feedback
 //
 // Values are rounded to the nearest, ties to even.  Values that are too large become the largest of the type.
 // Infinities and NaN stay unchanged, but a row or block of int8 and a row of one_bit with one of them decode as NaN as a

@@ -59,8 +59,8 @@ std::string_view sparse_exchange_name(SparseExchange exchange) {
 
 double entry_bytes(SparseEncoding encoding, uint64_t elements, uint64_t selected) {
   const double p = elements > 0 ? static_cast<double>(selected) / static_cast<double>(elements) : 1;
-  const double skips =
-      std::pow(1 - p, 65535.0);  // share of runs above 65535; their number is a geometric series
+  // The share of runs above 65535; the number of their words is a geometric series.
+  const double skips = std::pow(1 - p, 65535.0);
   switch (encoding) {
     case SparseEncoding::kIndex32:
       return 8;

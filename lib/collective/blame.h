@@ -14,7 +14,8 @@
 
 namespace ps {
 
-// Whom a rank waits for, nobody when it is in no collective; nothing when it did not answer.
+// Returns the ranks for which a rank waits; none if it is in no collective.  Returns nothing if the rank did not
+// answer.
 using WaitsFor = std::function<std::optional<std::vector<int>>(int rank)>;
 
 struct Blame {

@@ -1,5 +1,5 @@
 // Communicators between processes, over TCP or a simulated network: whatever the transport is.  Used by
-// programs and tests; ThreadCommunicator is the same between the threads of a process.
+// programs and tests; thread_communicator.h is the same between the threads of a process.
 //
 // How ranks meet: rank 0 listens at the rendezvous; every other rank listens at a port of its own, connects
 // to rank 0 and says which rank of which job it is and where it listens.  When all have come, rank 0 tells

@@ -1,5 +1,5 @@
 // Communicators between the threads of one process.  Used by tests and by programs with several trainers in a
-// process; NetCommunicator is the same between processes.
+// process; net_communicator.h has those between processes.
 #ifndef PS_COLLECTIVE_THREAD_COMMUNICATOR_H_
 #define PS_COLLECTIVE_THREAD_COMMUNICATOR_H_
 

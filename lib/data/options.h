@@ -80,8 +80,9 @@ struct DataOptions {
   double negative_rate = 1;                    // part of the negative examples that is trained on
   uint64_t sampling_seed = 0;                  // of that part, and of words.  Not a key: that of the job
   DataPart part = DataPart::kAll;
-  int fold =
-      0;  // of validation: the parts of 1 / validation folds do not overlap.  Not a key: ps-train decides
+  // The number of the part of the data that is used for validation; the parts of all folds do not overlap.  It
+  // is not a key of the job file: ps-train sets it.
+  int fold = 0;
   bool multi_label = false;    // examples have any number of labels, in a slot of their own
   std::optional<bool> labels;  // examples have labels, or have none; nullopt: the format decides
   LabelUse label_use = LabelUse::kKept;

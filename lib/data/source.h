@@ -48,8 +48,8 @@ struct SourceContext {
   int stdin_descriptor = 0;  // the descriptor that "-" stands for
   const Interrupt* interrupt = nullptr;
   std::atomic<uint64_t>* bytes_read = nullptr;  // as stored, before decompression
-  std::shared_ptr<const std::string> stdin_head =
-      nullptr;  // bytes of "-" that were read from it before; null: none
+  // The bytes of "-" that were read before; null: none were.
+  std::shared_ptr<const std::string> stdin_head = nullptr;
 };
 
 // Returns true if a read of `file` may block until more data arrive: never for a regular file, also if it is

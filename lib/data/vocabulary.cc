@@ -15,8 +15,8 @@ namespace ps {
 namespace {
 
 constexpr size_t kMaxWordBytes = 64;
-constexpr std::string_view kOther =
-    "<other>";  // stands for all words without an id of their own; no text contains it
+// This word stands for all words without an id of their own; no text contains it.
+constexpr std::string_view kOther = "<other>";
 
 // A character of a text: its length in bytes, and its role in words.
 struct Character {

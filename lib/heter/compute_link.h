@@ -42,9 +42,9 @@ class ComputeLink final : public Computation {
   Matrix<const float> predictions() const override;
   std::span<const float> log_losses() const override { return result_.log_losses; }
 
-  // For who has several batches on their way (ReaderAhead).  request is answered in a wait of the store.  After an answer
-  // that is an error, reconnect goes on with another compute trainer, and no request from before is answered any more; it
-  // throws as run.  note_success is told of every answer that is none.
+  // For a reader with several batches on their way (ReaderAhead). request is answered in a wait of the store.
+  // After an answer that is an error, reconnect goes on with another compute trainer, and no request from
+  // before is answered any more; it throws as run.  note_success is told of every answer that is none.
   void request(ComputeFrame type, const std::shared_ptr<const std::string>& body,
                std::function<void(Answer)> on_answer);
   void reconnect(const Error& error);

@@ -15,8 +15,8 @@ struct ClusterOptions {
   std::string discovery;  // etcd://HOST:PORT/PREFIX, where servers register instead; empty: nowhere
   int num_servers = 1;    // that are to be there, with discovery
   int trainers = 1;
-  int max_trainers =
-      0;  // ranks in all, of which those from `trainers` on may join the running job; 0: none may
+  // The number of ranks in all.  The ranks from `trainers` on may join the running job; 0: no rank may.
+  int max_trainers = 0;
   std::vector<std::string> peers;    // HOST:PORT of trainer 0, or of each trainer, without servers
   std::vector<std::string> compute;  // HOST:PORT of compute trainers, to which readers send batches
   std::string collective = "net";    // net | mpi | nccl

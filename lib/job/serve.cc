@@ -30,7 +30,7 @@ namespace {
 
 constexpr Duration kLongestDrain = std::chrono::seconds(5);
 
-// Whom a server lets in.
+// The credentials and limits by which a server accepts connections.
 struct Guard {
   Credentials credentials;
   HandshakeOptions handshakes;

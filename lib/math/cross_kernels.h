@@ -1,7 +1,7 @@
 // Kernels of a cross network: Wang et al., "Deep & cross network for ad click predictions", ADKDD 2017.  Used
 // by the layer cross.  T is float or double.
 //
-// x_{l+1} = x_0 (x_l . w_l) + b_l + x_l for l in [0, L), with x_0 the input and x_L the output, [B, D] each
+//   x_{l+1} = x_0 (x_l . w_l) + b_l + x_l for l in [0, L), with x_0 the input and x_L the output, [B, D] each
 #ifndef PS_MATH_CROSS_KERNELS_H_
 #define PS_MATH_CROSS_KERNELS_H_
 

@@ -16,8 +16,8 @@ namespace ps {
 struct InitOptions {
   std::string type = "default";  // default | zero | constant | normal | uniform | smart | he | file
   double mean = 0;
-  double deviation =
-      0.01;          // normal, uniform; smart is normal with 1 / sqrt(fan-in), he with sqrt(2 / fan-in)
+  // The deviation of normal and uniform. smart is normal with 1 / sqrt(fan-in), he with sqrt(2 / fan-in).
+  double deviation = 0.01;
   std::string path;  // file: a model to take the parameter of the same name from
 
   static const ObjectSpec<InitOptions>& spec();

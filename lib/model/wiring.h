@@ -33,8 +33,8 @@ struct LayerSize {
   int64_t weights = 0;  // of its own dense parameters; a table without a dim counts nothing
   int64_t biases = 0;   // of these: in parameters of one row
   bool sparse = false;  // it has a table too, which is trained sparsely
-  int64_t multiply_adds =
-      0;  // per example: in an image each weight serves every pixel, in a sequence every id
+  // Multiply-adds per example: in an image each weight serves every pixel, in a sequence every id.
+  int64_t multiply_adds = 0;
 };
 
 struct Wiring {

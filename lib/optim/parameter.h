@@ -31,8 +31,8 @@ struct ParameterSpec {
   std::optional<RowPolicy> row_policy;  // sparse: the policy that creates and removes rows; absent: none
   bool split = false;  // kMatrix: each trainer moves its part of the columns, even_part of collective/parts.h
   bool by_trainers = false;  // dense, on servers: trainers move it, and servers have what these set last
-  bool with_compute =
-      false;  // kRows of a dense table: in heterogeneous training, the compute trainers pull and push it
+  // Only for kRows of a dense table: in heterogeneous training, the compute trainers pull and push it.
+  bool with_compute = false;
 };
 
 // In heterogeneous training readers pull and push these parameters, and compute trainers all others.

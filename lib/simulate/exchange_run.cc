@@ -195,9 +195,9 @@ void swap_with_partners(const ClusterParameters& cluster, double bytes, double a
   }
 }
 
-// The ranks beyond the largest power of two first give their gradients to a partner within it.  Those within
-// halve the bytes in each round, at doubled distances, until each has the sum of one part; then they gather the
-// parts in the reverse order.  At the end the ranks beyond get the sum from their partners.
+// The ranks beyond the largest power of two first give their gradients to a partner within it.  The ranks
+// within halve the bytes in each round, at doubled distances, until each has the sum of one part; then they
+// gather the parts in the reverse order.  At the end the ranks beyond get the sum from their partners.
 void run_halving_doubling(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const size_t inner = static_cast<size_t>(power_of_two_below(cluster.ranks));
   const double whole = MessageTimes(cluster, payload.dense_bytes).whole();

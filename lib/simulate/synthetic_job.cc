@@ -115,7 +115,7 @@ void train_pass(ParameterStore& store, const SyntheticJob& job, int rank, int64_
   store.end_pass(pass);
 }
 
-// Of three pulls, two are begun while the batch before is trained, so that both ways are run.
+// Two pulls of three are begun while the batch before is trained, so that both ways are run.
 void train_strand(ParameterStore& store, const SyntheticJob& job, const SyntheticWork& work, int64_t pass) {
   const auto& [strand, done, first_step] = work;
   const std::vector<ParameterSpec> specs = job.parameters();

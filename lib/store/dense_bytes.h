@@ -14,8 +14,8 @@ namespace ps {
 
 struct DenseBytes {
   uint64_t total = 0, largest = 0;  // UINT64_MAX: that many or more
-  const ParameterSpec* worst =
-      nullptr;  // points to the spec that needs `largest`; null: no parameter needs memory
+  // The spec that needs `largest`; null: no parameter needs memory.
+  const ParameterSpec* worst = nullptr;
 };
 
 // Returns the bytes of weights and optimizer state on one shard; with `gradient_buffer`, also of a gradient for

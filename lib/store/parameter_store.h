@@ -34,8 +34,7 @@ struct StoreTimes {
   double communicating = 0;  // making, sending, receiving and reading messages
 };
 
-// One owner thread.  A parameter is named by its index in the list of ParameterSpecs for which the store was
-// made.
+// One owner thread.  A parameter is named by its index in the list of specs for which the store was made.
 class ParameterStore {
  public:
   virtual ~ParameterStore() = default;

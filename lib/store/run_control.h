@@ -26,8 +26,8 @@ struct RunPosition {
 
   // These are set when the rest of the pass was dealt before this process came.
   bool dealt = false;  // the rank trains `strand` in place of the rest of its share
-  std::optional<DataStrand> strand =
-      {};                     // empty: the rank trains nothing until the others have ended the pass
+  // If empty, the rank trains nothing until the others have ended the pass.
+  std::optional<DataStrand> strand = {};
   int64_t before_strand = 0;  // the batches of pass_batches that came before the strand
 };
 

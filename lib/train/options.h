@@ -16,14 +16,14 @@ struct TrainOptions {
   int64_t accumulate = 1;         // batches whose gradients make one step
   // How trainers bring their work together: an entry of strategy_catalog(), checked by the job.
   Json strategy = {{"type", "parameter_server"}};
-  int64_t pull_ahead =
-      0;  // with servers: batches whose rows are pulled before they are needed; 0: at most one
+  // With servers: the number of batches whose rows are pulled before they are needed; 0: at most one.
+  int64_t pull_ahead = 0;
   std::optional<int64_t> log_period;  // batches between reports; nothing: 100, and a second between lines
   std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
-  std::optional<int> patience =
-      {};                        // passes without a better one on the validation data, after which it ends
-  std::string best_by = "cost";  // measure of the validation data by which a pass is the best
-  int saving_period = 1;         // passes between saves; the last pass is always saved
+  // Training ends after this number of passes that are not better on the validation data.
+  std::optional<int> patience = {};
+  std::string best_by = "cost";                  // measure of the validation data by which a pass is the best
+  int saving_period = 1;                         // passes between saves; the last pass is always saved
   bool load_save_parameters_in_pserver = false;  // servers write models by themselves
   std::optional<std::string> emulated_compute;   // a batch is a wait of so long, as parse_seconds reads it
 

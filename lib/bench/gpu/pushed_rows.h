@@ -16,7 +16,8 @@ class PushedRows {
  public:
   static constexpr size_t kColumns = 4;
 
-  // By which share of its move a weight may differ: sums of a hundred thousand gradients round in single precision.
+  // The share of its move by which a weight may differ: sums of a hundred thousand gradients round in single
+  // precision.
   static constexpr double kTolerance = 1e-3;
 
   // The gradient of look-up `i` of its batch in column `column` is gradient(i, column).

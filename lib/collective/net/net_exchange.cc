@@ -22,7 +22,7 @@ NetExchange::NetExchange(Loop& loop, std::unique_ptr<BufferPool> pool, int rank,
   }
 }
 
-// Nobody is told when an exception ends this rank: it looks like what it is.
+// If an exception ends this rank, it sends no farewell, so that the others see that it has failed.
 NetExchange::~NetExchange() {
   if (broken_ || std::uncaught_exceptions() > exceptions_) return;
   for (const auto& each : links_) {

@@ -11,8 +11,8 @@
 namespace ps {
 namespace {
 
-constexpr double kCriteoLogitDeviation =
-    1.6;  // an AUC of about 0.8, as the best models reach on the real data
+// This value gives an AUC of about 0.8, which the best models reach on the real data.
+constexpr double kCriteoLogitDeviation = 1.6;
 
 // floor(exp(log_median + deviation z)) - shift, z normal; sizes and missing shares are about those of the
 // real data.

@@ -1,5 +1,5 @@
-// The rows of sparse parameters in DeviceTables.  Used by those who make a RowDevice; compiled for CUDA and for the
-// emulator.
+// The rows of sparse parameters in objects of DeviceTable.  Used by code that makes a RowDevice; compiled for
+// CUDA and for the emulator.
 #ifndef PS_DEVICE_CUDA_TABLE_ROWS_H_
 #define PS_DEVICE_CUDA_TABLE_ROWS_H_
 

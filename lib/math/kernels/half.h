@@ -50,8 +50,8 @@ struct Half {
     constexpr uint32_t kLargest = 0x477fe000, kSmallestNormal = 0x38800000, kRebias = (127 - 15) << 23;
     const uint32_t sign = bits_of(x) & kSign;
     const uint32_t size = bounded_size(bits_of(x) ^ sign, kLargest);
-    const uint32_t normal =
-        (size - kRebias + (random >> 19)) >> 13;  // random bits for the 13 that are dropped
+    // 13 bits are dropped, and as many random bits decide the rounding.
+    const uint32_t normal = (size - kRebias + (random >> 19)) >> 13;
     // A subnormal is a multiple of 2^-24; here it is counted in these units.
     const float units = (size < kSmallestNormal ? float_of(size) : 0) * 0x1p24f;
     const int32_t whole = static_cast<int32_t>(units);

@@ -1,5 +1,6 @@
-// BatchTransfers: the arrays of a batch that go to a device and come back, through page-locked memory of the host, from which
-// and to which the device copies fast and by itself.  Used by gpu_kernels.cu; compiled for CUDA and for the emulator.
+// BatchArrays: the arrays of a batch that go to a device and come back.  They lie in page-locked memory of the
+// host, which the device reads and writes fast and without the processor.  Used by gpu_kernels.cu; compiled for
+// CUDA and for the emulator.
 #ifndef PS_MODEL_CUDA_BATCH_TRANSFERS_H_
 #define PS_MODEL_CUDA_BATCH_TRANSFERS_H_
 

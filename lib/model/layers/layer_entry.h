@@ -1,7 +1,7 @@
 // Shared by the files of this folder.  A layer is a file with
 //   - an options struct, derived from LayerOptions or WeightedLayerOptions, whose spec() includes theirs;
 //   - a template <class T> class derived from Layer<T>, made from (const Options&, LayerSetup&);
-//   - last, its entry:  extern const LayerEntry kFcLayer = layer_entry<FcOptions, FcLayer>("fc", "help");
+//   - last, its entry:  extern const LayerEntry kFcLayer = layer_entry<FcOptions, Fc>("fc", "help");
 // and two lines in catalog.cc.
 //
 // A constructor refuses what it cannot take by throwing kUsage with a message that begins with the key at

@@ -125,8 +125,8 @@ class Accepting {
   }
 
  private:
-  static constexpr Duration kRetry =
-      std::chrono::milliseconds(50);  // when the process has no descriptors left
+  // The time until another attempt when the process has no descriptors left.
+  static constexpr Duration kRetry = std::chrono::milliseconds(50);
 
   const OnTrouble on_trouble_;
   bool troubled_ = false;  // the last connection could not be accepted

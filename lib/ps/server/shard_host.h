@@ -110,8 +110,8 @@ class ShardHost {
   ReaderSlots readers_;
 
   FinishedRun finished_;
-  const std::shared_ptr<const bool> exists_ =
-      std::make_shared<const bool>(true);  // for what is posted to the loop
+  // Calls that are posted to the loop see by this if the object still exists.
+  const std::shared_ptr<const bool> exists_ = std::make_shared<const bool>(true);
   uint64_t ending_ = 0;          // passes of a run that ends with the checkpoint that is being written
   std::optional<Error> failed_;  // for good
 };

@@ -1,4 +1,4 @@
-// ShardReplay: makes a shard again from a snapshot and the events of its log.  Used by ShardLog, and by tests.
+// ShardReplay: makes a shard again from a snapshot and the events of its log.  Used by ShardHost, and by tests.
 #ifndef PS_PS_SERVER_SHARD_REPLAY_H_
 #define PS_PS_SERVER_SHARD_REPLAY_H_
 

@@ -114,7 +114,8 @@ class StepClock {
   // has waited for that.
   virtual void begin_aligned_checkpoint() {}
 
-  // By which all shards know the checkpoint that would begin now; and what the trainer is told of the next.
+  // checkpoint_number returns the number by which all shards identify a checkpoint that begins now.
+  // next_checkpoint returns the number of the next checkpoint, as the trainer is told.
   virtual uint64_t checkpoint_number() const = 0;
   virtual uint64_t next_checkpoint(int rank) const = 0;
 

@@ -78,8 +78,8 @@ struct TrainerStatus {
   int connections = 0;  // 0: gone, or not there yet
   uint64_t clock = 0;   // steps that it has pushed
   uint64_t lag = 0;     // steps behind the trainer that is furthest
-  uint64_t held_bytes =
-      0;  // of memory for its requests that wait or are remembered, less rows and state chunks
+  // The memory of requests that wait or are remembered, without rows and state chunks.
+  uint64_t held_bytes = 0;
 };
 
 struct ShardStatus {

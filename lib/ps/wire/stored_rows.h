@@ -2,7 +2,7 @@
 // stored_rows, and back in return_rows.  Used by shards, by trainers that keep copies of the rows in use, and
 // by those that train rows on a device.
 //
-// stored      := key_list value:f32[values a row][keys] stamp:u32[keys]?     of one slice; see ps-wire(5)
+//   stored      := key_list value:f32[values a row][keys] stamp:u32[keys]?     of one slice; see ps-wire(5)
 //   return_rows := number:u64 num:u32 (parameter:u32 stored)[num]
 #ifndef PS_PS_WIRE_STORED_ROWS_H_
 #define PS_PS_WIRE_STORED_ROWS_H_

@@ -1,5 +1,6 @@
-// TableGroup: calls of many DeviceTables at once, of different widths and optimizers, in as many launches of kernels as one
-// table takes.  Used by code that trains on a device; compiled for CUDA and for the emulator.
+// TableGroup: calls of many objects of DeviceTable at once, of different widths and optimizers, in as many
+// launches of kernels as one table takes.  Used by code that trains on a device; compiled for CUDA and for the
+// emulator.
 //
 // Results are those of the same calls table by table, bit for bit.  All calls are queued on a stream, which must be that of
 // the tables, or ordered with it by events.  None waits for the device, except a third call for the first: the tables of a call

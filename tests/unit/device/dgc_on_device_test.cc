@@ -82,8 +82,8 @@ class DgcOnDevice : public testing::TestWithParam<const char*> {};
 TEST_P(DgcOnDevice, HasTheBytesAndTheStateOfTheProcessor) {
   const std::shared_ptr<DgcDevice> device = dgc_device_of(make_emulated_model_device());
   const bool is_rounded_here = std::string_view(GetParam()).starts_with("varint_int");
-  const uint64_t num =
-      is_rounded_here ? seeds() : seeds() / 4;  // gpu_device_selection has more of the others
+  // The other cases get fewer seeds, since gpu_device_selection has more of them.
+  const uint64_t num = is_rounded_here ? seeds() : seeds() / 4;
   for (uint64_t seed = 0; seed < num && !HasFatalFailure(); ++seed) compare(GetParam(), seed, *device);
 }
 

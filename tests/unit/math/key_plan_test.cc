@@ -113,8 +113,8 @@ void expect_transposed(const KeyUse& use) {
 TEST(KeyPlan, OfOnePlannerDoesNotDependOnWhatItPlannedBefore) {
   KeyPlanner used;
   for (uint64_t seed = 0; seed < 30; ++seed) {
-    uint64_t num_keys =
-        std::array<uint64_t, 3>{3, 200, 1000000}[seed % 3];  // hot keys, some, hardly any twice
+    // Hot keys, some repetition, or hardly any key twice.
+    uint64_t num_keys = std::array<uint64_t, 3>{3, 200, 1000000}[seed % 3];
     Planned planned = random_lists(seed, num_keys), again = random_lists(seed, num_keys);
     planned.make(used);
     KeyPlanner fresh;

@@ -45,8 +45,8 @@ struct ExchangeCase {
   Json optimizer = kExchangeMomentum;
   int64_t save_at = -1;  // the step after which all is saved, and loaded into new objects
   FillGradient fill = fill_exchange_noise;
-  std::function<std::shared_ptr<DeviceKernels>(Options&, Device& host)> place =
-      nullptr;                      // puts matrices on a device of each trainer
+  // Puts matrices on a device of each trainer.
+  std::function<std::shared_ptr<DeviceKernels>(Options&, Device& host)> place = nullptr;
   bool all_have_some_there = true;  // gradients, then
   std::vector<ParameterSpec> specs = mixed_parameters(kExchangeRows, kExchangeCols);
 };
@@ -122,8 +122,8 @@ struct ExchangeTrainer {
   Device device{1, best_cpu_level()};
   LocalStore local;
   CollectiveRun run;
-  std::shared_ptr<DeviceKernels> kernels =
-      nullptr;  // of the device that makes gradients; null: the processor
+  // The kernels of the device that computes gradients; null: the processor computes them.
+  std::shared_ptr<DeviceKernels> kernels = nullptr;
   int gradients_there = 0;
   std::unique_ptr<Exchange> exchange;
   std::unique_ptr<AllReduceStore> store;
