@@ -25,24 +25,24 @@ class Computation {
  public:
   virtual ~Computation() = default;
 
-  // A batch that comes some batches later, and after those of which it was told before; good until it is trained.  Called
-  // as often as look_ahead of the store.
+  // Announces a batch that is trained some batches later, after those that were announced before; it stays
+  // valid until then.  Called as often as look_ahead of the store.
   virtual void expect_batch(const PreparedBatch& prepared) { (void)prepared; }
 
   // Returns the sum of the costs of the batch, and sets the gradients of that sum in `views`, which have the rows of
   // the batch's plans and nothing else.
   virtual double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) = 0;
 
-  // Called after each run with the same views: sets the gradients that run has left to be set.
+  // Called after each run with the same views: sets the gradients that run has not set.
   virtual void finish_gradients(const PreparedBatch& prepared, std::span<const ParameterView<float>> views,
                                 const OnFinalGradient& on_final) {
     (void)prepared, (void)views, (void)on_final;
   }
 
-  // The predictions of the last batch: [B, C].
+  // Returns the predictions of the last batch: [B, C].
   virtual Matrix<const float> predictions() const = 0;
 
-  // Its log losses, as of Network::log_losses: [B], or empty.
+  // Returns the log losses of the last batch, as Network::log_losses does: [B], or empty.
   virtual std::span<const float> log_losses() const { return {}; }
 };
 

@@ -1,4 +1,4 @@
-// Cost: what training makes small.  Used by Network, at the end of the graph.
+// Cost: the function that training minimises.  Used by Network, at the end of the graph.
 #ifndef PS_MODEL_COST_H_
 #define PS_MODEL_COST_H_
 
@@ -35,8 +35,8 @@ class Cost {
   virtual void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                         Matrix<T> gradient) const = 0;
 
-  // The sparse slot whose ids are the labels of an example, which has any number of them; none: it has the one of
-  // Batch::labels.
+  // Returns the sparse slot whose ids are the labels of an example, any number of them.  Without one, the label
+  // is that of Batch::labels.
   virtual std::optional<size_t> label_slot() const { return std::nullopt; }
 
   // Throws kData when no example may have this label ("label 7.5 is not a class of 10").  Any thread.
@@ -48,22 +48,24 @@ class Cost {
     copy_predictions(device, output, predictions.data());
   }
 
-  // losses[b] <- -log of the probability that predict gives to the label of example b, whatever the cost adds to that, from
-  // the scores and labels of evaluate.  Predictions that round to 0 or 1 tell no more how small the probability is; scores
-  // do.  Wherever evaluate runs, this runs on the device.  Returns false, and sets nothing, when the cost takes no logits.
+  // losses[b] <- -log of the probability that predict gives to the label of example b, without anything that
+  // the cost adds to that.  It is computed from the scores and labels of evaluate, since a prediction that
+  // rounds to 0 or 1 does not tell how small the probability is.  Wherever evaluate runs, this runs on the
+  // device.  Returns false, and sets nothing, when the cost takes no logits.
   virtual bool log_losses(Matrix<const T> scores, const Batch& batch, Device& device,
                           std::span<T> losses) const {
     (void)scores, (void)batch, (void)device, (void)losses;
     return false;
   }
 
-  // True when evaluate computes by kernels that devices with memory of their own have (AnyItems).  Its arrays are then in
-  // the memory of the device; else the network gives it copies, and the processor.  Predictions always are there.
+  // Returns true if evaluate only uses kernels that devices with memory of their own have (AnyItems).  Its
+  // arrays are then in the memory of the device.  Otherwise the network runs it on the processor, with copies.
+  // predict always runs on the device.
   virtual bool runs_on_devices() const { return false; }
 
-  // True when scores and gradient are those before the activation of the input layer, which the cost takes on
-  // itself so that the two together stay exact (softmax and cross_entropy).  The gradient then skips the
-  // activation.
+  // Returns true if scores and gradient are those before the activation of the input layer.  The cost then
+  // computes the activation itself, so that both together stay exact (softmax and cross_entropy), and the
+  // gradient skips the activation.
   virtual bool uses_logits() const { return false; }
 };
 

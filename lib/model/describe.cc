@@ -1,4 +1,4 @@
-// Says what a network is made of, in words and in numbers.
+// Describes a network, in words and in numbers.
 #include <algorithm>
 
 #include "model/network.h"
@@ -54,12 +54,12 @@ std::string describe_parameters(const LayerNode& node, const Wiring& wiring, siz
   return out;
 }
 
-// Rows per example of a layer.
+// Returns the number of rows that a layer has for an example.
 int64_t rows_of(const Wiring& wiring, size_t node, int64_t ids) {
   return wiring.sequences[node] ? ids : 1;
 }
 
-// How often forward uses each weight of a layer for one example.
+// Returns how often forward uses each weight of a layer for one example.
 int64_t uses_of_weights(const LayerNode& node, const Wiring& wiring, size_t index, int64_t ids) {
   int64_t uses = wiring.images[index] ? wiring.images[index]->plane() : 1;
   for (const InputRef& input : node.inputs) {

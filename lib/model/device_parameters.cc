@@ -30,7 +30,8 @@ std::span<const ParameterView<T>> DeviceParameters<T>::send(std::span<const Para
   return there_;
 }
 
-// Puts the values of all parameters into the memory from which they go to the device together.
+// Copies the values of all parameters side by side into memory from which one transfer moves them to the
+// device.
 template <class T>
 void DeviceParameters<T>::upload() {
   for (Copy& copy : copies_) {
@@ -53,7 +54,7 @@ void DeviceParameters<T>::upload() {
   });
 }
 
-// Has the views point to the values, and to room for gradients.
+// Makes the views point to the values, and to memory for gradients.
 template <class T>
 void DeviceParameters<T>::point_to_values() {
   int64_t gradients = 0;
@@ -85,7 +86,7 @@ T* DeviceParameters<T>::gradient_here(size_t parameter) const {
   return specs_[parameter].kind == ParameterKind::kRows ? here.row_gradients : here.gradient;
 }
 
-// Returns the rows of all parameters that were sent, divided for the threads of the host.
+// Returns the rows of all parameters that were sent, divided into blocks for the threads of the host.
 template <class T>
 auto DeviceParameters<T>::row_blocks() const -> std::vector<RowBlock> {
   constexpr int64_t kBlockValues = 16384;

@@ -23,22 +23,22 @@ class Evaluator {
   // predictions [B, C] as Cost::predict makes them; labels and weights of the batch.
   virtual void add(Matrix<const float> predictions, const Batch& batch) = 0;
 
-  // True when the measure is of log losses, which Cost::log_losses has more exactly than predictions.  Where a model has
-  // them, add_log_losses takes the place of add: losses [B].
+  // Returns true if the measure is of log losses, which Cost::log_losses computes more exactly than predictions
+  // do.  For models that have them, add_log_losses is called instead of add: losses [B].
   virtual bool wants_log_losses() const { return false; }
   virtual void add_log_losses(std::span<const float> losses, const Batch& batch) {
     (void)losses, (void)batch;
   }
 
-  // Tells, before the first add, that the labels of an example are the ids of this slot, any number of them.  False: the
-  // measure is of one label an example.
+  // Called before the first add if the labels of an example are the ids of this slot, any number of them.
+  // Returns false if the measure needs exactly one label for an example.
   virtual bool use_label_sets(size_t slot) {
     (void)slot;
     return false;
   }
 
-  // Takes in what another of the same entry has seen.  The value depends on the set of examples alone, to
-  // rounding.
+  // Adds the examples of another evaluator of the same entry.  The value depends on the set of examples alone,
+  // to rounding.
   virtual void merge(const Evaluator& other) = 0;
   virtual void reset() = 0;
 

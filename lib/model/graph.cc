@@ -30,13 +30,15 @@ CostNode read_cost(const Json& given, const std::string& path) {
   return {path, &entry, entry.spec().complete(without_type(given), path)};
 }
 
-// The name that share_with gives, or empty.
+// Returns the name in share_with, or an empty name.
 std::string shared_name(const LayerNode& node) {
   auto found = node.object.find("share_with");
   return found == node.object.end() ? "" : found->get<std::string>();
 }
 
-// Makes a Graph: indices in it are first in the order of the job file, at the end in the order found.
+// Makes a Graph in these steps: it reads layers and costs, expands patterns of inputs, resolves names to
+// indices, sorts the layers so that each comes after those it reads, and checks that all are used.  Indices
+// count in the order of the job file until reorder() changes them to the sorted order.  One owner thread.
 class GraphBuilder {
  public:
   GraphBuilder(const ModelOptions& options, const DataSchema& schema) : schema_(schema) {
@@ -68,13 +70,13 @@ class GraphBuilder {
       graph_.costs.push_back(read_cost(cost, cat("model.auxiliary_costs.", graph_.costs.size() - 1)));
   }
 
-  // True for the slot whose ids are the labels of a cost.
+  // Returns true for the slot whose ids are the labels of a cost.
   bool is_labels(const std::string& slot) const {
     return std::any_of(graph_.costs.begin(), graph_.costs.end(),
                        [&](const CostNode& cost) { return cost.object.value("labels", "") == slot; });
   }
 
-  // The slots that layers may read.
+  // Returns the slots that layers may read.
   DataSchema features() const {
     DataSchema out = schema_;
     std::erase_if(out.slots, [this](const SlotSchema& slot) { return is_labels(slot.name); });
@@ -138,7 +140,8 @@ class GraphBuilder {
     return layers;
   }
 
-  // Depth first: a layer is put in order_ after all that it depends on.  trail_ is the way down to it.
+  // Searches depth first: a layer is put into order_ after all layers that it depends on. trail_ has the layers
+  // from the first call down to this one; a layer that is met again on it closes a cycle.
   void visit(size_t index) {
     if (marks_[index] == Mark::kDone) return;
     if (marks_[index] == Mark::kOnTrail) fail_cycle(index);

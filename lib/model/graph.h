@@ -30,7 +30,7 @@ struct LayerNode {
   std::vector<InputRef> inputs;
   std::optional<size_t> share_with;           // in Graph::nodes, before this one
   std::string device = "default";             // WeightedLayerOptions::device
-  bool weight_set = false, bias_set = false;  // these keys say something else than their defaults
+  bool weight_set = false, bias_set = false;  // these keys differ from their defaults
 };
 
 struct CostNode {
@@ -45,9 +45,9 @@ struct Graph {
   std::vector<CostNode> costs;  // the main one, then auxiliary ones
 };
 
-// Throws kUsage "model.layers.2.input: …": for unknown names, names used twice or by a slot too, cycles, and
-// layers that lead to no cost (an auxiliary one is enough).  A layer's share_with counts as something that it
-// reads, except for leading to the cost.
+// Throws kUsage "model.layers.2.input: …" for unknown names, names that are used twice or by a slot too,
+// cycles, and layers that lead to no cost (an auxiliary one is enough).  A layer depends on its share_with as on
+// its inputs, but does not lead to a cost by it.
 Graph make_graph(const ModelOptions& options, const DataSchema& schema);
 
 }  // namespace ps

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kSparse = "sparse:", kDense = "dense:";
 
 struct Pattern {
-  std::string_view text;      // without the type
+  std::string_view text;      // the pattern without the type
   std::optional<bool> dense;  // the type that it asks for
 
   explicit Pattern(std::string_view whole) : text(whole) {
@@ -37,7 +37,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Appends the slots that match, but for those in `listed`, which the layer names itself.
+// Appends the slots that match, except those in `listed`, which the layer names itself.
 void append_matches(const DataSchema& schema, const LayerNode& node, const std::string& pattern,
                     const std::vector<std::string>& listed, std::vector<std::string>& out) {
   const Pattern wanted(pattern);
@@ -74,7 +74,8 @@ void expand_node(const DataSchema& schema, LayerNode& node) {
     node.object["sparse_update"] = false;
 }
 
-// Leaves out a layer without inputs, wherever it is mentioned; false when all have some.
+// Removes one layer without inputs, and its name wherever it is an input.  Returns false if all layers have
+// inputs.
 bool drop_layer(std::vector<LayerNode>& nodes) {
   const auto empty = std::find_if(nodes.begin(), nodes.end(),
                                   [](const LayerNode& node) { return node.input_names.empty(); });

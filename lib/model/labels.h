@@ -10,7 +10,7 @@ namespace ps {
 // Labels are float, which holds every integer up to this one.
 constexpr int64_t kMaxClasses = int64_t{1} << 24;
 
-// The class in [0, classes) that `label` names, or -1.
+// Returns the class in [0, classes) of `label`, or -1.
 int64_t class_of(float label, int64_t classes);
 
 // With two classes, label 1 is positive; 0 and -1 are not.
@@ -27,7 +27,8 @@ void check_binary(float label);
 void check_classes(std::span<const float> labels, int64_t classes);
 void check_binary(std::span<const float> labels);
 
-// The same of examples that have any number of classes, as a sparse slot has them: offsets [B + 1].
+// Throws kData in the same way for examples that have any number of classes, the ids of a sparse slot: offsets
+// [B + 1].
 void check_label_sets(std::span<const uint32_t> offsets, std::span<const uint64_t> labels, int64_t classes);
 
 }  // namespace ps

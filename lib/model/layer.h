@@ -47,10 +47,10 @@ class LayerSetup {
 
   virtual std::span<const InputInfo> inputs() const = 0;
 
-  // Parameters, by suffix ("weight", "bias").  They return the parameter's number, for Run.  When the layer
-  // has share_with, the parameter of that layer with the same suffix is taken, and must have the same shape.
-  // `fan_in` gives the deviation 1 / sqrt(fan_in) of init "smart", and of "default" when `smart_default`;
-  // else "default" is normal with deviation 0.01, and zero for biases (fan_in 0).
+  // Parameters, by suffix ("weight", "bias").  They return the parameter's number, for Run.  If the layer has
+  // share_with, the parameter of that layer with the same suffix is used, and must have the same shape.
+  // `fan_in` gives the deviation 1 / sqrt(fan_in) of init "smart", and of "default" when `smart_default`; else
+  // "default" is normal with deviation 0.01, and zero for biases (fan_in 0).
   struct Request {
     std::string suffix;
     int64_t rows, cols, fan_in;
@@ -63,12 +63,14 @@ class LayerSetup {
   virtual int add_rows(const Request& request, bool sparse_update) = 0;
   virtual int add_statistic(const std::string& suffix, int64_t rows, int64_t cols, double initial) = 0;
 
-  // The layer will look up ids of a sparse input in a kRows parameter; or ids that sample_keys draws.  They
-  // return the number of the use, for Run.  `transposed` says whether backward needs that part of it.
+  // Declare that the layer looks up ids of a sparse input in a kRows parameter, or ids that sample_keys draws.
+  // They return the number of the use, for Run.  `transposed` is true if backward needs the transposed part of
+  // it.
   virtual int use_input(int parameter, int input, bool transposed) = 0;
   virtual int use_samples(int parameter) = 0;
 
-  // Values per example of the layer's output, or the image that they are.  One is to be called, once.
+  // Set the number of values per example of the layer's output, or the image that these form.  A layer calls one
+  // of the two, once.
   virtual void set_output(int64_t cols) = 0;
   virtual void set_image_output(const ImageShape& image) = 0;
 
@@ -83,8 +85,8 @@ class LayerSetup {
   virtual void join_rows() = 0;
   virtual void follow_ids(int input) = 0;
 
-  // For those who plan how a model is trained: multiply-adds of forward for each pair of ids of an example, beside
-  // those of the weights.
+  // For planning how a model is trained: sets the multiply-adds of forward for each pair of ids of an example,
+  // without those of the weights.
   virtual void count_pair_work(int64_t multiply_adds) = 0;
 };
 
@@ -98,14 +100,14 @@ class LayerRun {
   virtual bool training() const = 0;
   virtual Device& device() const = 0;
 
-  // The seed of the layer's random numbers, which depends on (job seed, layer, step) alone.
+  // Returns the seed of the layer's random numbers, which depends on (job seed, layer, step) alone.
   virtual uint64_t random_seed() const = 0;
 
-  // When input i is sequences, example b has its rows [sequence[b], sequence[b + 1]); sequence [B + 1].  In the
+  // If input i is sequences, example b has its rows [sequence[b], sequence[b + 1]); sequence [B + 1].  In the
   // shapes below, B is then the number of all rows.
   virtual std::span<const uint32_t> sequence(int i) const = 0;
 
-  // The trainers over which layers are divided; null: this one computes all of them.
+  // Returns the trainers over which layers are divided; null if this trainer computes all layers.
   virtual Communicator* trainers() const = 0;
 
   virtual Matrix<const T> input(int i) const = 0;       // kLayer, kDenseSlot: [B, cols]
@@ -119,7 +121,7 @@ class LayerRun {
   virtual T* const* rows(int parameter) const = 0;      // kRows: [N]
   virtual T* row_gradients(int parameter) const = 0;    // kRows: [N, cols], add to it
   virtual const KeyUse& use(int use) const = 0;
-  virtual const SampledKeys& samples(int use) const = 0;  // of use_samples: what sample_keys drew
+  virtual const SampledKeys& samples(int use) const = 0;  // for use_samples: the keys that sample_keys drew
 };
 
 template <class T>
@@ -137,14 +139,16 @@ class Layer {
   // concurrently with other batches: const.  `random` depends on (job seed, layer, step).
   virtual void sample_keys(const Batch&, bool /*training*/, Random /*random*/, SampledKeys&) const {}
 
-  // True when all that it computes are kernels that devices with memory of their own have (AnyItems).  The arrays of a
-  // run are then in the memory of run.device(); else the network gives it copies, and the processor.
+  // Returns true if the layer only uses kernels that devices with memory of their own have (AnyItems).  The
+  // arrays of a run are then in the memory of run.device().  Otherwise the network runs it on the processor,
+  // with copies.
   virtual bool runs_on_devices() const { return false; }
 
-  // True when forward and backward exchange with other trainers: one that has no batch calls them without examples.
+  // Returns true if forward and backward exchange data with other trainers.  A trainer without a batch calls
+  // them with no examples.
   virtual bool is_divided() const { return false; }
 
-  // True when the output already is a cost an example [B, 1] (nce, hsigmoid).
+  // Returns true if the output is already the cost of each example [B, 1] (nce, hsigmoid).
   virtual bool is_cost() const { return false; }
 
   // The check of labels of a layer that is a cost, as Cost::check_label.

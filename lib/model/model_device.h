@@ -19,7 +19,7 @@ struct DenseArraysThere {
 
 class ModelDevice : public DeviceKernels {
  public:
-  // Applies a step to all weights, with gradients that are multiplied by `scale` first.  Queued, as all kernels are.
+  // Queues a step of all weights, with gradients that are multiplied by `scale` first.
   virtual void step(const CurrentStep<float>& step, float scale, const DenseArraysThere& arrays) = 0;
 };
 

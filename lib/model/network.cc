@@ -31,7 +31,7 @@ void Network<T>::read_evaluators(const Json& evaluators) {
     const EvaluatorEntry& entry = find_entry(evaluator_catalog(), object, path, "evaluator");
     evaluators_.emplace_back(&entry, entry.spec().complete(without_type(object), path));
     try {
-      if (make_evaluator(evaluators_.size() - 1)->wants_log_losses()) {  // it may refuse
+      if (make_evaluator(evaluators_.size() - 1)->wants_log_losses()) {  // make_evaluator may throw
         execution_->want_log_losses();
       }
     } catch (const Error& error) {

@@ -30,7 +30,8 @@ class Network {
   const std::vector<ParameterSpec>& parameters() const { return layers_.wiring.parameters; }
   const DataSchema& schema() const { return layers_.schema; }
 
-  // How many uses the plan of this parameter has in every prepared batch, and how many columns predictions have.
+  // Returns the number of uses that the plan of this parameter has in every prepared batch. predictions_cols
+  // returns the number of columns of predictions.
   size_t num_uses(size_t parameter) const { return layers_.wiring.lookups_of[parameter].size(); }
   int64_t prediction_cols() const { return main_node().cols; }
 
@@ -57,47 +58,49 @@ class Network {
   // prepare() would not make of this batch, for a batch that is not of this schema, and as check_label does.
   void adopt_received(Planners& planners, PreparedBatch& prepared) const;
 
-  // Batches that are prepared from now on can be computed on a device with memory of its own, too.
+  // From now on, batches are prepared such that a device with memory of its own can compute them too.
   void prepare_for_devices() { for_devices_ = true; }
 
-  // The parameters whose layers all run on such a device: bits of parameters() that a store may keep there.  A layer
-  // without kernels for it, and those that share its parameters, run on the processor with copies.
+  // Returns, by parameter, true if all its layers run on such a device, so that a store may keep the parameter
+  // there.  A layer without kernels for devices, and the layers that share its parameters, run on the processor
+  // with copies.
   const std::vector<bool>& on_devices() const { return layers_.on_devices; }
 
-  // Names and types of the layers that run on the processor even so: "pool (pool2d)".
+  // Returns names and types of the layers that run on the processor nevertheless: "pool (pool2d)".
   std::vector<std::string> layers_without_device() const;
 
-  // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward gives the sum of the
-  // costs of the batch; backward, after it, sets all gradients (of that sum), or adds to them, and tells each parameter whose gradient
-  // nothing adds to any more: all of them, those of the last layers first.  Until then prepared, views and device must stay.
-  // A device with memory of its own gets copies of what views say, unless that is there; gradients come back when
-  // backward has ended, and are told then.
+  // Owner thread.  views[p] says where the weights of parameters()[p] are.  forward returns the sum of the
+  // costs of the batch. backward follows it, and sets the gradients of that sum, or adds to them.  It calls on_final for each
+  // parameter when its gradient is complete, those of the last layers first. prepared, views and device must
+  // stay valid until it has ended.  For a device with memory of its own, parameters are copied there unless they
+  // are there already; gradients are copied back at the end of backward, and on_final is called then.
   double forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   void backward(const OnFinalGradient& on_final = nullptr, Gradients gradients = Gradients::kSet);
 
-  // Layers that say so are divided over these trainers, which outlive this and all train with the same layers; null:
-  // every layer is computed here, as it always is where nothing is trained.  Then forward and backward exchange
-  // with the others, and a trainer without a batch takes part in a step of theirs by compute_for_others.  That sets the
-  // gradients of the parameters that are divided, and no others.
+  // Divides the layers with is_divided over these trainers, which outlive this and train the same layers.  With
+  // null, and whenever nothing is trained, this trainer computes every layer.  When layers are divided, forward
+  // and backward exchange data with the other trainers.  A trainer without a batch takes part in their step by
+  // compute_for_others, which only sets the gradients of the divided parameters.
   void divide_over(Communicator* trainers);
   void compute_for_others(std::span<const ParameterView<T>> views, Device& device);
 
-  // The same without a cost: labels are not looked at.  Not for networks whose predictions are costs.
+  // Computes predictions without a cost, and without labels.  Not for networks whose predictions are costs.
   void predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
 
-  // True when predictions are costs, which need labels (nce, hsigmoid).
+  // Returns true if predictions are costs, which need labels (nce, hsigmoid).
   bool predicts_costs() const { return main_node().layer->is_cost(); }
 
   // Throws kData "label 7.5 is not a class of 10".  Any thread.
   void check_label(float label) const;
 
-  // The predictions of the last forward or predict: [B, C].
+  // Returns the predictions of the last forward or predict: [B, C].
   Matrix<const float> predictions() const;
 
-  // The log losses of the last forward, of the main cost: [B].  Empty where it gives none, or no evaluator wants them.
+  // Returns the log losses of the main cost in the last forward: [B].  They are empty if the cost has none, or
+  // if no evaluator wants them.
   std::span<const float> log_losses() const;
 
-  // Fresh evaluators, as the job file lists them.
+  // Returns new evaluators, as the job file lists them.
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
 
   // In the order in which they run.  Sequences are taken to have `ids` ids each.

@@ -30,7 +30,8 @@ double NetworkExecution<T>::forward(const PreparedBatch& prepared, std::span<con
   return sum;
 }
 
-// Calls work(), which queues work of the device.  When it has failed, what it has queued no longer refers to the batch.
+// Calls work(), which queues work of the device.  If it throws, this waits for the queued work, which may refer
+// to the batch, before the caller may free the batch.
 template <class T>
 template <class Work>
 void NetworkExecution<T>::run_work(Device& device, const Work& work) {
@@ -48,7 +49,7 @@ void NetworkExecution<T>::settle(Device& device) noexcept {
   try {
     device.kernels()->wait();
   } catch (const Error&) {
-    return;  // the first error is thrown already
+    return;  // run_work throws the first error
   }
 }
 
@@ -79,7 +80,7 @@ void NetworkExecution<T>::forward_nodes(const PreparedBatch& prepared,
   if (there() && prepared.training) device_parameters_.return_statistics();
 }
 
-// Batches hold floats: other networks get a copy of their own type.
+// Batches hold floats.  A network of doubles gets a copy in its own type.
 template <class T>
 void NetworkExecution<T>::convert_dense_slots() {
   if constexpr (!std::is_same_v<T, float>) {
@@ -111,6 +112,8 @@ void NetworkExecution<T>::resize_outputs() {
   }
 }
 
+// Computes a node: its layer, on the device or on the processor, and then its activation in place.  The values
+// before the activation are copied for costs that need them.
 template <class T>
 void NetworkExecution<T>::forward_node(size_t index) {
   NodeState<T>& node = nodes_[index];
@@ -185,6 +188,9 @@ void NetworkExecution<T>::tell_final_gradients(size_t index, const OnFinalGradie
   for (size_t parameter : layers_.final_after[index]) on_final(parameter);
 }
 
+// Goes from the last node to the first, so that the gradient of a node's output is complete before the node is
+// computed.  On the processor, gradients are announced as soon as they are final; from a device they are copied
+// back together at the end.
 template <class T>
 void NetworkExecution<T>::backward(const OnFinalGradient& on_final, Gradients gradients) {
   PS_CHECK(prepared_ != nullptr && prepared_->training);
@@ -202,6 +208,8 @@ void NetworkExecution<T>::backward(const OnFinalGradient& on_final, Gradients gr
   });
 }
 
+// Runs only the divided layers, with a batch of no examples, in the same order as the trainers that have a
+// batch: each exchange of theirs needs all trainers.
 template <class T>
 void NetworkExecution<T>::compute_for_others(std::span<const ParameterView<T>> views, Device& device) {
   nothing_.batch.clear(layers_.schema);
@@ -242,7 +250,8 @@ void NetworkExecution<T>::zero_node_gradients() {
   for (NodeState<T>& node : nodes_) fill_values(*device_, T(0), node.gradient.size(), node.gradient.data());
 }
 
-// The gradient of a cost joins before the activation when the cost took the logits, else after it.
+// Adds the gradients of costs to that of their input layer: before the activation for costs that use the
+// logits, else after it.
 template <class T>
 void NetworkExecution<T>::add_cost_gradients(size_t index, bool before_activation) {
   DeviceBuffer<T>& gradient = nodes_[index].gradient;

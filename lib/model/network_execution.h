@@ -24,7 +24,7 @@ inline uint64_t layer_seed(uint64_t node_seed, int64_t step) {
   return hash_key(node_seed ^ hash_key(static_cast<uint64_t>(step)));
 }
 
-// One node at work.
+// The arrays of one node.
 template <class T>
 struct NodeState {
   DeviceBuffer<T> output;    // [B, cols]
@@ -32,10 +32,10 @@ struct NodeState {
 
   // On a device with memory of its own.
   std::vector<T> output_here, gradient_here;  // copies for layers that run on the processor
-  bool output_is_here = false;                // output_here is up to date
+  bool output_is_here = false;                // true: output_here is up to date
 };
 
-// One cost at work.
+// The arrays of one cost.
 template <class T>
 struct CostState {
   DeviceBuffer<T> logits;    // [B, C] of the input, before its activation, when the cost takes them
@@ -50,7 +50,7 @@ struct CostState {
   std::vector<T> losses_here;
 };
 
-// The methods do what Network says of its own of the same names.
+// One owner thread.  Methods with the names of Network's do the same.
 template <class T>
 class NetworkExecution {
  public:
@@ -92,7 +92,8 @@ class NetworkExecution {
   void zero_gradients();
   void zero_node_gradients();
 
-  // True when the device has memory of its own; and when the processor runs this node's layer all the same.
+  // there returns true if the device has memory of its own. runs_here returns true if the processor runs this
+  // node's layer nevertheless.
   bool there() const { return device_->kernels() != nullptr; }
   bool runs_here(size_t node) const { return there() && !layers_.nodes[node].on_devices; }
 
@@ -118,17 +119,17 @@ class NetworkExecution {
   const NetworkLayers<T>& layers_;
   std::vector<NodeState<T>> nodes_;          // as in layers_
   std::vector<CostState<T>> costs_;          // as in layers_
-  std::vector<std::vector<T>> dense_slots_;  // by slot; empty when the batch's own floats serve
+  std::vector<std::vector<T>> dense_slots_;  // by slot; empty if the batch's own floats are used
   std::vector<float> predictions_;           // [B, C] of the main cost's input
   DeviceBuffer<float> predictions_there_;    // the same, on the device
   std::vector<float> log_losses_;            // [B] of the main cost, or empty
   bool wants_log_losses_ = false;
   DeviceParameters<T> device_parameters_;
-  const PreparedBatch* prepared_ = nullptr;  // of the last forward, as are the next two
+  const PreparedBatch* prepared_ = nullptr;  // arguments of the last forward, as the next two
   std::span<const ParameterView<T>> views_;  // in the memory of the device that runs their layers
   Device* device_ = nullptr;
-  Communicator* trainers_ = nullptr;  // over which layers are divided
-  PreparedBatch nothing_;             // of compute_for_others
+  Communicator* trainers_ = nullptr;  // the trainers over which layers are divided
+  PreparedBatch nothing_;             // the empty batch of compute_for_others
 };
 
 // The view that the layer of one node has of the running batch.
@@ -195,7 +196,7 @@ class NetworkExecution<T>::Run final : public LayerRun<T> {
 
   NetworkExecution& execution_;
   const size_t node_;
-  const bool here_;  // the processor runs the layer, with copies of what another device has
+  const bool here_;  // the processor runs the layer, with copies of the device's arrays
 };
 
 extern template class NetworkExecution<float>;

@@ -1,4 +1,5 @@
-// The part of NetworkExecution that has the processor run layers and costs, with copies of what another device has.
+// The part of NetworkExecution that runs layers and costs on the processor, with copies of the arrays of
+// another device.
 #include "base/reals.h"
 #include "math/device_kernels.h"
 #include "model/network_execution.h"

@@ -27,7 +27,8 @@ void make_node(size_t index, uint64_t seed, NetworkLayers<T>& layers) {
   }
 }
 
-// A layer runs on devices if it can, and if all those that share its parameters can: a gradient is summed on one device.
+// A layer runs on devices if it and all layers that share its parameters can, since a gradient is summed on one
+// device.
 template <class T>
 void assign_devices(NetworkLayers<T>& layers) {
   for (NetworkNode<T>& node : layers.nodes) node.on_devices = node.layer->runs_on_devices();

@@ -22,9 +22,9 @@ template <class T>
 struct NetworkNode {
   std::unique_ptr<Layer<T>> layer;
   Activation activation = Activation::kLinear;
-  uint64_t seed = 0;            // of its random numbers
+  uint64_t seed = 0;            // seed of its random numbers
   int64_t cols = 0;             // values per example that it gives
-  bool wants_gradient = false;  // it, or what it reads, has parameters
+  bool wants_gradient = false;  // the layer, or one that it depends on, has parameters
   bool on_devices = false;      // its layer runs on devices with memory of their own; else on the processor
 };
 
@@ -32,7 +32,7 @@ template <class T>
 struct NetworkCost {
   std::unique_ptr<Cost<T>> cost;
   size_t input = 0;  // node
-  T factor = 1;      // of the cost and its gradient
+  T factor = 1;      // factor of the cost and its gradient
 };
 
 template <class T>

@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// Ids that a layer draws for a batch ahead of forward: KeyList by value.
+// Ids that a layer draws for a batch before forward: a KeyList that owns its arrays.
 struct SampledKeys {
   std::vector<uint32_t> offsets;  // [B + 1]
   std::vector<Key> keys;          // [K]
@@ -21,9 +21,9 @@ struct SampledKeys {
 struct PreparedBatch {
   Batch batch;
   bool training = true;
-  int64_t step = 0;                  // numbers the batches of training
-  std::vector<KeyPlan> plans;        // one a parameter; empty but for kRows
-  std::vector<SampledKeys> samples;  // one a use; empty but for the first sampled use of a layer
+  int64_t step = 0;                  // number of the training batch
+  std::vector<KeyPlan> plans;        // by parameter; empty except for kRows
+  std::vector<SampledKeys> samples;  // by use; empty except for the first sampled use of a layer
 };
 
 }  // namespace ps

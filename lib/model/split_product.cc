@@ -14,13 +14,13 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kMostRows = uint64_t{1} << 32;  // of a trainer's batch
+constexpr uint64_t kMostRows = uint64_t{1} << 32;  // limit of the rows of a trainer's batch
 
 std::string bytes_of(std::span<const float> values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
-// values <- the bytes that another trainer has sent.
+// values <- the bytes that another trainer has sent.  Throws kData if their number is wrong.
 void copy_floats(int rank, const std::string& bytes, std::span<float> values) {
   if (bytes.size() != values.size_bytes()) {
     fail(Code::kData, "trainer ", rank, " has sent ", bytes.size(), " bytes of a divided layer, expected ",
@@ -48,7 +48,8 @@ Matrix<float> SplitProduct::all_rows(std::vector<float>& values, size_t cols) co
   return reshape(values, ranges_.back().end, cols);
 }
 
-// Trainers learn the rows of each other first.
+// Gathers the inputs of all trainers.  The trainers first exchange their numbers of rows, from which the sizes
+// of all messages follow.
 void SplitProduct::gather_inputs(Communicator& trainers, Matrix<const float> in) {
   std::string own;
   put(own, static_cast<uint64_t>(in.rows));
@@ -69,7 +70,8 @@ void SplitProduct::gather_inputs(Communicator& trainers, Matrix<const float> in)
   trainers.all_gather(inputs_, counts_);
 }
 
-// Every trainer gets the columns of the others for its rows.
+// Each trainer multiplies the rows of all trainers by its own columns.  Then the trainers exchange results: each
+// gets the columns of the others for its own rows.
 void SplitProduct::forward(Communicator& trainers, Device& device, Matrix<const float> in,
                            Matrix<const float> weight, Matrix<float> out) {
   gather_inputs(trainers, in);
@@ -93,7 +95,9 @@ void SplitProduct::forward(Communicator& trainers, Device& device, Matrix<const 
   }
 }
 
-// Every trainer gets the gradients of its columns for the rows of all.
+// The reverse of forward.  The trainers exchange gradients, so that each has those of its own columns for the
+// rows of all.  From them it computes the gradient of its columns, and its part of the gradient of all inputs,
+// which the trainers add up.
 void SplitProduct::backward(Communicator& trainers, Device& device, Matrix<const float> gradient,
                             Matrix<float> weight_gradient, bool wants_below, Matrix<float> below) {
   std::vector<std::string> messages;

@@ -1,6 +1,6 @@
-// SplitProduct: the product of a layer's input with a matrix whose columns are divided over the trainers: each computes
-// its columns for the examples of all of them, so that trainers exchange activations, and no gradients of weights
-// ("model parallelism": Iandola et al., "FireCaffe", CVPR 2016).  Used by the layer fc.
+// SplitProduct: the product of a layer's input with a matrix whose columns are divided over the trainers.  Each
+// trainer computes its columns for the examples of all trainers.  So trainers exchange activations instead of
+// gradients of weights ("model parallelism": Iandola et al., "FireCaffe", CVPR 2016).  Used by the layer fc.
 #ifndef PS_MODEL_SPLIT_PRODUCT_H_
 #define PS_MODEL_SPLIT_PRODUCT_H_
 
@@ -24,8 +24,8 @@ class SplitProduct {
   void forward(Communicator& trainers, Device& device, Matrix<const float> in, Matrix<const float> weight,
                Matrix<float> out);
 
-  // After forward: own columns of weight_gradient [K, N] += inᵀ gradient, over the rows of all trainers; with
-  // wants_below, below [B, K] += gradient weightᵀ, which is dropped when `below` is null.
+  // After forward: own columns of weight_gradient [K, N] += inᵀ gradient, over the rows of all trainers; if
+  // wants_below, below [B, K] += gradient weightᵀ, which is dropped if `below` is null.
   void backward(Communicator& trainers, Device& device, Matrix<const float> gradient,
                 Matrix<float> weight_gradient, bool wants_below, Matrix<float> below);
 
@@ -33,10 +33,10 @@ class SplitProduct {
   void gather_inputs(Communicator& trainers, Matrix<const float> in);
   Matrix<float> all_rows(std::vector<float>& values, size_t cols) const;
 
-  std::vector<size_t> rows_;          // by trainer, of the last forward, as are the rest
-  std::vector<ElementRange> ranges_;  // these rows among all
-  std::vector<ElementRange> cols_;    // of the weight, by trainer
-  std::vector<size_t> counts_;        // by trainer: values of its rows of the input
+  std::vector<size_t> rows_;          // by trainer; this and the following are of the last forward
+  std::vector<ElementRange> ranges_;  // by trainer: its rows among all
+  std::vector<ElementRange> cols_;    // by trainer: its columns of the weight
+  std::vector<size_t> counts_;        // by trainer: number of values of its input
   std::vector<float> inputs_;         // [all rows, K]
   std::vector<float> own_weight_;     // [K, own columns]
   std::vector<float> products_;       // [all rows, own columns]: outputs, and then their gradients

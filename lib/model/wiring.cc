@@ -131,7 +131,7 @@ int NodeSetup::add(const std::string& suffix, ParameterSpec spec) {
   return parameter;
 }
 
-// The parameter of that suffix of the layer that this one shares with, or -1 when it has none.
+// Returns the parameter with this suffix of the layer that share_with names, or -1 if that layer has none.
 int NodeSetup::share(const std::string& suffix, const ParameterSpec& spec) {
   const auto& others = wiring_.parameters_of[*node_.share_with];
   auto found = others.find(suffix);

@@ -15,23 +15,23 @@
 
 namespace ps {
 
-// Ids that a layer looks up in a kRows parameter: those of a slot, or those it draws itself.
+// Ids that a layer looks up in a kRows parameter: those of a slot, or those that it draws itself.
 struct Lookup {
   int parameter;
   size_t position;             // in KeyPlan::uses
-  size_t node;                 // whose sample_keys, when drawn
+  size_t node;                 // the node that draws them, if they are drawn
   std::optional<size_t> slot;  // none: drawn
-  size_t samples;              // drawn: position in PreparedBatch::samples, the same for all of the node
+  size_t samples;              // if drawn: index in PreparedBatch::samples, one for the node
   bool transposed;             // backward needs the transposed part of the use
 };
 
-// The size of one layer, for those who plan how a model is trained.
+// The size of one layer, for planning how a model is trained.
 struct LayerSize {
   std::string name, type;
   int64_t inputs = 0;   // values per example that it reads from layers and dense slots
-  int64_t outputs = 0;  // values per example that it gives
-  int64_t weights = 0;  // of its own dense parameters; a table without a dim counts nothing
-  int64_t biases = 0;   // of these: in parameters of one row
+  int64_t outputs = 0;  // values per example of its output
+  int64_t weights = 0;  // weights of its own dense parameters; a table without a dim has none
+  int64_t biases = 0;   // those of the weights that are in parameters of one row
   bool sparse = false;  // it has a table too, which is trained sparsely
   // Multiply-adds per example: in an image each weight serves every pixel, in a sequence every id.
   int64_t multiply_adds = 0;
@@ -53,7 +53,8 @@ struct Wiring {
   std::optional<size_t> same_ids_as(size_t parameter) const;
 };
 
-// Lets layer `node` declare itself.  Layers must come in the graph's order.
+// Records the declarations of layer `node` in a Wiring.  One owner thread.  Layers must come in the graph's
+// order.
 class NodeSetup final : public LayerSetup {
  public:
   NodeSetup(const Graph& graph, const DataSchema& schema, uint64_t seed, size_t node, Wiring& wiring);
@@ -71,8 +72,8 @@ class NodeSetup final : public LayerSetup {
   void follow_ids(int input) override;
   void count_pair_work(int64_t multiply_adds) override { wiring_.pair_work[index_] = multiply_adds; }
 
-  // To be called when the layer is made.  Throws kUsage when share_with shared nothing, when the layer does not take the
-  // sequences that are its input, or when its device cannot have its parameters.
+  // To be called when the layer has been made.  Throws kUsage if share_with shared nothing, if an input is
+  // sequences and the layer does not take them, or if its device cannot have its parameters.
   void finish() const;
 
  private:
@@ -91,14 +92,14 @@ class NodeSetup final : public LayerSetup {
   bool shared_ = false, reads_sequences_ = false, has_rows_ = false;
 };
 
-// Returns the layer of `node`, which has declared itself to `wiring`.  Layers must come in the graph's order.  Throws what
-// the layer refuses, with the path of the node before it.
+// Returns the layer of `node`, which has declared itself to `wiring`.  Layers must come in the graph's order.
+// Throws the errors of the layer, with the path of the node before them.
 template <class T>
 std::unique_ptr<Layer<T>> make_layer(const Graph& graph, const DataSchema& schema, uint64_t seed, size_t node,
                                      Wiring& wiring);
 
-// Returns the parameters that a model has for data of this schema, for those who hold or read parameters and do not
-// compute.  Throws kUsage as Network does for the layers.
+// Returns the parameters that a model has for data of this schema, for processes that hold or read parameters
+// and do not compute.  Throws kUsage as Network does for the layers.
 std::vector<ParameterSpec> model_parameters(const ModelOptions& options, const DataSchema& schema,
                                             uint64_t seed);
 

@@ -76,7 +76,7 @@ class CrossEntropy final : public Cost<T> {
 
   bool uses_logits() const override { return softmax_; }
 
-  // The processor looks for what is no probability, and weighs classes.
+  // The processor checks probabilities, and multiplies by the weights of classes.
   bool runs_on_devices() const override { return softmax_ && class_weights_.empty(); }
 
  private:
@@ -90,7 +90,7 @@ class CrossEntropy final : public Cost<T> {
     }
   }
 
-  // The weights of examples times those of their classes; nothing where classes have none.
+  // Returns the weights of examples times those of their classes; empty if classes have no weights.
   std::vector<float> weigh_classes(const Batch& batch) const {
     std::vector<float> weights;
     for (size_t b = 0; b < batch.labels.size() && !class_weights_.empty(); ++b) {
@@ -100,7 +100,7 @@ class CrossEntropy final : public Cost<T> {
     return weights;
   }
 
-  // Reports, at the first batch, a job whose author forgot the softmax.
+  // Throws at the first batch for a job whose author forgot the softmax.
   static void check_probabilities(Device& device, Matrix<const T> scores, const Batch& batch) {
     const int64_t b = find_improbable(device, scores, cost_targets(batch));
     if (b < 0) return;

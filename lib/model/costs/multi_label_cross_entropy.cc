@@ -41,9 +41,10 @@ size_t find_label_slot(const MultiLabelOptions& options, const CostInput& input)
   return static_cast<size_t>(found);
 }
 
-// A logistic loss for each class, of whether the example has it: Zhang and Zhou, "Multilabel neural networks with
-// applications to functional genomics and text categorization", TKDE 2006, with the loss of Nam et al., "Large-scale
-// multi-label text classification: revisiting neural networks", ECML 2014.
+// The sum over the classes of a logistic loss, with label 1 for the classes that the example has: Zhang and
+// Zhou, "Multilabel neural networks with applications to functional genomics and text categorization", TKDE
+// 2006, with the loss of Nam et al., "Large-scale multi-label text classification: revisiting neural networks",
+// ECML 2014.
 template <class T>
 class MultiLabelCrossEntropy final : public Cost<T> {
  public:

@@ -1,8 +1,9 @@
 // Costs of the scores of a group (query, user).  Only examples in the same batch are compared.
 //
-// ranking is RankNet, Burges et al., "Learning to rank using gradient descent", ICML 2005: every pair (i, j) with label
-// i > label j costs log(1 + e^(score j - score i)).  The cost of a pair, and its weight, are those of the preferred
-// example i.  An example that is preferred to none costs 0.  The others are explained at math/group_costs.h.
+// ranking is RankNet, Burges et al., "Learning to rank using gradient descent", ICML 2005: every pair (i, j)
+// with label i > label j costs log(1 + e^(score j - score i)).  The cost of a pair, and its weight, are those
+// of the preferred example i.  An example that is preferred to no other costs 0. math/group_costs.h explains
+// the other costs.
 #include "math/group_costs.h"
 #include "model/costs/cost_entry.h"
 #include "model/costs/groups.h"

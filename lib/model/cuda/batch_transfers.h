@@ -15,8 +15,8 @@ namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// Arrays side by side in blocks of memory of the host; with kThere, in blocks of the device too.  The blocks of a batch that
-// took several are one block in the next.
+// One owner thread.  Arrays lie side by side in blocks of memory of the host and, with kThere, in blocks of the
+// device too.  If a batch took several blocks, the next batch gets one of their whole size.
 template <bool kThere>
 class BatchArrays {
  public:

@@ -16,7 +16,7 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-constexpr unsigned kThreads = 128;  // of a block
+constexpr unsigned kThreads = 128;  // threads of a block
 
 // A thread computes every n-th item, n being the number of threads: consecutive threads touch consecutive values.
 template <class Body>
@@ -127,8 +127,8 @@ class GpuKernels final : public ModelDevice {
   gpu::HostMemory host_memory_;
   BatchArrays<true> uploads_;
   BatchArrays<false> downloads_;
-  std::unordered_map<const void*, const void*> mirrored_;  // arrays of the host, and their copies
-  gpu::Stream stream_;  // goes first, and so waits for work on all of these
+  std::unordered_map<const void*, const void*> mirrored_;  // by array of the host: its copy
+  gpu::Stream stream_;  // destroyed first, and then waits for work on all of these
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Evaluators of examples that have any number of labels.  A model of one label an example is measured as well: it has a set
-// of one.
+// Evaluators of examples that have any number of labels.  A model with one label for each example is measured
+// too, as one with sets of one label.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -15,7 +15,7 @@ namespace ps {
 
 namespace {
 
-// Sums over examples of what a concrete evaluator counts in each, times its weight.
+// Sums the counts of a concrete evaluator over the examples, times their weights.  One owner thread.
 class LabelSetEvaluator : public Evaluator {
  public:
   LabelSetEvaluator(std::string name, int64_t cols, size_t counts) : name_(std::move(name)), sums_(counts) {
@@ -51,13 +51,13 @@ class LabelSetEvaluator : public Evaluator {
   }
 
  protected:
-  // Adds to the sums what there is in an example of this weight.
+  // Adds the counts of an example with this weight to the sums.
   virtual void count(std::span<const float> prediction, double weight) = 0;
 
   bool is_label(size_t label) const {
     return std::find(labels_.begin(), labels_.end(), label) != labels_.end();
   }
-  size_t num_labels() const { return labels_.size(); }  // different ones
+  size_t num_labels() const { return labels_.size(); }  // number of distinct labels
   void add_to(size_t index, double value) { sums_[index].add(value); }
   double sum(size_t index) const { return sums_[index].value(); }
   const std::string& name() const { return name_; }
@@ -78,7 +78,7 @@ class LabelSetEvaluator : public Evaluator {
 
   const std::string name_;
   std::optional<size_t> slot_;
-  std::vector<uint64_t> labels_;  // of one example
+  std::vector<uint64_t> labels_;  // labels of one example
   std::vector<CompensatedSum> sums_;
 };
 

@@ -46,9 +46,9 @@ class Accuracy final : public WeightedMean {
   const double threshold_;
 };
 
-// Mean of -log of the probability given to the label's class: of models with logits from these, of others from the
-// probabilities.  Probabilities are kept within [1e-15, 1 - 1e-15], so that one impossible event does not make the mean
-// infinite.
+// The mean of -log of the probability given to the label's class.  It is computed from the logits if the model
+// has them, else from the probabilities.  Probabilities are kept within [1e-15, 1 - 1e-15], so that one
+// impossible event does not make the mean infinite.
 class LogLoss final : public WeightedMean {
  public:
   LogLoss(const NoEvaluatorOptions&, int64_t) : WeightedMean("log_loss") {}

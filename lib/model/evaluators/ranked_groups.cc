@@ -72,7 +72,7 @@ class GroupMean : public Evaluator {
  private:
   virtual double measure(GroupRanking ranking) const = 0;
 
-  // The share in the mean of a group with examples of both kinds.
+  // Returns the weight in the mean of a group with examples of both kinds.
   virtual double share(GroupRanking) const { return 1; }
 
   static bool has_both_kinds(GroupRanking ranking) {
@@ -132,7 +132,7 @@ class Ndcg final : public GroupMean {
   }
 
   double discounted_gain(const std::vector<float>& labels) const {
-    constexpr float kMostLabel = 60;  // the gains of labels beyond it would drown all others anyway
+    constexpr float kMostLabel = 60;  // the gains of larger labels would exceed all others anyway
     double sum = 0;
     for (size_t rank = 0; rank < std::min(k_, labels.size()); ++rank) {
       if (!is_positive(labels[rank])) continue;

@@ -110,7 +110,7 @@ void ScoreHistogram::compact() const {
   absorb(sorted);
 }
 
-// Merges from the back, in place; then adds up entries of the same key.
+// Merges two sorted arrays from the back, in place.  Then adds up entries of the same key.
 void ScoreHistogram::absorb(std::span<const Entry> sorted) const {
   size_t old = entries_.size(), added = sorted.size(), end = old + added;
   if (end > entries_.capacity()) entries_.reserve(std::min(2 * end, max_scores_ + kPending));

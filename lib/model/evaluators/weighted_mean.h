@@ -12,7 +12,8 @@
 
 namespace ps {
 
-// A measure computed from the sum of weight x term over the examples, and the sum of the weights.
+// A measure that is computed from the sum of weight x term over the examples and the sum of the weights.  One
+// owner thread.
 class WeightedMean : public Evaluator {
  public:
   explicit WeightedMean(std::string name) : name_(std::move(name)) {}
@@ -25,7 +26,7 @@ class WeightedMean : public Evaluator {
   void load(ByteReader& in) override;
 
  protected:
-  // Takes in a term for each example of the batch, in place of term().
+  // Adds a term for each example of the batch, instead of term().
   void add_terms(std::span<const float> terms, const Batch& batch);
 
   virtual double term(std::span<const float> prediction, float label) const = 0;

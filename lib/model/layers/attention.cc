@@ -55,7 +55,7 @@ class Attention final : public Layer<T> {
       bias_ = setup.add_matrix({"bias", 1, 3 * size_, /*fan_in=*/0, true, options.bias.parameter});
       out_bias_ = setup.add_matrix({"bias_out", 1, size_, /*fan_in=*/0, true, options.bias.parameter});
     }
-    setup.count_pair_work(2 * size_);  // of scores, and of sums of values
+    setup.count_pair_work(2 * size_);  // multiply-adds of scores, and of sums of values
     setup.set_output(size_);
   }
 
@@ -91,7 +91,7 @@ class Attention final : public Layer<T> {
     const AttentionArrays<T> gradients = arrays(head_gradients_, weight_gradients_);
     split_heads<T>(device, joined, shape_.width, gradients.outputs);
     attend_backward<T>(device, shape_, run.sequence(0), squares_, arrays(heads_, weights_), gradients);
-    const Matrix<T> projected = resized(device, projected_, 3 * size_);  // its values have become heads
+    const Matrix<T> projected = resized(device, projected_, 3 * size_);  // the values were copied to heads
     join_heads<T>(device, head_gradients_.data(), shape_.width, projected);
     add_bias_gradient(run, bias_, projected);
     add_product_transposed_left<T>(device, run.input(0), projected, run.gradient(weight_));

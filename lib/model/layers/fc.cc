@@ -70,7 +70,7 @@ class Fc final : public Layer<T> {
     setup.set_output(options.size);
   }
 
-  // The exchange of divided products is between processors.
+  // Divided products are exchanged between the memories of hosts.
   bool runs_on_devices() const override { return !divided_; }
 
   void forward(LayerRun<T>& run) override {
@@ -105,8 +105,8 @@ class Fc final : public Layer<T> {
  private:
   struct Input {
     int weight;
-    int use = -1;           // of a sparse slot
-    bool of_layer = false;  // else nobody needs its gradient
+    int use = -1;           // number of the use of a sparse slot
+    bool of_layer = false;  // false: its gradient is not needed
     SplitProduct product = {};
   };
 
@@ -119,7 +119,7 @@ class Fc final : public Layer<T> {
       int weight = setup.add_rows(request, options.sparse_update);
       inputs_.push_back({weight, setup.use_input(weight, number, !scatters_gradients(options.size))});
     } else {
-      request.options.row_policy.reset();  // it is of the sparse slots' weights
+      request.options.row_policy.reset();  // the row policy belongs to the weights of sparse slots
       request.of_input = number;
       request.split = divided_;
       inputs_.push_back({.weight = setup.add_matrix(request), .of_layer = info.kind == InputKind::kLayer});

@@ -6,7 +6,7 @@
 
 namespace ps {
 
-constexpr int64_t kLargestSide = 1 << 20;  // three of them multiply to less than 2^63
+constexpr int64_t kLargestSide = 1 << 20;  // the product of three sides is less than 2^63
 
 const ObjectSpec<ImageKeys>& ImageKeys::spec() {
   static const ObjectSpec<ImageKeys> spec = [] {

@@ -96,7 +96,7 @@ class InBatchSoftmax final : public Layer<T> {
   Matrix<T> scores() { return {probabilities_.data(), examples_, examples_}; }
   Matrix<const T> items(LayerRun<T>& run) { return cosine_ ? matrix(units_[1]) : run.input(1); }
 
-  // queries_ <- scale x the queries, or x those of length 1.
+  // queries_ <- scale x the queries; if the similarity is the cosine, scale x the queries of length 1.
   void scale_queries(LayerRun<T>& run) {
     for (int i = 0; cosine_ && i < 2; ++i) {
       units_[i].resize(run.device(), size());
@@ -107,7 +107,7 @@ class InBatchSoftmax final : public Layer<T> {
     add_scaled_values(run.device(), scale_, queries, size(), queries_.data());
   }
 
-  // Adds the gradient of an input, given that of its similarities' side.
+  // Adds the gradient of an input, given the gradient of its rows in the product of similarities.
   void add_gradient(LayerRun<T>& run, int input, const DeviceBuffer<T>& gradient) {
     const Matrix<T> below = run.input_gradient(input);
     if (!below) return;
@@ -118,7 +118,7 @@ class InBatchSoftmax final : public Layer<T> {
     }
   }
 
-  // Items of the same ids have the same number.
+  // Numbers the items of the batch.  Items with the same ids get the same number.
   void number_items(const SlotData& slot) {
     numbers_.clear();
     for (size_t b = 0; b + 1 < slot.offsets.size(); ++b) {

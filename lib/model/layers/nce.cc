@@ -125,7 +125,7 @@ class Nce final : public Layer<T> {
   const NoiseDistribution noise_;
   const SampledRows rows_;
 
-  // Owner thread, of the last forward.
+  // Owner thread; results of the last forward.
   DeviceBuffer<T> slopes_;         // [K]
   std::vector<double> log_noise_;  // [K]
   SoftmaxOverRows<T> softmax_;

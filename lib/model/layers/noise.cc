@@ -27,7 +27,7 @@ FieldSpec named_noise() {
   return field;
 }
 
-// Returns the text behind the last space or tab.
+// Returns the text after the last space or tab.
 std::string_view last_field(std::string_view line) {
   size_t space = line.find_last_of(" \t");
   return space == std::string_view::npos ? line : line.substr(space + 1);

@@ -24,8 +24,8 @@ struct RecurrentOptions : WeightedLayerOptions {
   static const ObjectSpec<RecurrentOptions>& spec();
 };
 
-// One direction: its parameters, and the arrays of its last forward and backward, in packed order.  G gates of
-// width H.
+// One direction of a layer: its parameters, and the arrays of its last forward and backward, in packed order.
+// One owner thread.  G gates of width H.
 template <class T, class Cell>
 class RecurrentDirection {
  public:
@@ -46,7 +46,7 @@ class RecurrentDirection {
         setup.add_matrix({"bias_recurrent" + end, 1, width_, /*fan_in=*/0, true, options.bias.parameter});
   }
 
-  // States [K, H], and where they are, after the last forward.
+  // Returns the states [K, H] of the last forward.
   Matrix<const T> states() const { return {states_.data(), rows_, width_}; }
   const PackedSequences& packed() const { return packed_; }
 
@@ -67,7 +67,7 @@ class RecurrentDirection {
     }
   }
 
-  // The gradient of the states, packed: to be set before backward.
+  // Returns memory for the gradient of the states, in packed order, which the caller sets before backward.
   Matrix<T> state_gradients(Device& device) {
     state_gradients_.resize(device, states_.size());
     return {state_gradients_.data(), rows_, width_};
@@ -93,7 +93,7 @@ class RecurrentDirection {
   }
 
  private:
-  // Their numbers in the run; below 0: there is none.
+  // The numbers of the parameters in the run; a negative number means that there is none.
   struct Parameters {
     int weight = -1, recurrent = -1, bias = -1, hidden_bias = -1;
   };

@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// Keys of such a layer in the job file.
+// The keys of nce and hsigmoid in the job file.
 struct SampledLayerOptions : WeightedLayerOptions {
   int64_t num_classes = 0;
   bool sparse_update = false;
