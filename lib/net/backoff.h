@@ -1,4 +1,4 @@
-// How long to wait before the next try.  Used by channels.
+// Backoff: computes the time to wait before the next attempt.  Used by channels.
 #ifndef PS_NET_BACKOFF_H_
 #define PS_NET_BACKOFF_H_
 
@@ -15,8 +15,8 @@ struct BackoffOptions {
   Duration longest = std::chrono::seconds(5);
 };
 
-// Doubles from try to try, up to the longest; of each delay the second half is left to chance, so that many
-// who lost the same server do not return in step.
+// The delay doubles from attempt to attempt, up to the longest.  Its second half is random, so that many clients
+// that lost the same server do not return at the same moment.  One owner thread.
 class Backoff {
  public:
   Backoff(const BackoffOptions& options, Random random)

@@ -32,7 +32,7 @@ unsigned class_of(size_t size) {
   return size_class;
 }
 
-// On huge pages from this size on, where the system has them.
+// Buffers from this size on lie on huge pages, if the system has them.
 constexpr size_t kWorthHugePages = 2 * HugeArena::kHugePage;
 
 std::align_val_t alignment_of(size_t bytes) {
@@ -53,13 +53,13 @@ void delete_bytes(char* data, size_t bytes) {
 }  // namespace
 
 struct Buffer::Home {
-  // Unused buffers have at most so many bytes: enough for the traffic of a loop, little beside a table.
+  // The limit of the bytes of unused buffers: enough for the traffic of a loop, and little beside a table.
   static constexpr uint64_t kMaxKept = uint64_t{64} << 20;
 
   explicit Home(uint64_t max) : max_bytes(max) {}
   ~Home() { drop_kept(); }
 
-  // Under the mutex, as all that follows.
+  // To be called under the mutex, as all functions below.
   void drop_kept() {
     for (unsigned c = 0; c < kNumClasses; ++c) {
       for (char* data : kept[c]) delete_bytes(data, class_bytes(c));
@@ -88,7 +88,7 @@ struct Buffer::Home {
     return data;
   }
 
-  // Counts a buffer of another pool as one of this that is in use; returns an unused one, or null.
+  // Counts a buffer of another pool as a used one of this pool.  Returns an unused buffer in exchange, or null.
   char* exchange(unsigned size_class) {
     used_bytes += class_bytes(size_class);
     if (kept[size_class].empty()) return nullptr;
@@ -98,7 +98,7 @@ struct Buffer::Home {
     return spare;
   }
 
-  // `data` may be null: it went elsewhere.
+  // `data` is null if the memory went to another pool.
   void give_back(char* data, unsigned size_class) {
     size_t bytes = class_bytes(size_class);
     used_bytes -= bytes;
@@ -163,7 +163,7 @@ Buffer BufferPool::take(size_t size) {
   return buffer;
 }
 
-// One lock at a time: pools adopt from each other.
+// Takes one lock at a time, since two pools may adopt from each other.
 void BufferPool::adopt(Buffer& buffer) {
   if (!buffer.home_ || buffer.home_ == home_) return;
   std::shared_ptr<Buffer::Home> from = std::exchange(buffer.home_, home_);

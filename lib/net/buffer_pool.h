@@ -1,4 +1,4 @@
-// Memory for the bodies of frames: aligned, reused, and limited.  Used by connections, and by whoever makes
+// Memory for the bodies of frames: aligned, reused, and limited.  Used by connections, and by code that makes
 // answers.
 #ifndef PS_NET_BUFFER_POOL_H_
 #define PS_NET_BUFFER_POOL_H_
@@ -13,8 +13,8 @@
 
 namespace ps {
 
-// Bytes that begin at a multiple of 64, owned: rows are used where the frame put them.  Goes back to its pool
-// when destroyed, on any thread; may outlive the pool.
+// Owned bytes that begin at a multiple of 64, so that rows are used in the memory of their frame.  A buffer
+// returns to its pool when it is destroyed, on any thread; it may outlive the pool.
 class Buffer {
  public:
   static constexpr size_t kAlignment = 64;
@@ -50,33 +50,34 @@ class Buffer {
   std::shared_ptr<Home> home_;
 };
 
-// The budget that the connections of a shard share.  Buffers in use and those that are kept for reuse have
-// together at most `max_bytes`, as far as try_take goes.  Any thread.
+// The memory that the connections of a shard share. try_take keeps used buffers, and those that are kept for
+// reuse, together within `max_bytes`.  Any thread.
 class BufferPool {
  public:
-  // `on_room` is called when something came back after a try_take had been refused, on the thread that gave
-  // it back and under the pool's lock: it may only post to a loop.
+  // `on_room` is called when a buffer returns after try_take has refused one.  It runs on the thread that
+  // returned the buffer, under the pool's lock, so that it may only post to a loop.
   explicit BufferPool(uint64_t max_bytes = UINT64_MAX, std::function<void()> on_room = nullptr);
   ~BufferPool();
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
 
-  // Nothing when that would pass the budget, or leave less than `spare` bytes of it: for what peers ask for.  Throws
-  // kExhausted when the system has no memory.
+  // Returns nothing if the buffer would exceed the limit, or leave less than `spare` bytes.  For memory that
+  // peers ask for.  Throws kExhausted if the system has no memory.
   std::optional<Buffer> try_take(size_t size, uint64_t spare = 0);
 
-  // Counted, but never refused: for what answers them, which other limits bound.
+  // Returns a buffer that is counted and never refused.  For answers, which other limits bound.
   Buffer take(size_t size);
 
-  // Counted here from now on, and there no more: for what is held for longer than the other pool's owner can
-  // spare it.  Gives the other pool an unused buffer of that size for it, if there is one here.
+  // Counts a buffer of another pool as one of this pool from now on, for data that are held for longer than the
+  // other pool can spare them.  Gives the other pool an unused buffer of that size in exchange, if there is one
+  // here.
   void adopt(Buffer& buffer);
 
   // Returns true when try_take(size) could ever succeed.
   bool fits(size_t size) const;
 
   uint64_t bytes_in_use() const;
-  uint64_t bytes_kept() const;  // for reuse
+  uint64_t bytes_kept() const;  // bytes of unused buffers
 
  private:
   std::shared_ptr<Buffer::Home> home_;

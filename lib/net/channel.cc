@@ -8,10 +8,10 @@ namespace ps {
 
 namespace {
 
-// The id of the hello, which counting does not reach.
+// The id of the hello; ids of requests never reach it.
 constexpr uint64_t kHelloId = UINT64_MAX;
 
-// The time that is left until `deadline`, as a header says it.
+// Returns the time until `deadline` in the unit of a header.
 uint32_t deadline_ms(Time deadline, Time now) {
   if (deadline == kNever) return 0;
   int64_t left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
@@ -85,7 +85,8 @@ void Channel::greeted(const Frame& frame) {
   send_waiting();
 }
 
-// A peer is up when it answers; one that accepts and closes again is not.
+// Notes that the peer has answered.  Only an answer shows that it works: a peer may accept connections and close
+// them again.
 void Channel::answers() {
   down_since_.reset();
   backoff_.reset();
@@ -98,7 +99,8 @@ void Channel::on_closed(const Error& reason) {
   lost(reason);
 }
 
-// Tries again later, as long as that may help.
+// The connection was lost: connects again after a delay, unless another attempt cannot help or the time for
+// attempts is over.
 void Channel::lost(const Error& reason) {
   for (Pending& pending : pending_) pending.sent = false;
   if (reason.code() != Code::kUnavailable) {
@@ -118,7 +120,7 @@ void Channel::lost(const Error& reason) {
   }
 }
 
-// Every request gets the reason; the next one begins anew.
+// Answers all waiting requests with the reason.  The next request begins a new attempt.
 void Channel::give_up(const Error& reason) {
   state_ = State::kIdle;
   down_since_.reset();
@@ -176,7 +178,7 @@ void Channel::cancel(uint64_t id) {
   trim();
 }
 
-// Ends a request: it stays in its place, without payload, until those before it have ended too.
+// Ends a request.  Its entry stays in the queue, without payload, until all requests before it have ended too.
 Channel::OnAnswer Channel::take(Pending& pending) {
   pending.payload.reset();
   --num_pending_;
@@ -227,14 +229,15 @@ void Channel::on_frame(Frame frame) {
   delay(*pending, std::move(error));
 }
 
-// A server that is up but cannot do it yet is asked again after a while.
+// The server works but cannot serve the request yet: sends it again after a delay.
 void Channel::delay(Pending& pending, Error reason) {
   pending.sent = false;
   pending.last_error = std::move(reason);
   if (!resend_timer_.started()) resend_timer_.start_after(retry_backoff_.next());
 }
 
-// Damaged on the way: another connection may do better.  Too long or unknown: it will be so the next time.
+// A frame that was damaged on the way is a reason for another connection.  A frame that is too long or unknown
+// would be so again, and ends its request.
 void Channel::on_refused(const FrameHeader& header, const Error& problem) {
   if (problem.code() == Code::kUnavailable) return connection_->fail(problem);
   if (Pending* pending = find(header.request_id)) finish(*pending, {.frame = {}, .error = problem});
@@ -244,7 +247,7 @@ void Channel::retry_starved() {
   if (connection_) connection_->retry_starved();
 }
 
-// Answers the requests whose time is over, in the order of their deadlines, and looks for the next.
+// Answers the requests whose deadlines have passed, in the order of these, and sets the timer for the next one.
 void Channel::expire() {
   Time now = loop_.now(), next = kNever;
   std::vector<Pending> expired;

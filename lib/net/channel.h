@@ -1,11 +1,11 @@
-// The side that asks: one peer address, requests pipelined over a connection that is made, and made again, as
-// needed.  Used by trainers to talk to shards.
+// Channel: the client of one peer address.  It sends requests without waiting for the answers of earlier ones,
+// over a connection that it makes again when it is lost.  Used by trainers to talk to shards.
 //
 // A request is answered once: by a frame, or by an error.  When the connection is lost, requests without an
-// answer are sent again over the next one, in their order: a server may see a request twice, and whoever
-// gives it a meaning makes that harmless.  An error of kUnavailable, from the server too, only delays a
-// request; it becomes the answer when the deadline comes, or when the peer cannot be reached for
-// `give_up_after`.  Any other error is an answer at once.
+// answer are sent again over the next one, in their order: a server may see a request twice, and its sessions
+// must make that harmless.  The error kUnavailable, also from the server, only delays a request.  It becomes the
+// answer at the deadline, or when the peer cannot be reached for `give_up_after`.  Any other error is an answer
+// at once.
 #ifndef PS_NET_CHANNEL_H_
 #define PS_NET_CHANNEL_H_
 
@@ -26,42 +26,46 @@
 namespace ps {
 
 struct ChannelOptions {
-  Duration connect_timeout = std::chrono::seconds(5);  // of one try, the handshake included
-  Duration give_up_after = std::chrono::seconds(60);   // without a connection; kNever: never
+  Duration connect_timeout = std::chrono::seconds(5);  // for one attempt, with its handshake
+  Duration give_up_after = std::chrono::seconds(60);   // longest time without a connection; kNever: no limit
   BackoffOptions backoff{};
-  uint64_t seed = 0;  // of the back-off's jitter: should differ from process to process
+  uint64_t seed = 0;  // seed of random delays: should differ from process to process
   uint64_t max_answer_bytes = kMaxBodyBytes;
   ConnectionOptions connection{};
 
-  // The first frame of every connection; requests wait until it is answered.  0: there is none.
+  // The type of the first frame of every connection.  Requests wait until it is answered. 0: there is no such
+  // frame.
   uint16_t hello_type = 0;
   std::function<Payload()> hello{};
-  // Throws when the answer will not do: kUnavailable to try again, others end the waiting requests.
+  // Throws if the answer is not acceptable: kUnavailable to connect again, other errors to end the waiting
+  // requests.
   std::function<void(const Frame&)> on_hello{};
 
-  // Called when the server refuses or cannot be reached any more, and no request waits that could tell.
+  // Called when the server refuses or cannot be reached any more, and no request is waiting that would get the
+  // error.
   std::function<void(const Error&)> on_given_up{};
 
-  // For people, before each try but the first: "waiting for 'a:7164': connection refused".
+  // Called before each attempt but the first, with a text for people: "waiting for 'a:7164': connection
+  // refused".
   std::function<void(const std::string&)> on_waiting{};
 };
 
 // The answer to a request.
 struct Answer {
-  Frame frame;  // when there is no error
+  Frame frame;  // valid if there is no error
   std::optional<Error> error;
 
-  // The frame; throws the error.
+  // Returns the frame, or throws the error.
   Frame take() {
     if (error) throw *error;
     return std::move(frame);
   }
 };
 
-// A loop that is not run says nothing to the server, which after its silence_timeout takes the channel for
-// dead; the next request then costs a new connection.
+// While its loop does not run, a channel sends nothing, so that the server closes the connection after its
+// silence_timeout.  The next request then makes a new connection.
 //
-// Owned by the loop's thread.  Callbacks come from the loop, never inside a call; they may make and cancel
+// The owner thread is the loop's.  The loop calls callbacks, never a call of the owner; they may make and cancel
 // requests, and must neither throw nor destroy the channel.
 class Channel final : private Connection::Handler {
  public:
@@ -70,17 +74,17 @@ class Channel final : private Connection::Handler {
   // Transport and pool must outlive the channel.
   Channel(Transport& transport, BufferPool& pool, Address address, ChannelOptions options);
 
-  // Requests without an answer get none.
+  // Requests that have no answer yet get none.
   ~Channel();
 
   // Connects if there is no connection and none in the making; a request does the same.
   void connect();
 
-  // Sends `payload`, and keeps it until there is an answer.  `timeout` includes all waiting and sending
-  // again; the server is told what is left of it.  Returns an id for cancel.
+  // Sends `payload`, and keeps it until there is an answer.  `timeout` includes all waiting and sending again;
+  // the server is told the remaining time.  Returns an id for cancel.
   uint64_t request(uint16_t type, Payload payload, Duration timeout, OnAnswer on_answer);
 
-  // Forgets a request; an answer that comes is dropped.  Nothing happens when it has been answered.
+  // Forgets a request, whose answer is then dropped.  Does nothing if it has been answered.
   void cancel(uint64_t id);
 
   // Sends a request and runs the loop until it is answered.  Throws the error.
@@ -90,10 +94,11 @@ class Channel final : private Connection::Handler {
   bool ready() const { return state_ == State::kReady; }
 
   size_t num_pending() const { return num_pending_; }
-  // Not written yet: who sends much should wait while this is more than he wants to have in memory.
+  // Returns the number of bytes that are not written yet.  A caller that sends much data should wait while this
+  // exceeds the memory that it can spare.
   uint64_t queued_bytes() const { return connection_ ? connection_->queued_bytes() : 0; }
 
-  // To be called when the pool, used up before, has room again.
+  // To be called when the pool has room again after it was full.
   void retry_starved();
 
   const Address& address() const { return address_; }
@@ -142,14 +147,14 @@ class Channel final : private Connection::Handler {
   NetCounters counters_;
 
   State state_ = State::kIdle;
-  Backoff backoff_;                 // of connections
-  Backoff retry_backoff_;           // of requests that the server could not do yet
-  std::optional<Time> down_since_;  // no connection that answered since then
+  Backoff backoff_;                 // delays of connections
+  Backoff retry_backoff_;           // delays of requests that the server could not serve yet
+  std::optional<Time> down_since_;  // time since which no connection has answered
   std::unique_ptr<ConnectAttempt> attempt_;
   std::unique_ptr<Connection> connection_;
-  Timer connect_timer_;   // the next try, or the end of this one
-  Timer resend_timer_;    // sends those again
-  Timer deadline_timer_;  // not after the earliest deadline
+  Timer connect_timer_;   // the next attempt, or the end of this one
+  Timer resend_timer_;    // sends delayed requests again
+  Timer deadline_timer_;  // set to the earliest deadline or before it
 
   // By id: pending_[i] has the id first_id_ + i.
   std::deque<Pending> pending_;

@@ -11,11 +11,12 @@ namespace ps {
 
 namespace {
 
-// One connection reads so many bytes, or works on what it has read for so long, before it is the others' turn.
+// A connection reads this number of bytes, or works on them for this time, before it is the turn of the others.
 constexpr uint64_t kTurnBytes = uint64_t{1} << 20;
 constexpr Duration kTurn = std::chrono::milliseconds(5);
 
-// So much is written before the turn ends: the peer works on it, and it is still in this core's cache.
+// When this number of bytes is queued, they are written before the turn ends: the peer can work on them, and
+// they are still in this core's cache.
 constexpr uint64_t kWorthWriting = uint64_t{64} << 10;
 
 }  // namespace
@@ -45,7 +46,7 @@ Connection::Connection(Loop& loop, std::unique_ptr<Stream> stream, BufferPool& p
   tick_timer_.start_after(watch_.tick_interval());
 }
 
-// Where there is no memory to go on, this connection ends, and not the loop with all others.
+// Calls body().  If there is no memory, this connection ends, instead of the loop with all connections.
 template <class Body>
 void Connection::guarded(Body&& body) {
   try {
@@ -90,7 +91,7 @@ void Connection::read_frames() {
   end_.begun ? end_writing() : flush();
 }
 
-// False when there is nothing to read: none has come yet, or none will.
+// Reads and handles one frame.  Returns false if no whole frame has come yet, or if none will.
 bool Connection::read_frame() {
   Frame frame;
   switch (reader_.next(*stream_, frame)) {
@@ -142,7 +143,7 @@ std::optional<uint64_t> Connection::limit(const FrameHeader& header) {
   return most && header.is_error() ? kMaxErrorBytes : most;
 }
 
-// While closing, until the peer ends too.
+// Reads and drops bytes while closing, until the peer ends too.
 void Connection::discard() {
   std::array<char, 8192> nothing;
   MutableBytes into(nothing);
@@ -162,7 +163,7 @@ bool Connection::send(const FrameHeader& header, std::shared_ptr<const Payload> 
   if (!open()) return true;
   ++counters_.frames_sent;
   writer_.add(header, std::move(payload));
-  // Inside a turn of reading small answers are written together.
+  // During a turn of reading, small answers are collected and written together.
   if (!reading_ || writer_.queued_bytes() >= kWorthWriting) flush();
   if (writer_.queued_bytes() <= options_.max_queued_bytes) return true;
   drain_waits_ = true;
@@ -211,8 +212,8 @@ void Connection::close(Duration timeout) {
   if (!reading_) end_writing();
 }
 
-// Ends the own direction when everything is written, and waits for the peer to do the same: closing at once
-// would destroy what it has not read yet.
+// Ends the own direction when everything is written, and waits for the peer to do the same, since closing at
+// once could destroy bytes that the peer has not read yet.
 void Connection::end_writing() {
   flush();
   if (!stream_ || !writer_.empty()) return;
@@ -229,7 +230,7 @@ void Connection::fail(Error reason) {
   writer_.clear();
   tick_timer_.stop();
   read_timer_.stop();
-  // Told from the loop, so that no caller finds its connection gone.
+  // The loop calls on_closed, so that the connection does not disappear during a call of its owner.
   close_timer_.start_at(loop_.now());
 }
 

@@ -1,5 +1,5 @@
-// Frames over a stream, in both directions, with limits against slow, silent and hostile peers.  Used by
-// Server and Channel, which know what the frames mean.
+// Connection: frames over a stream, in both directions, with limits against slow, silent and hostile peers.
+// Used by Server and Channel, which know the meaning of the frames.
 #ifndef PS_NET_CONNECTION_H_
 #define PS_NET_CONNECTION_H_
 
@@ -24,38 +24,38 @@ class Connection final : private Stream::Events {
  public:
   class Handler {
    public:
-    // How long the body may be; nothing when a frame like this is not known.  One flagged as an error is at
-    // most kMaxErrorBytes long.
+    // Returns the longest allowed body, or nothing if the frame's type is not known.  The body of an error has
+    // at most kMaxErrorBytes.
     virtual std::optional<uint64_t> max_body_bytes(const FrameHeader& header) = 0;
 
-    // A frame that arrived whole.  The connection must not be destroyed in it, but closed; nothing is thrown.
+    // Called with a complete frame.  It must not throw or destroy the connection, but may close it.
     virtual void on_frame(Frame frame) = 0;
 
-    // A frame that was not accepted: damaged (kUnavailable), too long, of unknown type or version (kUsage).
-    // The connection goes on, unless the version is another.
+    // Called for a frame that was not accepted because it is damaged (kUnavailable), or too long or of an
+    // unknown type or version (kUsage).  The connection goes on unless the version differs.
     virtual void on_refused(const FrameHeader& header, const Error& problem) = 0;
 
-    // After send has returned false: the queue is half empty again.
+    // Called when the queue is half empty again after send has returned false.
     virtual void on_drained() {}
 
-    // The end, and the last call; the connection may be destroyed in it.  kUnavailable, or what the peer gave
-    // as its reason in a notice.
+    // Called last, when the connection has ended; it may be destroyed in it.  The reason is kUnavailable, or the
+    // one that the peer gave in a notice.
     virtual void on_closed(const Error& reason) = 0;
 
    protected:
     ~Handler() = default;
   };
 
-  // Reads from the next turn of the loop on.  All but the stream must outlive the connection.
+  // Begins to read in the next turn of the loop.  All arguments but the stream must outlive the connection.
   Connection(Loop& loop, std::unique_ptr<Stream> stream, BufferPool& pool, const ConnectionOptions& options,
              NetCounters& counters, Handler& handler);
   ~Connection() = default;
 
-  // Bodies of which not all has come are counted on this account, from the next frame on.
+  // From the next frame on, bodies that are incomplete are counted on this account.
   void count_on(std::shared_ptr<PeerAccount> account) { reader_.count_on(std::move(account)); }
 
-  // Queues a frame, and writes what can be written at once.  The frame is always taken; false when more than
-  // max_queued_bytes are queued now.  On a closed connection it is dropped.
+  // Queues a frame, and writes what can be written at once.  The frame is always queued; the result is false if
+  // more than max_queued_bytes are queued now.  A closed connection drops it.
   bool send(const FrameHeader& header, std::shared_ptr<const Payload> payload);
 
   // Tells the peer why it will be closed; see Handler::on_closed.
@@ -69,20 +69,20 @@ class Connection final : private Stream::Events {
   // To be called when the pool has room again.
   void retry_starved();
 
-  // No frame is taken any more; what is queued is written, then the connection ends: within the options' close_timeout, or
+  // Accepts no more frames, writes the queue, and ends the connection: within the options' close_timeout, or
   // within `timeout`.
   void close() { close(options_.close_timeout); }
   void close(Duration timeout);
 
-  // Ends it now.
+  // Ends the connection at once.
   void fail(Error reason);
 
   bool open() const { return stream_ != nullptr && !end_.begun; }
-  // Bytes of frames that this process has not let go of: not written yet, or held by the stream.
+  // Returns the number of bytes of frames that are not written yet or that the stream holds.
   uint64_t queued_bytes() const {
     return writer_.queued_bytes() + (stream_ != nullptr ? stream_->held_bytes() : 0);
   }
-  // The same, with those that the system has and the peer's does not.
+  // Returns the same number plus the bytes that the system has and that the peer's system does not have yet.
   uint64_t undelivered_bytes() const {
     return writer_.queued_bytes() + (stream_ != nullptr ? stream_->undelivered_bytes() : 0);
   }
@@ -122,15 +122,15 @@ class Connection final : private Stream::Events {
   FrameWriter writer_;
   Timer read_timer_, tick_timer_, close_timer_;
   bool paused_ = false;   // by the owner
-  bool starved_ = false;  // by the budget
-  bool reading_ = false;  // inside read_frames: what is sent is written at its end
+  bool starved_ = false;  // the pool has no memory
+  bool reading_ = false;  // inside read_frames, which writes the queue at its end
   bool write_waits_ = false;
   bool drain_waits_ = false;  // send has returned false
 
   struct End {
-    bool begun = false;           // what is queued is still written
-    bool peer_ended = false;      // its direction
-    std::optional<Error> reason;  // once it is over
+    bool begun = false;           // closing has begun: the queue is still written
+    bool peer_ended = false;      // the peer has ended its direction
+    std::optional<Error> reason;  // set when the connection has ended
   };
   End end_;
 };

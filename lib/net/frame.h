@@ -1,5 +1,5 @@
-// The frame: what every message between processes travels in (ps-wire(5)).  Used by connections and, to cut a
-// stream at chosen places, by the test proxy.
+// The frame, in which every message between processes travels (ps-wire(5)).  Used by connections, and by the
+// test proxy, which cuts a stream at chosen places.
 //
 //   frame  := header body[body_bytes]
 //   header := magic:u32 version:u16 type:u16 flags:u32 deadline_ms:u32 request_id:u64 body_bytes:u64
@@ -28,12 +28,13 @@ namespace ps {
 inline constexpr uint32_t kFrameMagic = 0x314b5350;  // "PSK1"
 inline constexpr uint16_t kFrameVersion = 1;
 inline constexpr size_t kFrameHeaderBytes = 48;
-inline constexpr uint64_t kMaxBodyBytes = uint64_t{1} << 32;  // of any type: larger is a damaged length
+inline constexpr uint64_t kMaxBodyBytes = uint64_t{1}
+                                          << 32;  // for all types: a larger length is a damaged one
 inline constexpr size_t kMaxErrorBytes = 4096;
 
 // Types below kFirstUserType are net's own, those above the owner's.  An answer has its request's type.
-inline constexpr uint16_t kFrameAlive = 1;   // nothing to say, but here: no body, no answer
-inline constexpr uint16_t kFrameNotice = 2;  // an error that belongs to no request: always flagged so
+inline constexpr uint16_t kFrameAlive = 1;   // a sign of life, without body and answer
+inline constexpr uint16_t kFrameNotice = 2;  // an error that belongs to no request, with kFlagError
 inline constexpr uint16_t kFirstUserType = 16;
 
 inline constexpr uint32_t kFlagAnswer = 1;  // to the request of the same id
@@ -44,8 +45,8 @@ struct FrameHeader {
   uint16_t version = kFrameVersion;
   uint16_t type = 0;
   uint32_t flags = 0;
-  uint32_t deadline_ms = 0;  // what is left for the answer when the frame was sent; 0: no limit
-  uint64_t request_id = 0;   // chosen by who asks; 0 expects no answer
+  uint32_t deadline_ms = 0;  // time left for the answer when it was sent; 0: no limit
+  uint64_t request_id = 0;   // chosen by the client; 0: no answer is expected
   uint64_t body_bytes = 0;
   uint64_t body_checksum = 0;
 
@@ -70,7 +71,8 @@ HeaderFault decode_header(std::span<const char, kFrameHeaderBytes> bytes, FrameH
 // byte.
 bool begins_header(std::span<const char> bytes);
 
-// The body of a frame to be sent: `head`, then `parts` one after the other.  Sent from where it lies.
+// The body of a frame to be sent: `head`, then `parts` one after the other.  It is sent from its own memory,
+// without a copy.
 struct Payload {
   Payload() = default;
   explicit Payload(Buffer buffer) : head(std::move(buffer)) {}
@@ -81,10 +83,11 @@ struct Payload {
 
   Buffer head;
   std::vector<ConstBytes> parts;
-  std::shared_ptr<const void> keep;  // what the parts point into, held until it is sent
+  std::shared_ptr<const void> keep;  // owns the memory of the parts until they are sent
 };
 
-// An error as a body, and back; never fails: what is no error comes back as kInternal saying so.
+// Encode an error as a body, and decode it.  Decoding never fails: a body that is no error becomes kInternal
+// with a message that says so.
 std::string encode_error(const Error& error);
 Error decode_error(std::span<const char> body);
 

@@ -51,7 +51,7 @@ ReadState FrameReader::judge(HeaderFault fault) {
   return ReadState::kFrame;
 }
 
-// Decides whether the body is kept or passed over.
+// Checks the header, and decides if the body is kept or skipped.
 void FrameReader::check_header() {
   std::optional<uint64_t> limit = limit_(header_);
   if (!limit) {
@@ -65,7 +65,7 @@ void FrameReader::check_header() {
   }
 }
 
-// Returns false when there is none at the moment.
+// Finds memory for the body.  Returns false if there is none at the moment.
 bool FrameReader::find_room() {
   const uint64_t size = header_.body_bytes, spare = account_ && !at_once_ ? account_->spare_beside(size) : 0;
   try {
@@ -90,7 +90,7 @@ ReadState FrameReader::accept_header() {
   return ReadState::kFrame;
 }
 
-// Moves what was read ahead of this body into it, or passes it over.
+// Moves the bytes of this body that were read ahead into it, or skips them.
 void FrameReader::use_ahead() {
   size_t taken = std::min<uint64_t>(end_ - begin_, header_.body_bytes - received_);
   if (!problem_ && taken != 0) {
@@ -112,7 +112,7 @@ ReadState FrameReader::read_body(Stream& stream) {
       continue;
     }
     size_t got = std::min<uint64_t>(bytes_received_ - before, rest.size());
-    hasher_.update(text_of(rest.first(got)));  // while the bytes are still in the cache
+    hasher_.update(text_of(rest.first(got)));  // hashes the bytes while they are in the cache
     received_ += got;
   }
   return ReadState::kFrame;

@@ -1,4 +1,4 @@
-// Frames out of a stream.  Used by Connection.
+// FrameReader: reads frames from a stream.  Used by Connection.
 #ifndef PS_NET_FRAME_READER_H_
 #define PS_NET_FRAME_READER_H_
 
@@ -20,13 +20,13 @@ namespace ps {
 // The result of next().
 enum class ReadState {
   kFrame,    // a whole frame, checked
-  kRefused,  // a frame that its owner or its checksum refuses: its bytes are gone by, the next one can be
+  kRefused,  // a frame that the owner or the checksum refuses; it was skipped, and the next one can be
              // read
-  kBlocked,  // no more has come: wait until the stream is readable
-  kNoRoom,   // the budget is used up: call again when there is room
+  kBlocked,  // no more bytes have come: wait until the stream is readable
+  kNoRoom,   // the pool is full: call again when it has room
   kEnded,    // the peer ended the stream between two frames
   kLost,     // the stream failed: see problem()
-  kBroken,   // what comes is no frame, and nothing more can be read: see problem()
+  kBroken,   // the bytes are no frame, and nothing more can be read: see problem()
 };
 
 // Reads ahead into a small area, so that a small frame, or many, cost one system call; the rest of a large
@@ -36,12 +36,12 @@ enum class ReadState {
 // Owner thread only.
 class FrameReader {
  public:
-  // How long a body may be; nothing for a type that is not known.
+  // Returns the longest allowed body, or nothing for an unknown type.
   using Limit = std::function<std::optional<uint64_t>(const FrameHeader&)>;
 
   FrameReader(BufferPool& pool, Limit limit) : pool_(pool), limit_(std::move(limit)) {}
 
-  // Bodies of which not all has come are counted on this account, from the next frame on.
+  // From the next frame on, bodies that are incomplete are counted on this account.
   void count_on(std::shared_ptr<PeerAccount> account) { account_ = std::move(account); }
 
   ReadState next(Stream& stream, Frame& frame);
@@ -72,18 +72,18 @@ class FrameReader {
 
   BufferPool& pool_;
   const Limit limit_;
-  std::shared_ptr<PeerAccount> account_;  // null: counted by nobody
+  std::shared_ptr<PeerAccount> account_;  // null: bodies are not counted
   std::array<char, kAheadBytes> ahead_;
-  size_t begin_ = 0, end_ = 0;  // of what was read ahead and not used yet
+  size_t begin_ = 0, end_ = 0;  // the bytes that were read ahead and are not used yet
   bool drained_ = false;        // the last read took all that the stream had
   uint64_t bytes_received_ = 0;
 
   // The frame that is being read.
   FrameHeader header_;
   bool has_header_ = false, has_body_ = false;
-  std::optional<Error> problem_;  // set: the body is passed over, in pieces
+  std::optional<Error> problem_;  // if set, the body is skipped
   Buffer body_;
-  AccountedBytes coming_;  // of the body, until it is whole
+  AccountedBytes coming_;  // counts the body until it is complete
   uint64_t received_ = 0;  // bytes of the body
   bool at_once_ = false;   // the whole body was read ahead; else hasher_ follows it
   ByteHasher hasher_;

@@ -1,4 +1,4 @@
-// Frames into a stream: a queue that is written from where the payloads lie.  Used by Connection.
+// FrameWriter: writes frames to a stream, from a queue of payloads that are not copied.  Used by Connection.
 #ifndef PS_NET_FRAME_WRITER_H_
 #define PS_NET_FRAME_WRITER_H_
 
@@ -40,7 +40,7 @@ class FrameWriter {
   void advance(size_t bytes);
 
   std::deque<Outgoing> queue_;
-  size_t piece_index_ = 0, piece_sent_ = 0;  // where in the first frame writing goes on
+  size_t piece_index_ = 0, piece_sent_ = 0;  // the position in the first frame at which writing goes on
   uint64_t queued_bytes_ = 0, bytes_sent_ = 0;
 };
 

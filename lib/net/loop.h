@@ -1,4 +1,5 @@
-// The thread that everything of `net` runs on: its clock, its timers, its tasks.  Used by whatever waits.
+// Loop: the clock, timers and tasks of the thread on which all objects of `net` run.  Used by all code that
+// waits.
 //
 // A Loop belongs to one thread, the one that calls run or run_until; only post and stop may be called from
 // others.  A shard runs one for good.  A trainer's thread drives one just while it waits for an answer
@@ -15,7 +16,7 @@
 namespace ps {
 
 using Duration = std::chrono::nanoseconds;
-using Time = std::chrono::nanoseconds;  // since some beginning of the loop's own
+using Time = std::chrono::nanoseconds;  // since a beginning that the loop chooses
 
 inline constexpr Time kNever = Time::max();
 
@@ -48,15 +49,16 @@ class Loop {
   // were posted.  Any thread.
   virtual void post(Task task) = 0;
 
-  // Handles what happens until done() is true, which is asked at once and after every event: true.  Or until
-  // `deadline` has come: false.  An exception of a handler comes out here, and the loop can be run again.
+  // Handles events until done() returns true, and returns true; done() is called at once and after every event.
+  // Returns false when `deadline` has come.  An exception of a handler comes out here, and the loop can be run
+  // again.
   virtual bool run_until(const std::function<bool()>& done, Time deadline) = 0;
 
-  // True when another thread than before may run the loop, as long as the two take turns, and do so with everything
-  // that belongs to the loop.
+  // Returns true if another thread may run the loop, as long as the threads take turns in using the loop and
+  // all objects that belong to it.
   virtual bool may_change_threads() const { return true; }
 
-  // Handles what has happened already, without waiting.
+  // Handles the events that have happened already, without waiting.
   void poll() {
     run_until([] { return false; }, now());
   }
@@ -109,7 +111,7 @@ class Timer {
   void stop();
 
   bool started() const { return position_ != kStopped; }
-  Time time() const { return time_; }  // of a started timer
+  Time time() const { return time_; }  // time at which a started timer fires
 
  private:
   friend class Loop;
@@ -119,7 +121,7 @@ class Timer {
   const std::function<void()> fire_;
   Time time_{};
   uint64_t order_ = 0;
-  size_t position_ = kStopped;  // in the loop's heap
+  size_t position_ = kStopped;  // index in the loop's heap
 };
 
 }  // namespace ps

@@ -17,12 +17,13 @@ struct NetworkOptions {
   bool local = false;
 
   // Called on the loop's thread when listeners cannot accept connections, as there are no descriptors left;
-  // once, until they can again.  Null: nobody is told.
+  // once, until they can again.  It may be null.
   std::function<void(const std::string&)> on_trouble = {};
 };
 
-// A transport with a loop of its own, owned by one thread: that which runs the loop.  Made and destroyed by
-// it or by another, as long as nothing runs.  Must outlive all its listeners, streams, attempts and timers.
+// Returns a transport with its own loop.  The owner thread is the one that runs the loop; another thread may
+// make and destroy the transport while nothing runs.  Must outlive all its listeners, streams, attempts and
+// timers.
 std::unique_ptr<Transport> make_network(const NetworkOptions& options = {});
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// PeerAccounts: how much of a server's memory for bodies each peer takes for bodies of which not all has come, over all of its
-// connections.  One that announces bodies over many connections and does not send them leaves room for others.  Used by Server.
+// PeerAccounts: counts, for each peer, the memory of incomplete bodies over all its connections.  So a peer that
+// announces bodies over many connections and does not send them leaves memory for others.  Used by Server.
 #ifndef PS_NET_PEER_ACCOUNTS_H_
 #define PS_NET_PEER_ACCOUNTS_H_
 
@@ -18,8 +18,8 @@ class PeerAccount {
  public:
   uint64_t bytes() const { return bytes_; }
 
-  // The bytes of the memory that have to stay free when so many more come for this peer: with several bodies it has a
-  // quarter of what others leave.  One body alone may take all that is free.
+  // Returns the number of bytes that must stay free if this peer takes `bytes` more.  Several bodies of a peer
+  // together get a quarter of the memory that others leave; one body alone may take all free memory.
   uint64_t spare_beside(uint64_t bytes) const { return bytes_ == 0 ? 0 : 3 * (bytes_ + bytes); }
 
  private:
@@ -48,23 +48,23 @@ class AccountedBytes {
   }
 
  private:
-  std::shared_ptr<PeerAccount> account_;  // null: nothing is counted
+  std::shared_ptr<PeerAccount> account_;  // null: bytes are not counted
   uint64_t bytes_ = 0;
 };
 
-// The accounts of a server by the names of their peers, while they have connections.
+// The accounts of a server, by the names of the peers that have connections.  Owner thread of the server.
 class PeerAccounts {
  public:
   std::shared_ptr<PeerAccount> of(const std::string& name);
 
  private:
   std::map<std::string, std::weak_ptr<PeerAccount>> accounts_;
-  size_t most_ = 64;  // beyond these, the ones that nobody has are dropped
+  size_t most_ = 64;  // with more accounts, unused ones are dropped
 };
 
-// The name of a peer of which only its address is known, "127.0.0.1:4711" or "[2001:db8::1]:4711": the address without the
-// port, of IPv6 the 64 bits of its network, since one host has as many addresses in it as it likes.  Processes of this machine
-// that come over Unix sockets are one peer.
+// Returns the name of a peer of which only the address is known, "127.0.0.1:4711" or "[2001:db8::1]:4711": the
+// address without the port, of IPv6 the 64 bits of its network, since one host has as many addresses in it as
+// it likes.  Processes of this machine that come over Unix sockets are one peer.
 std::string peer_of_address(std::string_view address);
 
 }  // namespace ps

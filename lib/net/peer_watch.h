@@ -1,5 +1,5 @@
-// PeerWatch: says when the peer of a connection is dead: silent, or too slow in sending or in taking.
-// Used by Connection, which owns one, and tells it at every tick what has moved since.
+// PeerWatch: decides when the peer of a connection counts as dead: when it is silent, or too slow in sending or
+// in receiving.  Used by Connection, which owns one and tells it at every tick how many bytes have moved.
 #ifndef PS_NET_PEER_WATCH_H_
 #define PS_NET_PEER_WATCH_H_
 
@@ -14,17 +14,17 @@ struct ConnectionOptions {
   // Bytes of frames not yet written from which on the owner should wait for on_drained.
   uint64_t max_queued_bytes = uint64_t{4} << 20;
 
-  // A side that has sent nothing for this long says that it is there.
+  // A side that has sent nothing for this time sends a sign of life.
   Duration alive_interval = std::chrono::seconds(5);
-  // A peer from which nothing came for this long is dead.  Time in which the own loop did not run, or did not
-  // want to read, does not count.
+  // A peer that has sent nothing for this time counts as dead.  Time in which the own loop did not run, or did
+  // not want to read, does not count.
   Duration silence_timeout = std::chrono::seconds(15);
-  // A frame once begun must come at this rate at least, over any `slow_timeout`.
+  // Within a frame, bytes must come at this rate at least, over any `slow_timeout`.
   double min_bytes_per_second = 16 << 10;
   Duration slow_timeout = std::chrono::seconds(30);
-  // A peer that takes what is queued more slowly than that, for this long, is closed; kNever: it may.
+  // A peer that receives queued bytes more slowly than that for this time is closed; kNever: it is not.
   Duration stall_timeout = kNever;
-  // How long closing may take: to write what is queued, and to hear the peer's end.
+  // The longest time for closing, in which the queue is written and the peer ends its side.
   Duration close_timeout = std::chrono::seconds(5);
 };
 
@@ -40,14 +40,15 @@ class PeerWatch {
   // The time between ticks: so short that no time-out is missed by more than a quarter of itself.
   Duration tick_interval() const { return interval_; }
 
-  // At a tick, with the bytes that have come so far in all.  `wanted`: the connection has tried to read;
-  // `inside_frame`: a frame has begun, and is not whole.  Returns why the peer counts as dead, or an empty text.
+  // To be called at a tick with the number of bytes received so far.  `wanted` is true if the connection has
+  // tried to read, and `inside_frame` if a frame has begun and is not complete.  Returns the reason for which
+  // the peer counts as dead, or an empty text.
   std::string check_reading(uint64_t received, bool wanted, bool inside_frame);
 
-  // The same with the bytes that were sent.  `queued`: there are more to send.
+  // The same for the number of bytes sent.  `queued` is true if there are more to send.
   std::string check_writing(uint64_t sent, bool queued);
 
-  // True when nothing was sent since the last tick: the peer has to be told that this side is there.
+  // Returns true if nothing was sent since the last tick, so that a sign of life is due.
   bool sent_nothing(uint64_t sent) const { return sent == sent_; }
 
   // Ends a tick.

@@ -28,7 +28,8 @@ static TlsContexts server_certificates(const SecurityOptions& options) {
   return {.server = std::make_shared<TlsContext>(files, TlsSide::kServer), .client = nullptr};
 }
 
-// Tokens of status pages let nobody in: with them alone the ports would ask for a token that none can have.
+// Reads the tokens of a server.  Throws if there are only tokens of status pages: these do not admit trainers,
+// so that no peer could have a token that the ports accept.
 static std::vector<Token> read_server_tokens(const std::string& path) {
   std::vector<Token> tokens = read_token_file(path);
   const bool lets_in =

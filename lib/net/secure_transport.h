@@ -1,5 +1,5 @@
-// The tokens and certificates of a process, and its network with them in front.  Used by ps-serve and ps-train through
-// lib/job.
+// The tokens and certificates of a process, and the network that checks them.  Used by ps-serve and ps-train
+// through lib/job.
 #ifndef PS_NET_SECURE_TRANSPORT_H_
 #define PS_NET_SECURE_TRANSPORT_H_
 
@@ -19,35 +19,36 @@ namespace ps {
 struct SecurityOptions {
   std::string token_file;
   TlsFiles tls;
-  TlsFiles etcd = {};     // of etcd, which has certificates of its own
-  bool insecure = false;  // others may reach the ports although nobody has to prove anything
+  TlsFiles etcd = {};     // for etcd, which has its own certificates
+  bool insecure = false;  // ports may be reachable from other machines without tokens and certificates
 };
 
 // The contents of the files.  Constant; any thread may use it.
 struct Credentials {
-  std::vector<Token> tokens;   // a server's, to accept; none: nobody has to show one
-  std::optional<Token> shown;  // a trainer's
+  std::vector<Token> tokens;   // tokens that a server accepts; empty: no token is needed
+  std::optional<Token> shown;  // the token that a trainer shows
   TlsContexts tls;
 };
 
-// Throw kUsage when a file does not hold what it should, or one that is needed with another is missing.  Trainers show
-// the token that grants no more than they need.
+// Throw kUsage if a file is not valid, or if a file that another one needs is missing.  Trainers show the token
+// that grants the least access that suffices.
 Credentials server_credentials(const SecurityOptions& options);
 Credentials trainer_credentials(const SecurityOptions& options, Access needed);
 
 // The credentials of a trainer that meets others without servers: it connects to them, and accepts them.
 Credentials peer_credentials(const SecurityOptions& options);
 
-// Throws kUsage when a process that listens on `host`, which `flag` has given, can be reached from elsewhere and would
-// let in everybody.
+// Throws kUsage if a process that listens on `host`, the value of `flag`, can be reached from other machines
+// and would accept every peer.
 void check_exposure(const SecurityOptions& options, const std::string& host,
                     std::string_view flag = "--host");
 
-// In one line, who is let in: for the log and the status page.  Empty where the own machine alone is.
+// Returns one line, for the log and the status page, on the peers that are accepted.  It is empty if only this
+// machine can reach the ports.
 std::string describe_exposure(const SecurityOptions& options, const std::string& host);
 
-// `behind`, with TLS and then tokens in front of it, as far as the credentials have them.  Same thread and lifetimes
-// as the transport behind.
+// A transport in front of `behind` with TLS, and then with tokens, as far as the credentials have them.  It has
+// the owner thread and the lifetime rules of the transport behind it.
 class SecureTransport final : public Transport {
  public:
   SecureTransport(Transport& behind, const Credentials& credentials, const HandshakeOptions& options = {});

@@ -133,7 +133,7 @@ class ServerPeer final : public Connection::Handler {
     server_.peers.erase(number_);
   }
 
-  // Reads while there is room for what reading brings forth.
+  // Pauses or resumes reading: the connection reads only while the limits leave room for its answers.
   void steer() {
     if (server_.draining && num_unanswered_ == 0) return connection_.close();
     bool pause = server_.draining || write_blocked_ || num_unanswered_ >= server_.options.max_unanswered;
@@ -163,8 +163,8 @@ Error Server::State::too_many() const {
   return Error(Code::kUnavailable, cat("too many connections, at most ", options.max_connections));
 }
 
-// A handshake takes milliseconds: of many connections without one, the oldest is the least likely to be
-// honest.
+// Closes the oldest connection without a handshake.  A handshake takes milliseconds, so that the oldest one is
+// the least likely to be honest.
 bool Server::State::evict_stranger() {
   const auto oldest =
       std::ranges::find_if(peers, [](const auto& peer) { return peer.second->is_stranger(); });
@@ -174,7 +174,7 @@ bool Server::State::evict_stranger() {
   return true;
 }
 
-// Says so as far as that needs no waiting: a flood must not cost memory.
+// Sends the refusal only as far as this needs no waiting, so that a flood of connections costs no memory.
 void Server::State::refuse(Stream& stream) {
   ++counters.connections_refused;
   FrameWriter writer;
@@ -183,7 +183,7 @@ void Server::State::refuse(Stream& stream) {
   stream.shutdown_write();
 }
 
-// Begins behind the one that was first the last time, so that everybody's turn comes.
+// Begins after the peer that was first the last time, so that every peer gets its turn.
 void Server::State::retry_starved() {
   auto first = peers.upper_bound(last_retried);
   if (first != peers.end()) last_retried = first->first;
@@ -195,7 +195,8 @@ void Server::State::retry_starved() {
 Server::Server(Transport& transport, const Address& address, const ServerOptions& options,
                SessionFactory make_session) {
   Loop& loop = transport.loop();
-  // The state holds the pool that holds this: a weak hold, which the constructor fills in.
+  // The state owns the pool, which owns this callback; therefore the callback has a weak pointer to the state,
+  // which the constructor sets.
   auto weak_state = std::make_shared<std::weak_ptr<State>>();
   auto on_room = [&loop, weak_state] {
     loop.post([weak_state] {

@@ -1,5 +1,4 @@
-// The side that is asked: accepts connections, hands their requests to sessions, sends the answers.  Used by
-// shards.
+// Server: accepts connections, gives their requests to sessions, and sends the answers.  Used by shards.
 //
 // Everything happens on the loop's thread, except that buffers may be released on any.
 #ifndef PS_NET_SERVER_H_
@@ -37,8 +36,8 @@ struct ServerOptions {
   ConnectionOptions connection{.stall_timeout = std::chrono::seconds(60)};
 };
 
-// The right, and the duty, to answer one request: once, now or later, in any order.  Destroyed without an
-// answer it answers that the request was dropped.  When the connection has gone, answers go nowhere.
+// The right and the duty to answer one request: once, now or later, in any order.  If it is destroyed without an
+// answer, it answers that the request was dropped.  When the connection has gone, answers are dropped.
 class Responder {
  public:
   Responder() = default;
@@ -49,26 +48,26 @@ class Responder {
   ~Responder();
 
   void answer(Payload payload);
-  void answer(std::shared_ptr<const Payload> payload);  // the same for many
+  void answer(std::shared_ptr<const Payload> payload);  // shares one payload among many answers
   void fail(const Error& error);
 
-  // Returns true while somebody waits for the answer.
+  // Returns true while the peer waits for the answer.
   bool wanted() const { return !peer_.expired(); }
 
  private:
   void send(uint32_t flags, std::shared_ptr<const Payload> payload);
   void drop();
 
-  std::weak_ptr<ServerPeer> peer_;  // none: answered
+  std::weak_ptr<ServerPeer> peer_;  // empty: the request is answered
   FrameHeader request_;
 };
 
-// A session's hold on its connection.  May outlive it, and then does nothing.
+// A session's handle of its connection.  It may outlive the connection, and then does nothing.
 class SessionLink {
  public:
   explicit SessionLink(std::weak_ptr<ServerPeer> peer) : peer_(std::move(peer)) {}
 
-  // For messages; empty when the connection has gone.
+  // Returns the peer's address for messages; it is empty when the connection has gone.
   std::string peer() const;
 
   // Returns the rights of the peer; the least when the connection has gone.
@@ -78,7 +77,7 @@ class SessionLink {
   // connections; empty: it is known by its address alone.
   void establish(const std::string& name = "");
 
-  // Closes after all that was answered, with a last word to the peer when there is a reason.
+  // Closes the connection after all answers, with a notice to the peer if there is a reason.
   void close(std::optional<Error> reason = std::nullopt);
 
  private:
@@ -90,12 +89,12 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  // How long the body of a request of this type may be; nothing when the type is not known.
+  // Returns the longest allowed body of a request of this type, or nothing if the type is not known.
   virtual std::optional<uint64_t> max_body_bytes(uint16_t type) = 0;
 
-  // An exception of it is the answer, when `responder` has been left in place.  A request of id 0 needs none.
-  // The body counts against the server's memory until it is released: do not keep it for longer than it is
-  // used, and never while waiting for another request.
+  // If it throws and has not moved `responder`, the exception is the answer.  A request with id 0 needs no
+  // answer.  The body counts against the server's memory until it is released: do not keep it for longer than
+  // it is used, and never while waiting for another request.
   virtual void on_request(Frame frame, Responder& responder) = 0;
 
   virtual void on_closed(const Error& reason) { (void)reason; }
@@ -112,17 +111,17 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // With the port that was chosen.
+  // Returns the address with the port that was chosen.
   const Address& address() const { return address_; }
 
-  // Accepts nobody any more, and closes every connection as soon as its requests are answered:
-  // num_connections() comes to 0.
+  // Accepts no more connections, and closes each connection as soon as its requests are answered, until
+  // num_connections() is 0.
   void drain();
 
   size_t num_connections() const;
   const NetCounters& counters() const;
 
-  // Where the bodies of requests lie; answers may be made in it too.
+  // Returns the pool of the bodies of requests.  Answers may use it too.
   BufferPool& pool();
 
  private:

@@ -1,5 +1,5 @@
-// A slower and longer link in front of a transport.  Used by the test proxy and by benchmarks that ask what a
-// network of some bandwidth and latency would do.
+// A link with limited bandwidth and added latency, in front of a transport.  Used by the test proxy, and by
+// benchmarks for networks of given bandwidth and latency.
 #ifndef PS_NET_SHAPED_TRANSPORT_H_
 #define PS_NET_SHAPED_TRANSPORT_H_
 

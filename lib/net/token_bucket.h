@@ -9,8 +9,8 @@
 
 namespace ps {
 
-// Tokens come at `bytes_per_second` until there are `burst_bytes` of them, which is how many there are at the
-// beginning.  May be shared by all connections of a process: it is one thread's.
+// Tokens come at `bytes_per_second` until there are `burst_bytes` of them, the number at the beginning.  All
+// connections of one thread may share it.  One owner thread.
 class TokenBucket {
  public:
   TokenBucket(double bytes_per_second, double burst_bytes)

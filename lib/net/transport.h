@@ -1,7 +1,7 @@
-// Byte streams between hosts: the seam between what `net` does and what carries it.  Implemented by TCP
-// (net/tcp/tcp_transport.h), by a simulated network (net/sim/sim_network.h), and by what stands in front of
-// either: a shaped link (net/shaped_transport.h), encryption (net/tls/tls_transport.h), and the proof of a token
-// (net/auth/auth_transport.h).
+// Transport: byte streams between hosts, the interface between the protocols of `net` and the networks that
+// carry them.  Implemented by TCP (net/tcp/tcp_transport.h), by a simulated network (net/sim/sim_network.h),
+// and by what stands in front of either: a shaped link (net/shaped_transport.h), encryption
+// (net/tls/tls_transport.h), and the proof of a token (net/auth/auth_transport.h).
 //
 // Everything here belongs to the thread of the transport's loop, and the loop and the transport outlive it.
 #ifndef PS_NET_TRANSPORT_H_
@@ -28,7 +28,8 @@ inline std::string_view text_of(ConstBytes bytes) {
 }
 
 struct Address {
-  // A name or a number, IPv6 without brackets; to listen: empty is all, localhost both 127.0.0.1 and ::1.
+  // A name or a number, IPv6 without brackets.  For listening, an empty host means all addresses, and localhost
+  // both 127.0.0.1 and ::1.
   std::string host;
   uint16_t port = 0;  // 0 to listen on any port that is free
 
@@ -39,7 +40,7 @@ struct Address {
 Address parse_address(std::string_view text, uint16_t default_port = 0);
 std::string to_text(const Address& address);
 
-// The rights of a peer, each with those of the ones before it.  On the wire (net/auth/authentication.h): never
+// The rights of a peer.  Each includes those before it.  On the wire (net/auth/authentication.h): never
 // renumber.
 enum class Access : uint8_t { kRead = 1, kTrain = 2, kAdmin = 3 };
 
@@ -49,7 +50,7 @@ bool is_loopback(const std::string& host);
 // The result of a read or a write.  No error and no bytes: the peer has ended the stream (read only).
 struct IoResult {
   size_t bytes = 0;
-  int error = 0;  // of errno.h
+  int error = 0;  // an errno
 
   bool blocked() const;  // nothing to read, or no room to write, at the moment
   bool ended() const { return bytes == 0 && error == 0; }
@@ -70,11 +71,11 @@ class Stream {
 
   virtual ~Stream() = default;
 
-  // Spans of which one call takes notice; the rest waits for the next.
+  // The largest number of spans that one call uses; the next call uses the others.
   static constexpr size_t kMaxSpans = 256;
 
-  // Without waiting: moves what can be moved at once into or out of the spans, in order.  A read of fewer
-  // bytes than asked for has taken all there was.  At least one byte must be asked for.
+  // Move bytes into or out of the spans, in order, without waiting.  A read of fewer bytes than asked for has
+  // taken all that there were.  At least one byte must be asked for.
   virtual IoResult read(std::span<const MutableBytes> into) = 0;
   virtual IoResult write(std::span<const ConstBytes> from) = 0;
 
@@ -89,12 +90,12 @@ class Stream {
   // Returns how many bytes were written of which the peer's system has not said that it has them: those held too.
   virtual uint64_t undelivered_bytes() const { return held_bytes(); }
 
-  // Ends the own direction, after all that was written; reading goes on.
+  // Ends the own direction after all written bytes.  Reading goes on.
   virtual void shutdown_write() = 0;
 
   virtual void set_events(Events* events) = 0;
 
-  // For messages: "127.0.0.1:4711".
+  // Returns the peer's address for messages: "127.0.0.1:4711".
   virtual const std::string& peer() const = 0;
 
   // Returns the rights that the peer has proven; all of them where nothing has to be proven.
@@ -108,14 +109,14 @@ std::string io_error_text(int error);
 // (EKEYREJECTED), else kUnavailable.
 Error io_error(int error);
 
-// Accepts until it is destroyed.
+// Accepts connections until it is destroyed.  The loop's thread owns it.
 class Listener {
  public:
   virtual ~Listener() = default;
   virtual const Address& address() const = 0;  // with the port that was chosen
 };
 
-// A connection in the making; given up when destroyed.
+// A connection that is being made.  Destroying the object gives it up.
 class ConnectAttempt {
  public:
   virtual ~ConnectAttempt() = default;
@@ -140,7 +141,7 @@ class Transport {
   virtual std::unique_ptr<ConnectAttempt> connect(const Address& address, Duration timeout,
                                                   OnConnect on_connect) = 0;
 
-  // Peers that were not let in, because they did not prove what they had to.
+  // Returns the number of peers that were refused because they did not authenticate.
   virtual uint64_t num_refused() const { return 0; }
 };
 

@@ -1,6 +1,6 @@
-// Connections between processes that know the same token.  In front of a transport on both sides; over TLS where
-// others could listen, since what follows the handshake is neither hidden nor protected by it.  Used by
-// SecureTransport.
+// AuthTransport: connections between processes that know the same token.  It stands in front of a transport on
+// both sides.  Where others could listen, it needs TLS behind it, since the bytes after the handshake are
+// neither encrypted nor protected by it.  Used by SecureTransport.
 #ifndef PS_NET_AUTH_AUTH_TRANSPORT_H_
 #define PS_NET_AUTH_AUTH_TRANSPORT_H_
 
@@ -13,15 +13,15 @@
 
 namespace ps {
 
-// Listeners accept who knows one of the tokens `accepted`, and give streams whose access() is that of the token;
-// without any they accept nobody.  Connections that are made show the token `shown`; without one they are made
-// as they are.
+// One owner thread, that of the loop.  Listeners accept peers that know one of the tokens `accepted`, and give
+// streams with the access() of the token; without tokens they accept no peer.  Outgoing connections show the
+// token `shown`; without one they do no handshake.
 class AuthTransport final : public HandshakeTransport {
  public:
   AuthTransport(Transport& behind, std::vector<Token> accepted, std::optional<Token> shown,
                 HandshakeOptions options = {});
 
-  // For connections from now on.
+  // Sets the tokens for future connections.
   void set_accepted(std::vector<Token> accepted);
 
  private:

@@ -15,7 +15,7 @@ namespace ps {
 
 namespace {
 
-// A stream whose peer has proven what it may do.
+// A stream whose peer has proven its access.
 class AuthenticatedStream final : public Stream {
  public:
   AuthenticatedStream(std::unique_ptr<Stream> behind, Access access)
@@ -45,7 +45,7 @@ std::string make_nonce() {
   return nonce;
 }
 
-// In a time that does not tell how many bytes are the same.
+// Compares in a time that does not depend on the number of equal bytes.
 bool same(std::span<const char> one, const Proof& other) {
   return one.size() == other.size() && CRYPTO_memcmp(one.data(), other.data(), other.size()) == 0;
 }
@@ -92,7 +92,8 @@ Handshake::Step ServerAuthentication::go_on(Stream& stream) {
   return write_all(stream, out_, done_) ? Step::kDone : Step::kWaitWritable;
 }
 
-// As far as the hello has come: a peer that knows of no tokens is told at once that one is needed.
+// Checks the part of the hello that has come, so that a peer that does no handshake learns at once that a token
+// is needed.
 void ServerAuthentication::check_hello() {
   const std::span<const char> come = std::span<const char>(hello_).first(done_);
   if (begins_frame(come)) {
@@ -113,7 +114,7 @@ void ServerAuthentication::read_hello() {
   done_ = 0;
 }
 
-// All tokens are compared, so that the time does not tell which there are.
+// Compares the proof with all tokens, so that the time does not reveal which tokens exist.
 void ServerAuthentication::read_proof() {
   const auto shown = static_cast<uint8_t>(hello_[sizeof kAuthMagic]);
   const Token* found = nullptr;

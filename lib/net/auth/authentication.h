@@ -35,8 +35,9 @@ Proof make_proof(std::string_view secret, std::string_view label, std::string_vi
 
 inline constexpr std::string_view kClientLabel = "pskit client", kServerLabel = "pskit server";
 
-// The handshake of a server with these tokens.  A peer may show any token of the access
-// that it names, but for that of status pages (http_token.h).  A stranger learns only that it was refused.
+// The handshake of a server with these tokens.  A peer may show any token of the access that it names, except
+// those of status pages (http_token.h).  A peer without a token learns only that it was refused.  The loop's
+// thread owns it.
 class ServerAuthentication final : public Handshake {
  public:
   explicit ServerAuthentication(std::shared_ptr<const std::vector<Token>> tokens)
@@ -57,14 +58,14 @@ class ServerAuthentication final : public Handshake {
   State state_ = State::kHello;
   std::array<char, kAuthHelloBytes> hello_{};
   Proof proof_{};
-  size_t done_ = 0;         // bytes of what is being read or written
+  size_t done_ = 0;         // number of bytes that are read or written in this step
   std::string out_;         // the challenge, then the answer
   std::string transcript_;  // the hello, then the challenge
   std::string last_words_;
   Access access_ = Access::kRead;
 };
 
-// The handshake of who shows this token.
+// The handshake of the side that shows this token.  The loop's thread owns it.
 class ClientAuthentication final : public Handshake {
  public:
   explicit ClientAuthentication(Token token);

@@ -11,7 +11,7 @@ namespace ps {
 
 namespace {
 
-// Names of schemes are the same in capitals.
+// Skips the name of a scheme, in capitals or not.
 bool skip_scheme(std::string_view& rest, std::string_view scheme) {
   if (rest.size() <= scheme.size() || rest[scheme.size()] != ' ') return false;
   if (strncasecmp(rest.data(), scheme.data(), scheme.size()) != 0) return false;

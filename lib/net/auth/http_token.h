@@ -1,6 +1,6 @@
-// Tokens over HTTP, for status pages: a request shows one as a bearer (RFC 6750), as Prometheus does, or as the password
-// of a user of any name (RFC 7617), for which browsers ask.  HTTP sends what is shown, and so these tokens, of kStatusAccessAccess,
-// grant nothing else.  Used by StatusThread.
+// Tokens over HTTP, for status pages: a request shows one as a bearer (RFC 6750), as Prometheus does, or as the
+// password of a user of any name (RFC 7617), for which browsers ask.  HTTP sends the token itself, so these
+// tokens, of kStatusAccess, grant no other access.  Used by StatusThread.
 #ifndef PS_NET_AUTH_HTTP_TOKEN_H_
 #define PS_NET_AUTH_HTTP_TOKEN_H_
 
@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// The access to status pages alone.
+// The access that allows nothing but status pages.
 inline constexpr Access kStatusAccess{0};
 
 enum class ShownToken { kNone, kWrong, kRight };

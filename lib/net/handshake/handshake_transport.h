@@ -15,12 +15,12 @@ namespace ps {
 
 // Limits of a listener's time and memory for strangers.
 struct HandshakeOptions {
-  Duration timeout = std::chrono::seconds(10);  // for the handshake of who connects to us
+  Duration timeout = std::chrono::seconds(10);  // longest time for the handshake of an accepted connection
   // Beyond this, the stranger that came first makes room for the new one: idle and slow ones keep nobody out.
   size_t max_strangers = 256;
-  // A peer that is refused waits so long for the answer: guessing is slow.
+  // The delay of the answer to a refused peer, which makes guessing slow.
   Duration refusal_delay = std::chrono::seconds(1);
-  // Told of each peer that is refused, and why.
+  // Called for each refused peer, with the reason.
   std::function<void(const std::string& peer, const Error& reason)> on_refused = [](const auto&,
                                                                                     const auto&) {};
 };
@@ -28,10 +28,10 @@ struct HandshakeOptions {
 // Owner thread only; each only grows.
 struct HandshakeCounters {
   uint64_t accepted = 0;
-  uint64_t refused = 0;    // they proved nothing, or the wrong thing
-  uint64_t lost = 0;       // ended before
+  uint64_t refused = 0;    // the peer's proof was missing or wrong
+  uint64_t lost = 0;       // the connection ended before
   uint64_t timed_out = 0;  // too slow
-  uint64_t evicted = 0;    // to make room
+  uint64_t evicted = 0;    // closed to make room for another
 };
 
 // Same thread and lifetimes as the transport behind.
@@ -50,7 +50,7 @@ class HandshakeTransport : public Transport {
   const HandshakeOptions& options() const { return options_; }
 
  protected:
-  // This side's part, of who accepts or who connects to `address`; null: there is nothing to prove.
+  // Return this side's handshake for an accepted connection, and for one to `address`; null if there is none.
   virtual std::unique_ptr<Handshake> accepting() = 0;
   virtual std::unique_ptr<Handshake> connecting(const Address& address) = 0;
 

@@ -1,5 +1,5 @@
-// The bytes of HTTP/1.1: requests out of what a client sends, answers out of what a server does, and both as
-// text.  Boost.Beast reads them.  Used by HttpServer and http_post.
+// Parsers for the requests and answers of HTTP/1.1, and functions that write both as text.  Boost.Beast reads
+// them.  Used by HttpServer and http_post.
 #ifndef PS_NET_HTTP_HTTP_MESSAGE_H_
 #define PS_NET_HTTP_HTTP_MESSAGE_H_
 
@@ -40,7 +40,7 @@ class HttpRequestParser {
   State finish();
 
   const uint32_t max_header_bytes_;
-  std::unique_ptr<Beast> beast_;  // of the request that is coming
+  std::unique_ptr<Beast> beast_;  // parser of the request that is being received
   HttpRequest request_;
   HttpResponse refusal_;
   bool head_only_ = false, keep_alive_ = true;

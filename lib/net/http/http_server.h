@@ -12,9 +12,9 @@
 namespace ps {
 
 struct HttpRequest {
-  std::string path;           // what stands before '?', as it was sent
+  std::string path;           // the part before '?', as it was sent
   std::string authorization;  // the header's value; empty where there is none
-  std::string peer;           // who asks, for messages: "127.0.0.1:4711"
+  std::string peer;           // address of the client, for messages: "127.0.0.1:4711"
 };
 
 struct HttpResponse {
