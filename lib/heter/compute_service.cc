@@ -139,11 +139,15 @@ void ComputeService::forget_closed() {
   none_since_ = setup_.transport.loop().now();
 }
 
-void ComputeService::check_readers() const {
+void ComputeService::check_readers() {
   if (!works_.empty() || unfinished_.empty()) return;
   if (setup_.transport.loop().now() < add_time(none_since_, options_.reader_timeout)) return;
   std::vector<std::string> ranks;
   for (int rank : unfinished_) ranks.push_back(std::to_string(rank));
+  if (options_.goes_on && run_ended_) {
+    log_.info("The others have ended the run without reader ", join(ranks, ", "));
+    return unfinished_.clear();
+  }
   fail(Code::kUnavailable, "no connection from reader ", join(ranks, ", "), " for ",
        significant(to_seconds(options_.reader_timeout), 3), " s");
 }

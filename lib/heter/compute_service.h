@@ -21,6 +21,7 @@ struct ComputeServiceOptions {
                             << 30;  // of messages that are being received; a longer one is refused
   Duration request_timeout = std::chrono::seconds(15);  // without a sign of life a connection is ended
   Duration reader_timeout = std::chrono::seconds(60);   // for which it waits when all readers are gone
+  bool goes_on = false;  // a run ends well without readers that are gone for so long, if others have ended it
 };
 
 // Readers' batches are computed one after the other, each as soon as its weights have come: while one reader waits for
@@ -34,7 +35,7 @@ class ComputeService {
   const Address& address() const { return server_.address(); }  // with the port that was chosen
 
   // Computes until all readers that have come have said that they end, or `stop` says so.  Throws kUnavailable when readers
-  // that have not ended it are gone for longer than the timeout.
+  // that have not ended it are gone for longer than the timeout, unless the others go on.
   void run(const std::function<bool()>& stop);
 
   int64_t num_batches() const { return num_batches_; }
@@ -46,7 +47,7 @@ class ComputeService {
   void end_run(const ReaderHello& hello);
   bool any_ready() const;
   void forget_closed();
-  void check_readers() const;
+  void check_readers();
   void drain();
 
   const ComputeSetup& setup_;

@@ -231,7 +231,8 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoin
                          {.address = {endpoint.host, endpoint.port},
                           .arriving_bytes = arriving,
                           .request_timeout = seconds_duration(job.cluster.request_timeout),
-                          .reader_timeout = seconds_duration(job.cluster.trainer_timeout)},
+                          .reader_timeout = seconds_duration(job.cluster.trainer_timeout),
+                          .goes_on = job.cluster.on_trainer_loss == "continue"},
                          log);
   announce(job, endpoint, service.address().port);
   log.info("Computing for readers at ", to_text(service.address()), " ", describe_compute(job, options));

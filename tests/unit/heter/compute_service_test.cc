@@ -22,11 +22,14 @@ using namespace std::chrono_literals;
 // The reader has a loop of its own, so that its frames may wait until the compute trainer has time for them.
 class ComputeServiceTest : public testing::Test {
  protected:
-  std::unique_ptr<Channel> connect(Transport& transport, bool ends) {
+  // The reader is one of two.
+  std::unique_ptr<Channel> connect(Transport& transport, bool ends, int rank = 0) {
     ChannelOptions options;
     options.hello_type = static_cast<uint16_t>(ComputeFrame::kHello);
-    options.hello = [ends] {
+    options.hello = [ends, rank] {
       ReaderHello hello;
+      hello.rank = rank;
+      hello.trainers = 2;
       hello.generation = 5;
       hello.run = 1;
       hello.job = Json::object();
@@ -34,7 +37,7 @@ class ComputeServiceTest : public testing::Test {
       hello.ends = ends;
       return Payload(ReaderHello::spec().to_json(hello).dump());
     };
-    auto channel = std::make_unique<Channel>(transport, pool_, service_.address(), std::move(options));
+    auto channel = std::make_unique<Channel>(transport, pool_, service_->address(), std::move(options));
     channel->connect();
     return channel;
   }
@@ -51,7 +54,7 @@ class ComputeServiceTest : public testing::Test {
   bool ends_by_itself() {
     const Time until = add_time(compute_->loop().now(), kLongest);
     bool stopped = false;
-    service_.run([&] { return stopped = compute_->loop().now() >= until; });
+    service_->run([&] { return stopped = compute_->loop().now() >= until; });
     return !stopped;
   }
 
@@ -77,7 +80,7 @@ class ComputeServiceTest : public testing::Test {
             : encode_ahead({.step = 0, .left = 0, .pass = 0, .rows = {.number = 1, .slices = {}}}, batch);
     channel->request(static_cast<uint16_t>(type), Payload(std::move(body)), kLongest,
                      [&](Answer got) { answer.emplace(std::move(got)); });
-    service_.run([&] { return answer.has_value(); });
+    service_->run([&] { return answer.has_value(); });
     return answer->error.value_or(Error(Code::kInternal, "no error"));
   }
 
@@ -98,7 +101,8 @@ class ComputeServiceTest : public testing::Test {
                            return RemoteOptions();
                          }};
   Log log_{"test", LogLevel::kError};
-  ComputeService service_{setup_, {.address = {"127.0.0.1", 0}}, log_};
+  ComputeServiceOptions options_ = {.address = {"127.0.0.1", 0}};
+  std::optional<ComputeService> service_{std::in_place, setup_, options_, log_};
 };
 
 TEST_F(ComputeServiceTest, AReaderThatWasNeverConnectedMayEndTheRunAndIsReadWhenItIsGone) {
@@ -157,7 +161,7 @@ TEST_F(ComputeServiceTest, AReaderHasTheConnectionOverWhichItCameLast) {
   const auto second = connect(*reader_, /*ends=*/false);
   std::optional<Answer> answer;
   bool asked = false;
-  service_.run([&] {
+  service_->run([&] {
     reader_->loop().poll();
     if (second->ready() && !std::exchange(asked, true)) {
       first->request(static_cast<uint16_t>(ComputeFrame::kBatch), Payload(std::string(8, '\0')), kLongest,
@@ -166,6 +170,38 @@ TEST_F(ComputeServiceTest, AReaderHasTheConnectionOverWhichItCameLast) {
     return answer.has_value();
   });
   EXPECT_EQ(answer->error.value_or(Error(Code::kInternal, "no error")).code(), Code::kFenced);
+}
+
+// Reader 1 comes and is gone, and reader 0 ends the run.
+class LostReaderTest : public ComputeServiceTest {
+ protected:
+  void lose_one(bool goes_on) {
+    service_.reset();
+    options_.reader_timeout = 50ms;
+    options_.goes_on = goes_on;
+    service_.emplace(setup_, options_, log_);
+    auto lost = connect(*compute_, /*ends=*/false, /*rank=*/1);
+    compute_->loop().run_until([&] { return lost->ready(); }, add_time(compute_->loop().now(), kLongest));
+    ASSERT_TRUE(lost->ready());
+    lost.reset();
+    end_and_leave();
+  }
+};
+
+TEST_F(LostReaderTest, EndsTheServiceWithAnError) {
+  ASSERT_NO_FATAL_FAILURE(lose_one(/*goes_on=*/false));
+  try {
+    ends_by_itself();
+    FAIL() << "the service has ended well";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnavailable);
+    EXPECT_THAT(error.message(), testing::HasSubstr("no connection from reader 1 for "));
+  }
+}
+
+TEST_F(LostReaderTest, IsNotMissedByThoseThatGoOn) {
+  ASSERT_NO_FATAL_FAILURE(lose_one(/*goes_on=*/true));
+  EXPECT_TRUE(ends_by_itself());
 }
 
 TEST_F(ComputeServiceTest, ABatchForWhichThereIsNoMemoryIsRefusedAndTheServiceGoesOn) {
