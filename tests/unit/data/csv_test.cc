@@ -238,6 +238,38 @@ TEST_F(Csv, TypesScalesAndTheLabelAreFound) {
   EXPECT_EQ(find(csv, "gain").divisor, 1) << "all are equal";
 }
 
+TEST_F(Csv, NumbersAreTakenFromTheLeastToTheMost) {
+  CsvOptions given;
+  given.columns = {column("age", "number"), column("same", "number")};
+  for (CsvColumn& number : given.columns) number.scale = "min_max";
+  const std::string bytes = "age,same,y\n-24,7,1\n40,7,0\n8,7,0\n";
+  const CsvOptions csv = learn(bytes, given);
+  EXPECT_EQ(find(csv, "age").offset, -24);
+  EXPECT_EQ(find(csv, "age").divisor, 64);
+  EXPECT_EQ(find(csv, "same").divisor, 1) << "all are equal";
+  DataOptions options;
+  options.format = "csv";
+  options.csv = csv;
+  EXPECT_THAT(read(options, bytes), ElementsAre("1 age:0 same:0", "0 age:1 same:0", "0 age:0.5 same:0"));
+  EXPECT_THAT(read(options, "age,same,y\n72,8,1\n"), ElementsAre("1 age:1.5 same:1"))
+      << "beyond what was learnt";
+}
+
+TEST_F(Csv, ValuesThatStandForNoneAreTheOnesThatAreNamed) {
+  CsvColumn age = column("age", "number");
+  age.missing = "indicator";
+  DataOptions options = table({age});
+  options.csv.missing_values = {"-", "unknown"};
+  EXPECT_THAT(read(options, "age,y\n-,1\nunknown,0\n-3,0\n"),
+              ElementsAre("1 age:0,1", "0 age:0,1", "0 age:-3,0"));
+  EXPECT_THAT(error_of(options, "age,y\nNA,1\n"), HasSubstr("NA")) << "it is one by default alone";
+  CsvOptions given;
+  given.missing_values = {"unknown"};
+  const CsvOptions csv = learn("age,job,y\n3,a,1\nunknown,unknown,0\n5,a,0\n", given);
+  EXPECT_EQ(find(csv, "age").type, "number") << "not for a word that is no value";
+  EXPECT_EQ(find(csv, "age").missing, "indicator");
+}
+
 TEST_F(Csv, NumbersFarFromTheOthersAreTakenAsLogarithms) {
   std::string bytes = "y,x\n";
   for (int i = 0; i < 500; ++i) bytes += cat(i % 2, ",", i == 7 ? 1000000 : i % 10, "\n");

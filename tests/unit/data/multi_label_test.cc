@@ -101,6 +101,10 @@ TEST_F(MultiLabel, OfTablesIsTheWordsOfTheLabelsColumn) {
       expected);
   EXPECT_EQ(read(table("csv", {}), "tags,n\n1|0,1\n,2\n1,3\n"), expected);
   EXPECT_THAT(error_of(table("csv", {"x", "y"}), "n,tags\n1,y|z\n"), HasSubstr("label 'z' is none of x, y"));
+  DataOptions separated = table("csv", {"x", "y|z"});
+  separated.csv.label_separator = ";";
+  EXPECT_THAT(read(separated, "n,tags\n1,y|z;x\n2,\n"), ElementsAre("0 n:1 labels:1,0", "0 n:2 labels:"));
+  EXPECT_THAT(error_of(separated, "n,tags\n1,x|y\n"), HasSubstr("label 'x|y' is none of x, y|z"));
   DataOptions predicting = table("csv", {"x", "y"});
   predicting.label_use = LabelUse::kIgnored;
   EXPECT_THAT(read(predicting, "n\n1\n"), ElementsAre("0 n:1 labels:"));
