@@ -61,41 +61,44 @@ void cross(const MessageTimes& message, size_t senders, size_t receivers, size_t
 }
 
 // Trainers send their parts to the shards; a shard begins to add when it has the last one, and sends the sum to
-// all trainers.
+// all trainers.  A trainer sends its parts for the shards of a port to all servers at once, and slices of them take turns on its
+// link: all of these parts have come when the last one has.
 void run_server(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const size_t servers = static_cast<size_t>(cluster.servers), ports = static_cast<size_t>(cluster.ports);
   const double part = payload.dense_bytes / static_cast<double>(servers * ports);
   const MessageTimes message(cluster, part);
-  Clocks shards(servers * ports, 0);  // by shard: when it has all gradients, then when it has their sum
+  Clocks shards(ports, 0);  // by port: when shards have all gradients, then their sum
   cross(
       message, clocks.size(), servers, ports, [&](size_t rank, size_t) { return clocks[rank]; },
-      [&](size_t server, size_t port, double time) {
-        double& shard = shards[server * ports + port];
-        shard = std::max(shard, time);
-      });
+      [&](size_t, size_t port, double time) { shards[port] = std::max(shards[port], time); });
   const double sum = work_seconds(cluster, static_cast<double>(cluster.ranks) * part, cluster.sum_rate);
   for (double& shard : shards) shard += sum;
   cross(
-      message, servers, clocks.size(), ports,
-      [&](size_t server, size_t port) { return shards[server * ports + port]; },
+      message, servers, clocks.size(), ports, [&](size_t, size_t port) { return shards[port]; },
       [&](size_t rank, size_t, double time) { clocks[rank] = std::max(clocks[rank], time); });
+}
+
+// Returns true if all ranks are ready at once: then what one of them does, all do.
+bool all_alike(const Clocks& clocks) {
+  return std::all_of(clocks.begin(), clocks.end(), [&](double clock) { return clock == clocks.front(); });
 }
 
 // Every rank sends `bytes` to every other rank.  In round j it sends to the j-th rank after it, and receives
 // from the j-th rank before it.
 void all_to_all(const ClusterParameters& cluster, double bytes, Clocks& clocks) {
   const MessageTimes message(cluster, bytes);
-  const size_t ranks = clocks.size();
+  const size_t ranks = clocks.size(), followed = all_alike(clocks) ? 1 : ranks;
   Clocks free(ranks, 0), done = clocks;
   for (size_t round = 1; round < ranks; ++round) {
     const double sent = static_cast<double>(round - 1) * message.slot;
-    for (size_t r = 0; r < ranks; ++r) {
+    for (size_t r = 0; r < followed; ++r) {
       const size_t from = r >= round ? r - round : r + ranks - round;
       const double begin = std::max(clocks[from] + sent + message.on_the_way, free[r]);
       free[r] = begin + message.slot;
       done[r] = std::max(done[r], begin + message.receiving);
     }
   }
+  if (followed == 1) std::fill(done.begin(), done.end(), done.front());
   clocks = std::move(done);
 }
 

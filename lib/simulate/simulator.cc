@@ -82,12 +82,24 @@ class SimulatedCluster {
 
 }  // namespace
 
+int64_t affordable_steps(const SimulatedStrategy& strategy, const ClusterParameters& cluster,
+                         const StepBytes& payload, double messages) {
+  constexpr double kUsual = 100;
+  const double period = static_cast<double>(strategy.period);
+  const double exchanges = std::floor(messages / exchange_messages(strategy.exchange, cluster, payload));
+  return strategy.period * static_cast<int64_t>(std::clamp(exchanges, 1.0, std::ceil(kUsual / period)));
+}
+
 SimulatedRun simulate(const SimulatedStrategy& strategy, const ClusterParameters& cluster,
                       const StepBytes& payload, double compute_seconds, int64_t steps, const Noise& noise) {
   PS_CHECK(strategy.period > 0);
   SimulatedCluster simulated(strategy, cluster, payload, compute_seconds, noise);
-  for (int64_t number = 0; number < steps; ++number) simulated.step(number);
-  return simulated.finish();
+  const int64_t different = noise.silent() ? std::min(steps, strategy.period) : steps;
+  for (int64_t number = 0; number < different; ++number) simulated.step(number);
+  SimulatedRun run = simulated.finish();
+  for (int64_t number = different; number < steps; ++number)
+    run.step_seconds.push_back(run.step_seconds[static_cast<size_t>(number % strategy.period)]);
+  return run;
 }
 
 }  // namespace ps

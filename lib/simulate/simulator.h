@@ -29,6 +29,11 @@ struct Noise {
   int64_t checkpoint_steps = 0;   // steps between checkpoints that stop all trainers; 0: none
   double checkpoint_seconds = 0;  // duration of such a stop
   uint64_t seed = 1;
+
+  // Returns true if nothing goes wrong, so that every period is like the first.
+  bool silent() const {
+    return jitter == 0 && stragglers == 0 && link_failures == 0 && checkpoint_steps == 0;
+  }
 };
 
 struct SimulatedRun {
@@ -39,9 +44,13 @@ struct SimulatedRun {
   double quantile_seconds(double share) const;  // the smallest that `share` of the steps do not exceed
 };
 
+// Steps that are simulated where a user asks for no number: 100, or as many as so many messages allow, in whole periods,
+// at least one.
+int64_t affordable_steps(const SimulatedStrategy& strategy, const ClusterParameters& cluster,
+                         const StepBytes& payload, double messages);
+
 // `steps` steps of `compute_seconds` each.  Without noise, and with steps a multiple of the period, their
-// mean is compute_seconds + exchange_cost / period; through more servers than trainers it is less, since some
-// servers have all gradients sooner, and answer.
+// mean is compute_seconds + exchange_cost / period; then one period is gone through, and all others are like it.
 SimulatedRun simulate(const SimulatedStrategy& strategy, const ClusterParameters& cluster,
                       const StepBytes& payload, double compute_seconds, int64_t steps, const Noise& noise);
 

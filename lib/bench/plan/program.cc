@@ -100,7 +100,10 @@ std::vector<Flag> simulation_flags() {
       {.name = "simulate", .help = "go through steps, message by message, on simulated time"},
       {.name = "steps",
        .argument = "N",
-       .help = "steps; default: 100, or as many as 200 million messages allow"},
+       .help = "steps; default: 100, or as many as 200 million messages of all strategies allow"},
+      {.name = "strategies",
+       .argument = "NAME,...",
+       .help = "simulate these alone, of those of the table; default: all"},
       {.name = "jitter",
        .argument = "S",
        .help = "deviation of compute, as a share of it",
@@ -212,22 +215,31 @@ PlanRequest read_request(const Flags& flags, const Job& job) {
   return request;
 }
 
-// Steps of one strategy: whole periods.
-int64_t steps_of(const Flags& flags, const StrategyPlan& strategy, const PlanRequest& request,
-                 const StepBytes& payload) {
-  constexpr double kMostMessages = 2e8, kUsual = 100;
-  const int64_t period = strategy.strategy.period;
-  const double messages = exchange_messages(strategy.strategy.exchange, request.cluster, payload);
-  const double affordable = std::clamp(kMostMessages / messages * static_cast<double>(period), 1.0, kUsual);
-  const int64_t steps = flags.integer("steps", 1, 10000000).value_or(static_cast<int64_t>(affordable));
-  return (steps + period - 1) / period * period;
+// The strategies that are simulated.
+std::vector<StrategyPlan> simulated_strategies(const Flags& flags, const Plan& plan) {
+  const std::vector<std::string> names = flags.list("strategies");
+  if (names.empty()) return plan.strategies;
+  std::vector<StrategyPlan> strategies;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(plan.strategies.begin(), plan.strategies.end(),
+                                    [&](const StrategyPlan& strategy) { return strategy.name == name; });
+    if (found == plan.strategies.end()) flags.refuse("strategies", cat("there is no ", quote(name)));
+    strategies.push_back(*found);
+  }
+  return strategies;
 }
 
 std::vector<Simulation> simulate_all(const Flags& flags, const Plan& plan, uint64_t seed) {
+  constexpr double kMostMessages = 2e8;  // of all strategies, beside the first exchange of each
   const Noise noise = read_noise(flags, seed);
   std::vector<Simulation> simulations;
-  for (const StrategyPlan& strategy : plan.strategies) {
-    const int64_t steps = steps_of(flags, strategy, plan.request, plan.payload);
+  const std::vector<StrategyPlan> strategies = simulated_strategies(flags, plan);
+  for (const StrategyPlan& strategy : strategies) {
+    const int64_t period = strategy.strategy.period;
+    const std::optional<int64_t> wanted = flags.integer("steps", 1, 10000000);
+    const int64_t steps = wanted ? (*wanted + period - 1) / period * period
+                                 : affordable_steps(strategy.strategy, plan.request.cluster, plan.payload,
+                                                    kMostMessages / static_cast<double>(strategies.size()));
     simulations.push_back({strategy.name, strategy.step_seconds, steps,
                            simulate(strategy.strategy, plan.request.cluster, plan.payload,
                                     plan.request.compute_seconds, steps, noise)});
