@@ -157,11 +157,8 @@ TEST(RankRun, OthersDoNotWaitForARankZeroThatNeverListens) {
 }
 
 TEST(LinkBars, SayHowARowStands) {
-  Json row = {{"suite", "dgc"},
-              {"model", "faster-rcnn"},
-              {"ranks", 2},
-              {"bandwidth", 1e9},
-              {"measured_bandwidth", 9e8}};
+  Json row = {{"suite", "dgc"},   {"model", "faster-rcnn"},    {"ranks", 2},
+              {"bandwidth", 1e9}, {"measured_bandwidth", 9e8}, {"fewer_bytes", 404.0}};
   for (const auto& [speed_up, verdict] : {std::pair(5.9, "missed"), {6.1, "met"}, {6.7, "as wanted"}}) {
     row["speed_up"] = speed_up;
     EXPECT_STREQ(link_bars({row}).at(0).verdict(), verdict);
@@ -169,6 +166,19 @@ TEST(LinkBars, SayHowARowStands) {
   row["measured_bandwidth"] = 7e8;
   EXPECT_THAT(link_bars({row}).at(0).verdict(), HasSubstr("the link carried less"));
   row["bandwidth"] = 2e9;
+  EXPECT_TRUE(link_bars({row}).empty());
+}
+
+TEST(LinkBars, BytesOfDgcCountWhateverTheLinkCarries) {
+  Json row = {{"suite", "dgc"},    {"model", "resnet50"},       {"ranks", 2},
+              {"bandwidth", 1e10}, {"measured_bandwidth", 1e9}, {"fewer_bytes", 276.6}};
+  EXPECT_STREQ(link_bars({row}).at(0).verdict(), "missed");
+  row["fewer_bytes"] = 277.2;
+  EXPECT_STREQ(link_bars({row}).at(0).verdict(), "as wanted");
+  row["model"] = "alexnet";
+  row["fewer_bytes"] = 592;
+  EXPECT_STREQ(link_bars({row}).at(0).verdict(), "met");
+  row["ranks"] = 4;
   EXPECT_TRUE(link_bars({row}).empty());
 }
 
