@@ -9,7 +9,6 @@
 #include "../property/layer_cases.h"
 #include "model/cuda/gpu_kernels.h"
 #include "test_device.h"
-#include "train/accumulated_computation.h"
 
 namespace ps {
 
@@ -106,27 +105,6 @@ TEST(CostsOnDevice, GiveWhatTheProcessorGives) {
   Json weighed = model_with_cost("binary_cross_entropy", 1, "linear");
   weighed["cost"]["pos_weight"] = 3;
   expect_same(weighed);
-}
-
-// Of parts of a batch whose gradients are added up, forward of one begins before those of the last have come back.
-TEST(NetworksOnDevice, AddUpTheGradientsOfParts) {
-  const Json model = model_of(
-      R"([{"type": "fc", "name": "out", "input": ["below", "x", "ids", "words"], "size": 3, "sparse_update": true}])");
-  const DataSchema schema = gradient_schema();
-  NetworkBench<float> here(model, schema), there(model, schema);
-  there.compute_on(device_kernels(11));
-  std::vector<double> costs;
-  for (NetworkBench<float>* bench : {&here, &there}) {
-    AccumulatedComputation parts(bench->network(), bench->device(), 4, 3);
-    for (int64_t examples : {11, 5, 8}) {
-      bench->load(gradient_batch(schema, {.examples = examples}, 3));
-      costs.push_back(parts.run(bench->prepared(), bench->views()));
-      parts.finish_gradients(bench->prepared(), bench->views(), nullptr);
-    }
-  }
-  for (size_t n = 0; n < 3; ++n) EXPECT_NEAR(costs[n], costs[3 + n], 1e-4);
-  for (size_t p = 0; p < here.network().parameters().size(); ++p)
-    expect_close(there.gradient(p), here.gradient(p), here.network().parameters()[p].name);
 }
 
 // A layer that is divided over trainers exchanges what it computes, and runs on the processor.
