@@ -27,6 +27,7 @@ enum class Code {
   kBelowBar = 9,        // benchmark below its bar
 };
 
+// Constant after construction: any thread may read it.
 class Error : public std::exception {
  public:
   Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}

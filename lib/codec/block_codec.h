@@ -9,6 +9,7 @@
 
 namespace ps {
 
+// One owner thread, except for decode, as Codec says.
 class BlockCodec : public Codec {
  public:
   void decode(std::string_view bytes, std::span<float> values) const final;

@@ -184,6 +184,7 @@ struct TypeOf<std::map<std::string, T>> {
 
 }  // namespace spec_internal
 
+// The fields and checks of a struct T. One thread builds it; constant afterwards: any thread may parse with it.
 template <class T>
 class ObjectSpec : public AnySpec {
  public:

@@ -30,21 +30,21 @@ struct HttpOptions {
   // clients cannot keep others out.
   size_t max_connections = 64;
   uint32_t max_header_bytes = 8192;
-  Duration timeout = std::chrono::seconds(10);  // for a request to come, and for its answer to be taken
+  Duration timeout = std::chrono::seconds(10);  // longest time to receive a request, and to send its answer
 };
 
 struct HttpCounters {
-  uint64_t requests = 0;         // answered, also with an error
-  uint64_t requests_bad = 0;     // of these, no HTTP, too long, or of another method
-  uint64_t peers_evicted = 0;    // to make room
+  uint64_t requests = 0;         // requests answered, also with an error
+  uint64_t requests_bad = 0;     // those that were no HTTP, too long, or of another method
+  uint64_t peers_evicted = 0;    // closed to make room for another
   uint64_t peers_timed_out = 0;  // too slow
 };
 
-// Everything happens on the transport's loop, which outlives this.  One request of a connection is answered
-// at a time; what it sends ahead waits in it.  Requests with bodies are refused.
+// The owner thread is that of the transport's loop, which outlives this.  It answers one request of a connection
+// at a time; further requests wait in the connection.  Requests with bodies are refused.
 class HttpServer {
  public:
-  // It must be quick, since others wait.  An exception of it is answered with status 500.
+  // Computes an answer.  It must be quick, since other clients wait.  If it throws, the answer has status 500.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
   // Listens from now on; throws as Transport::listen does.
@@ -53,7 +53,7 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // With the port that was chosen.
+  // Returns the address with the port that was chosen.
   const Address& address() const;
   size_t num_connections() const;
   const HttpCounters& counters() const;

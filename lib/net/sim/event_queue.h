@@ -10,14 +10,14 @@
 
 namespace ps {
 
-// `Event::before(other)` is a strict order over all events of a queue, so that the order in which they come
-// out depends on nothing else.
+// `Event::before(other)` is a strict order over all events of a queue, so that their order depends on nothing
+// else.  One owner thread.
 template <class Event>
 class EventQueue {
  public:
   void reserve(size_t events) { heap_.reserve(events); }
   bool empty() const { return heap_.empty(); }
-  const Event& next() const { return heap_.front(); }  // of a queue that is not empty
+  const Event& next() const { return heap_.front(); }  // the queue must not be empty
 
   void push(Event event) {
     heap_.push_back(std::move(event));
@@ -34,7 +34,7 @@ class EventQueue {
  private:
   static bool later(const Event& a, const Event& b) { return b.before(a); }
 
-  std::vector<Event> heap_;  // the earliest at its root
+  std::vector<Event> heap_;  // the earliest event at its root
 };
 
 }  // namespace ps

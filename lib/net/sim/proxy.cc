@@ -11,7 +11,7 @@ namespace ps {
 namespace {
 
 constexpr size_t kReadBytes = size_t{64} << 10;
-constexpr size_t kMaxWaiting = 4 * kReadBytes;  // read and not passed on, unless a fault needs a whole frame
+constexpr size_t kMaxWaiting = 4 * kReadBytes;  // bytes that wait, unless a fault needs a whole frame
 
 }  // namespace
 
@@ -57,7 +57,7 @@ class Proxy::Pump {
   std::string in_, out_;
   std::string aside_;  // a frame that waits for the next one
   bool ended_ = false, end_passed_ = false, held_ = false, delayed_ = false;
-  bool raw_ = false;  // these are no frames
+  bool raw_ = false;  // the bytes are no frames
 
   // The frame that is passing; 0 bytes: none.
   uint64_t frame_bytes_ = 0, passed_ = 0;
@@ -80,7 +80,7 @@ class Proxy::Pipe {
                                         });
   }
 
-  // Soon: the caller is inside.
+  // Ends the pipe from the loop, since the caller may be one of its own functions.
   void end() { end_timer_.start_at(proxy_.transport_.loop().now()); }
   bool ending() const { return end_timer_.started(); }
   void end_if_done() {
@@ -153,7 +153,7 @@ void Proxy::Pump::process() {
   }
 }
 
-// One step of a frame; false when more of it must come first.
+// Handles the next step of a frame.  Returns false if more of its bytes must come first.
 bool Proxy::Pump::process_frame() {
   if (frame_bytes_ == 0) return begin_frame();
   if (needs_whole_frame()) {
@@ -211,7 +211,7 @@ void Proxy::Pump::pass_whole_frame() {
   frame_bytes_ = 0;
 }
 
-// The byte is the first of in_.
+// Applies the fault at its byte, which is the first of in_.
 void Proxy::Pump::do_fault() {
   ++proxy_.num_faults_;
   switch (std::exchange(fault_.kind, ProxyFault::kNone)) {

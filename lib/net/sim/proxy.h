@@ -1,6 +1,6 @@
-// Stands between a client and a server, and does to their frames what networks do, and worse.  Used by tests
-// of everything that must survive it, over the simulated network or over TCP; for less bandwidth and more
-// latency, give it a ShapedTransport.
+// Proxy: stands between a client and a server, and delays, damages, repeats, reorders or cuts their frames, as
+// a script says.  Used by tests, over the simulated network or over TCP. For less bandwidth and more latency,
+// give it a ShapedTransport.
 #ifndef PS_NET_SIM_PROXY_H_
 #define PS_NET_SIM_PROXY_H_
 
@@ -27,15 +27,15 @@ struct ProxyFault {
     kSwap,       // the frame passes after the next one, or after `delay` when none comes
   };
   Kind kind = kNone;
-  uint64_t at_byte = 0;  // of the frame, its header included; its end when it is longer
+  uint64_t at_byte = 0;  // position in the frame with its header; at most its end
   Duration delay = std::chrono::milliseconds(10);
 };
 
-// Forwards, from construction to destruction, whoever connects to its address to the target.  Same thread and
-// lifetimes as the transport.
+// From construction to destruction, forwards connections to its address to the target.  It has the owner thread
+// and the lifetime rules of the transport.
 class Proxy {
  public:
-  // Asked once for every frame, when its header is known.
+  // Called once for every frame, when its header is known.
   using Script = std::function<ProxyFault(ProxyDirection, const FrameHeader&)>;
 
   // Without a script, bytes pass as they come and need not be frames.
@@ -46,11 +46,11 @@ class Proxy {
 
   const Address& address() const { return listener_->address(); }
 
-  void set_target(const Address& target) { target_ = target; }  // of later connections
+  void set_target(const Address& target) { target_ = target; }  // for later connections
 
   // Resets all connections.
   void cut();
-  // Lets what is held go on.
+  // Lets the bytes pass that are held.
   void release();
 
   uint64_t num_faults() const { return num_faults_; }

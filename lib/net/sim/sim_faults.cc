@@ -12,7 +12,7 @@ SimFaults::SimFaults(SimNetwork& network, std::vector<SimHost*> hosts, const Sim
   state_->schedule();
 }
 
-// The intervals are exponential: faults come in clusters, as they do.
+// The intervals between faults are exponential, so that faults come in clusters, as real ones do.
 void SimFaults::State::schedule() {
   double interval = -std::log(1 - network->random().uniform()) * to_seconds(options.mean_interval);
   network->at(network->now() + seconds_duration(interval), [self = shared_from_this()] { self->strike(); });

@@ -12,11 +12,12 @@ namespace ps {
 
 struct SimFaultOptions {
   Duration mean_interval = std::chrono::seconds(5);  // between the beginnings of two faults
-  Duration longest = std::chrono::seconds(30);       // of partitions and pauses
+  Duration longest = std::chrono::seconds(30);       // longest partition or pause
 };
 
-// From construction on, again and again: cuts the connections of two of the hosts, parts them for a while, or
-// stops one of them for a while.  The network must outlive what was scheduled: destroy it first, or with it.
+// One owner thread, that of the network.  From construction on, it repeatedly cuts the connections of two of the
+// hosts, separates them for a while, or stops one of them for a while.  The events on the network share the
+// state, so that this object may be destroyed before the network.
 class SimFaults {
  public:
   SimFaults(SimNetwork& network, std::vector<SimHost*> hosts, const SimFaultOptions& options);

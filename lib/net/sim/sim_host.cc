@@ -27,7 +27,7 @@ class SimListener final : public Listener {
   const Transport::OnAccept on_accept_;
 };
 
-// A connection in the making at the side that connects; held by the events that are under way for it.
+// The connecting side of a connection that is being made.  The events on their way for it share it.
 class SimAttempt {
  public:
   SimAttempt(SimHost& host, const Address& address, Duration timeout, Transport::OnConnect on_connect)
@@ -98,7 +98,7 @@ std::unique_ptr<ConnectAttempt> SimHost::connect(const Address& address, Duratio
   return std::make_unique<SimConnectAttempt>(std::move(attempt));
 }
 
-// Somebody asks to be let in at `port`; the answer travels back before anything the new stream sends.
+// Handles a request to connect to `port`.  The answer arrives before any bytes of the new stream.
 void SimHost::knock(const std::shared_ptr<SimAttempt>& attempt, uint16_t port) {
   SimHost& from = attempt->host();
   auto listener = listeners_.find(port);
@@ -122,7 +122,7 @@ void SimHost::wake_at(Time time) {
   if (time != kNever) network_.schedule(time, this, [] {});
 }
 
-// A process that runs may start another one.
+// Wakes processes one by one, since a running process may start another one.
 void SimHost::wake_processes() {
   for (size_t i = 0; i < processes_.size(); ++i) processes_[i]->wake();
 }
@@ -153,7 +153,7 @@ void SimHost::crash() {
   held_.clear();
 }
 
-// The alarm may have been among what was held.
+// Sets the alarm again, since it may have been among the held events.
 void SimHost::restart() {
   crashed_ = false;
   loop_.wake();

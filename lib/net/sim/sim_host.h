@@ -39,17 +39,17 @@ class SimHost final : public Transport {
 
   // ---- faults
 
-  // Nothing runs here until resume(): a stopped process, or one that collects garbage.
+  // Runs nothing here until resume(), as a stopped process does, or one that collects garbage.
   void pause() { paused_ = true; }
   void resume();
 
-  // Ends the processes, wherever they are; the system closes their connections.  Returns whether there was
-  // one that had not ended.  Not to be called by a process.
+  // Ends the processes at whatever point they are; the system closes their connections.  Returns true if a
+  // process had not ended.  Not to be called by a process.
   bool kill();
 
-  // The power fails: from now on nothing leaves this host, and its peers hear nothing, until restart().  The
-  // test destroys what ran here in between.  Connections from before are unknown after it, and reset when
-  // used.
+  // Simulates a failure of power: until restart(), nothing leaves this host.  The test destroys the objects that
+  // ran here in between.  After the restart, the host does not know the earlier connections, and resets them
+  // when they are used.
   void crash();
   void restart();
 
@@ -66,13 +66,13 @@ class SimHost final : public Transport {
     Time now() const override { return host_.network_.now(); }
     void post(Task task) override { host_.network_.schedule(now(), &host_, std::move(task)); }
     bool run_until(const std::function<bool()>& done, Time deadline) override;
-    bool may_change_threads() const override { return false; }  // a process is known by its thread
+    bool may_change_threads() const override { return false; }  // a process is identified by its thread
     void wake() {
       post([this] { fire_timers(); });
     }
 
    private:
-    // Each alarm takes the place of the one before, which is still under way.
+    // Each alarm replaces the one before, whose event may still come.
     void set_alarm(Time time) override {
       host_.network_.schedule(time, &host_, [this, number = ++num_alarms_] {
         if (number == num_alarms_) fire_timers();
@@ -91,10 +91,10 @@ class SimHost final : public Transport {
   const std::string name_;
   HostLoop loop_;
   bool paused_ = false, crashed_ = false;
-  std::vector<std::function<void()>> held_;  // events, while it is paused
+  std::vector<std::function<void()>> held_;  // events that wait while it is paused
   std::map<uint16_t, SimListener*> listeners_;
   uint16_t next_port_ = 40000;
-  std::set<SimSide*> sides_;  // of connections, with a stream that lives
+  std::set<SimSide*> sides_;  // sides of connections that have a living stream
   std::vector<std::unique_ptr<SimProcess>> processes_;
 };
 

@@ -13,7 +13,7 @@ namespace ps {
 SimNetwork::SimNetwork(uint64_t seed) : random_(seed, 0) {}
 
 SimNetwork::~SimNetwork() {
-  // Processes first: they unwind through code that uses hosts.
+  // Processes end first, since they unwind through code that uses hosts.
   for (auto& [name, host] : hosts_) host->processes_.clear();
 }
 
@@ -47,7 +47,7 @@ void SimNetwork::block(SimHost& one, SimHost& other, bool blocked) {
   }
 }
 
-// Tasks that hosts schedule happen there; a host that was paused finds them afterwards, in their order.
+// Runs an event on its host.  A paused host keeps its events, and runs them in their order afterwards.
 void SimNetwork::run_event(SimEvent event) {
   if (event.host == nullptr) return event.task();
   if (event.host->paused_) return event.host->held_.push_back(std::move(event.task));

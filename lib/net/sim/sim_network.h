@@ -1,5 +1,5 @@
-// Hosts, links and time that exist only here: whole clusters in one process, with faults, the same again for
-// the same seed.  Used by tests, and by whoever asks what a cluster of some size would do.
+// SimNetwork: simulated hosts, links and time, for whole clusters in one process with faults.  The same seed
+// gives the same run.  Used by tests, and by benchmarks of simulated clusters.
 //
 // A SimNetwork runs the events of a SimTimeline one at a time, in the order of their simulated time.  The
 // program under test is not changed: it sees a Loop and a Transport.  Code that blocks (a trainer in
@@ -31,27 +31,27 @@ struct SimLink {
   Duration latency = std::chrono::microseconds(100);
   Duration jitter = Duration(0);  // up to this is added to each latency; bytes stay in order
   double bytes_per_second = 1e9;
-  uint64_t window_bytes = 256 << 10;  // sent and not yet read, at most, per connection
-  bool split = false;                 // writes and reads end anywhere, also after one byte
+  uint64_t window_bytes = 256 << 10;  // limit of the bytes of a connection that are sent and not read
+  bool split = false;                 // writes and reads may end after any byte
 };
 
 class SimNetwork {
  public:
   explicit SimNetwork(uint64_t seed);
-  ~SimNetwork();  // ends the processes; what uses the hosts must be gone before
+  ~SimNetwork();  // ends the processes; users of the hosts must be gone before
   SimNetwork(const SimNetwork&) = delete;
   SimNetwork& operator=(const SimNetwork&) = delete;
 
-  // The host of this name, made when it is new.  Its addresses are {name, port}.
+  // Returns the host of this name, and makes it if it is new.  Its addresses are {name, port}.
   SimHost& host(const std::string& name);
 
   void set_default_link(const SimLink& link) { default_link_ = link; }
 
   // ---- faults; those of pairs act in both directions
 
-  // Every connection between the two is reset, wherever its bytes are.
+  // Resets every connection between the two, wherever its bytes are.
   void cut(SimHost& one, SimHost& other);
-  // Nothing passes until it is unblocked; then what was sent arrives, if anybody still waits for it.
+  // If `blocked`, nothing passes between the two until they are unblocked; then the sent bytes arrive.
   void block(SimHost& one, SimHost& other, bool blocked);
 
   // ---- time
@@ -59,13 +59,14 @@ class SimNetwork {
   Time now() const { return timeline_.now(); }
   Random& random() { return random_; }
 
-  // Runs events until done(), asked at once and after each, or until the deadline or the last event: false.
+  // Runs events until done() returns true; it is called at once and after each event.  Returns false at the
+  // deadline, or if there are no more events.
   bool run_until(const std::function<bool()>& done, Time deadline);
   void run_for(Duration duration) {
     run_until([] { return false; }, add_time(now(), duration));
   }
 
-  // Runs `task` at `time`, whatever its hosts are doing: the hand of the test.
+  // Runs `task` at `time` on no host, for actions of the test.
   void at(Time time, std::function<void()> task) { schedule(time, nullptr, std::move(task)); }
 
   // Returns true when all processes of all hosts have ended.  Rethrows the exception that ended one of them.
@@ -75,7 +76,7 @@ class SimNetwork {
   friend class SimHost;
   friend class SimSide;
 
-  // A direction between two hosts as it is now.
+  // The state of one direction between two hosts.
   struct Route {
     SimLink link;
     Time free_at{};  // when the last byte sent so far has left

@@ -50,7 +50,7 @@ void SimProcess::wake() {
   if (is_ready()) go_on();
 }
 
-// An exception of what the process waits for is the process's own.
+// If done() throws, the exception is kept, and thrown in the process.
 bool SimProcess::is_ready() {
   try {
     return done_ == nullptr || (*done_)() || host_.network().now() >= deadline_;

@@ -1,4 +1,4 @@
-// Code that blocks, inside a simulated network.  See sim_network.h.
+// SimProcess: code that blocks, inside a simulated network.  See sim_network.h.  Used by SimHost.
 #ifndef PS_NET_SIM_SIM_PROCESS_H_
 #define PS_NET_SIM_SIM_PROCESS_H_
 
@@ -27,8 +27,8 @@ class Turn {
   bool is_given_ = false;  // guarded by mutex_
 };
 
-// A thread that runs only when the network lets it, and the network's thread waits until it blocks again: so
-// one of them runs at any time, and what happens does not depend on the system's scheduler.
+// A thread that runs only when the network wakes it.  The network's thread then waits until the process blocks
+// again, so that only one of them runs at any time, and the run does not depend on the system's scheduler.
 class SimProcess {
  public:
   SimProcess(SimHost& host, std::function<void()> body);
@@ -37,24 +37,25 @@ class SimProcess {
   // Returns true on the thread of this process.
   bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
 
-  // On the network's thread: lets it go on if what it waits for has come.
+  // To be called on the network's thread: lets the process go on if its condition is true or its deadline has
+  // come.
   void wake();
 
-  // On its own thread: gives way until done() or the deadline.
+  // To be called on its own thread: blocks until done() returns true or the deadline comes.
   bool wait(const std::function<bool()>& done, Time deadline);
 
   bool ended() const { return ended_; }
   std::exception_ptr error() const { return error_; }
 
  private:
-  struct Unwinding {};  // thrown where the body waits, when the network ends
+  struct Unwinding {};  // thrown in the body's wait when the network ends
 
   void run(const std::function<void()>& body);
   void go_on();
   bool is_ready();
 
   SimHost& host_;
-  const std::function<bool()>* done_ = nullptr;  // what it waits for
+  const std::function<bool()>* done_ = nullptr;  // its condition
   Time deadline_{};
   bool ended_ = false, unwinding_ = false;
   std::exception_ptr error_, done_error_;  // that ended it; of what it waits for, on its way there

@@ -15,7 +15,7 @@ void SimSide::open() {
   host_.sides_.insert(this);
 }
 
-// As systems do: what the peer sent and nobody read is answered by a reset, else the end is sent.
+// Closes as systems do: with unread bytes of the peer it sends a reset, else the end of the stream.
 void SimSide::close() {
   has_stream_ = false;
   events_ = nullptr;
@@ -41,7 +41,7 @@ IoResult SimSide::read(std::span<const MutableBytes> into) {
   return {.bytes = taken};
 }
 
-// How much of `offered` is taken at once: on a splitting link, sometimes anything.
+// Returns the number of the offered bytes that are accepted at once.  On a splitting link it may be any number.
 uint64_t SimSide::acceptable(uint64_t offered) {
   SimNetwork& network = host_.network();
   const SimLink& link = network.route(host_, peer_host()).link;
@@ -66,7 +66,7 @@ IoResult SimSide::write(std::span<const ConstBytes> from) {
   return {.bytes = taken};
 }
 
-// On a splitting link in up to three parts, which may be one byte, or none.
+// Sends the bytes.  A splitting link divides them into up to three parts, which may have one byte or none.
 void SimSide::send(std::string bytes) {
   SimNetwork& network = host_.network();
   if (network.route(host_, peer_host()).link.split) {

@@ -12,8 +12,8 @@ namespace ps {
 
 class SimConnection;
 
-// One side of a connection: what its host's system knows of it.  The sides know of each other only what
-// arrives.
+// One side of a connection: the state that its host's system has of it.  A side knows of the other one only what
+// has arrived.  One owner thread, that of the network.
 class SimSide {
  public:
   SimSide(SimConnection& connection, SimHost& host, SimSide& peer);
@@ -32,7 +32,7 @@ class SimSide {
   void open();
   void close();
 
-  // Nothing that is sent arrives before `time`.
+  // From now on, sent bytes do not arrive before `time`.
   void open_after(Time time) { last_arrival_ = time; }
 
   // Resets both sides now.
@@ -48,10 +48,10 @@ class SimSide {
   void receive_credit(uint64_t bytes);
   void tell_readable();
   void tell_writable();
-  // As an event of its own.
+  // Calls a function of the stream's owner in a separate event.
   void tell_later(void (SimSide::*tell)());
 
-  // Does this to the peer when it has travelled there, in the order of these calls.
+  // Runs `task` on the peer when the bytes have arrived there, in the order of these calls.
   void carry(uint64_t bytes, std::function<void(SimSide& peer)> task);
 
   SimConnection& connection_;
@@ -59,21 +59,21 @@ class SimSide {
   SimSide& peer_;
   Stream::Events* events_ = nullptr;
   bool has_stream_ = false;
-  std::string inbox_;  // arrived; read up to inbox_begin_
+  std::string inbox_;  // bytes that have arrived; read up to inbox_begin_
   size_t inbox_begin_ = 0;
-  uint64_t num_unread_ = 0;  // bytes sent, of whose reading nothing was heard
-  Time last_arrival_{};      // at the peer, of what was sent
+  uint64_t num_unread_ = 0;  // bytes sent that the peer has not reported as read
+  Time last_arrival_{};      // time at which the last sent bytes arrive at the peer
   bool peer_ended_ = false, write_ended_ = false, reset_ = false;
   bool waits_readable_ = false, waits_writable_ = false;
 };
 
-// Lives as long as a stream of it, or something on its way.
+// Lives as long as one of its streams, or an event on its way.  One owner thread, that of the network.
 class SimConnection : public std::enable_shared_from_this<SimConnection> {
  public:
   SimConnection(SimHost& near_host, SimHost& far_host)
       : near(*this, near_host, far), far(*this, far_host, near) {}
 
-  SimSide near, far;  // who connected, and who accepted
+  SimSide near, far;  // the sides that connected and accepted
 };
 
 class SimStream final : public Stream {

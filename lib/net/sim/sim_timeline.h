@@ -1,5 +1,5 @@
-// SimTimeline: the time of a simulated network, and what is to happen in it.  Used by SimNetwork, which says
-// what an event does to its host.
+// SimTimeline: the clock and the future events of a simulated network.  Used by SimNetwork, which runs the
+// events.
 #ifndef PS_NET_SIM_SIM_TIMELINE_H_
 #define PS_NET_SIM_SIM_TIMELINE_H_
 
@@ -18,8 +18,8 @@ class SimHost;
 
 struct SimEvent {
   Time time;
-  uint64_t order;  // of two events at the same time the one that was added first comes first
-  SimHost* host;   // on which it happens; null: outside
+  uint64_t order;  // events at the same time come in the order in which they were added
+  SimHost* host;   // the host of the event; null: none
   std::function<void()> task;
 
   bool before(const SimEvent& other) const {
@@ -27,18 +27,18 @@ struct SimEvent {
   }
 };
 
-// The clock stands still but when an event is taken: it then shows the time of that event.  One owner thread.
+// The clock only moves when an event is taken; it then has the time of that event.  One owner thread.
 class SimTimeline {
  public:
   Time now() const { return now_; }
 
-  // An event in the past happens now, after all that is to happen now already.
+  // Adds an event.  An event in the past happens now, after the events that are due now already.
   void add(Time time, SimHost* host, std::function<void()> task) {
     events_.push({std::max(time, now_), num_added_++, host, std::move(task)});
   }
 
-  // The next event, if there is one up to `deadline`, whose time it then is.  Else nothing, and it is the
-  // deadline, unless that is kNever.
+  // Returns the next event if it is not after `deadline`, and sets the clock to its time.  Otherwise returns
+  // nothing, and sets the clock to the deadline unless that is kNever.
   std::optional<SimEvent> pop_until(Time deadline) {
     if (events_.empty() || events_.next().time > deadline) {
       if (deadline != kNever) now_ = std::max(now_, deadline);
