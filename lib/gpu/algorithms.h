@@ -16,7 +16,7 @@ namespace ps::gpu {
 inline namespace PS_GPU_NAMESPACE {
 
 // Device memory that algorithms use while they run.  It grows to the largest size that a call needed.  Each
-// stream needs its own.
+// stream needs its own.  The thread of the device owns it.
 class Workspace {
  public:
   explicit Workspace(Device& device) : device_(device) {}

@@ -8,7 +8,8 @@
 
 namespace ps::gpu {
 
-// `size` values in the memory of a device.  `Memory` is the Device of either half.
+// `size` values in the memory of a device.  `Memory` is the Device of either half.  The thread of the device owns
+// it.
 template <class Memory, class T>
 class ArrayOn {
  public:

@@ -17,7 +17,8 @@
 
 namespace ps::gpu::cuda_runtime {
 
-// Throws unless the call succeeded.  CUDA remembers the error too, for who asks next: forgets it there.
+// Throws unless the call succeeded.  CUDA remembers the error too and would report it to the next query; this
+// clears it there.
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();
@@ -39,7 +40,8 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // Makes this the current device of the calling thread.  It nearly always is, and asking takes a hundredth of the time.
+  // Makes this the current device of the calling thread.  It is checked first, since the device nearly always
+  // is the current one, and the check takes a hundredth of the time.
   void use() const {
     int current = -1;
     if (cudaGetDevice(&current) == cudaSuccess && current == ordinal_) return;
@@ -158,7 +160,7 @@ class Stream {
   }
   void synchronize() { check(cudaStreamSynchronize(stream_), "device"); }
 
-  // Only the emulator checks pointers; on CUDA a kernel faults.
+  // Does nothing: only the emulator checks pointers; on CUDA a kernel faults.
   void check_on_device(const void*, uint64_t) const {}
 
  private:

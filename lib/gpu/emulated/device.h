@@ -28,7 +28,7 @@ namespace ps::gpu::emulated {
 class Stream;
 struct LaunchShape;
 
-// Must outlive its arrays, streams and events.
+// One owner thread.  It must outlive its arrays, streams and events.
 class Device {
  public:
   explicit Device(EmulatorOptions options = {});
@@ -45,7 +45,7 @@ class Device {
   DeviceMemoryInfo memory() const;
   const DeviceLimits& limits() const { return options_.limits; }
 
-  // The name of the device, and whatever else its times depend on.
+  // Returns the name of the device, and further properties on which its times depend.
   std::string description() const;
 
  private:
@@ -64,7 +64,8 @@ class Device {
 template <class T>
 using DeviceArray = ArrayOn<Device, T>;
 
-// Memory of the host that stays in place, so that a device copies from it and to it by itself.  Must outlive its arrays.
+// Memory of the host that stays in place, so that a device can copy to and from it without the processor.  Must
+// outlive its arrays.
 class HostMemory {
  public:
   explicit HostMemory(Device&) {}
@@ -88,7 +89,7 @@ class Event {
   struct Ticket {
     Stream* stream;  // the stream in which it was recorded; null when done
   };
-  std::shared_ptr<Ticket> ticket_;  // of the last record; null: never recorded, waits return at once
+  std::shared_ptr<Ticket> ticket_;  // the last record; null: never recorded, so that waits return at once
 };
 
 // A queue of work of one device, which runs in order.  Sizes are in bytes.  Wrong arguments of a launch or a

@@ -53,7 +53,7 @@ DeviceThread::DeviceThread() : memory_(map_stack()) {
 
 DeviceThread::~DeviceThread() {
   hooks::destroy_fiber(stack_);
-  hooks::forget_frames(stack_);  // of the loop, which never returns: others may map this memory
+  hooks::forget_frames(stack_);  // frames of the loop, which never returns: others may map this memory
   munmap(memory_, page_bytes() + kStackBytes);
 }
 
