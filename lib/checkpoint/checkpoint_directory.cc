@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "step-";
 
-// The steps of all folders named after one, whole or not.
+// Returns the steps of all folders that are named after one, complete or not.
 std::vector<int64_t> all_steps(const std::string& directory) {
   std::vector<int64_t> steps;
   if (!is_directory(directory)) return steps;
@@ -165,7 +165,7 @@ std::unique_ptr<CheckpointReader> open_newest_checkpoint(
       return reader;
     } catch (const Error& error) {
       const bool is_damage = error.code() == Code::kCorrupt || error.code() == Code::kUnavailable;
-      if (error.code() == Code::kExhausted || (reader && !is_damage)) throw;  // the next one is older
+      if (error.code() == Code::kExhausted || (reader && !is_damage)) throw;  // else goes on
       note(error);
     }
   }

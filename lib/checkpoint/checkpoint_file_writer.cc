@@ -30,7 +30,7 @@ class CheckpointFileWriter::Increment {
     return changed_;
   }
 
-  // Returns the gone keys; all remaining keys of the base are among them.
+  // Returns the keys of the base that are gone, after adding all keys of the base that were not reached.
   const std::vector<uint64_t>& finish() {
     while (base_.valid()) drop();
     return gone_;

@@ -8,7 +8,7 @@
 //   VALS    := f32[keys, width (1 + state_arrays)]: weights, then state arrays
 //   STMP    := u32[keys]              of stamped rows
 //   STAT    := f32[keys, statistics]  where there are any
-//   GONE    := keys, as in KEYS, that the base has and that are no more
+//   GONE    := keys, as in KEYS, that the base has and that are gone
 //
 // Keys ascend through the blocks of a section, and through its GONE chunks.
 #ifndef PS_CHECKPOINT_ROW_CHUNKS_H_

@@ -23,7 +23,8 @@ bool comes_before(const Weight& a, const Weight& b) {
   return std::tie(a.table, a.key, a.column) < std::tie(b.table, b.key, b.column);
 }
 
-// The first `count` weights of all that were added: a heap whose top is the one that goes first.
+// Keeps the `count` largest of all added weights, in a heap whose top is the smallest of them.  One owner
+// thread.
 class Largest {
  public:
   explicit Largest(size_t count) : count_(count) {}

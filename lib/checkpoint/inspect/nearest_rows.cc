@@ -14,7 +14,8 @@ struct Neighbour {
   uint64_t key;
 };
 
-// The measure of a fixed row with others.  Sums are in the order of columns, in doubles.
+// Computes the measure between a fixed row and others.  Sums run in the order of columns, in doubles.  One owner
+// thread.
 class Nearness {
  public:
   Nearness(Metric metric, std::span<const float> row) : metric_(metric), row_(row), norm_(norm(row)) {}

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kRanges = 1 << 16;
 constexpr uint32_t kSign = uint32_t{1} << 31;
 
-// -0 counts as 0.
+// Maps a float to an integer of the same order. -0 counts as 0.
 uint32_t ordered(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value + 0.0f);
   return (bits & kSign) != 0 ? ~bits : bits | kSign;
@@ -23,7 +23,7 @@ float from_ordered(uint32_t bits) {
   return std::bit_cast<float>((bits & kSign) != 0 ? bits & ~kSign : ~bits);
 }
 
-// Finds where the number of this rank is: `rank` becomes that within its range.
+// Returns the range that has the number of this rank, and subtracts the counts of the lower ranges from `rank`.
 uint32_t find_range(const std::vector<uint64_t>& counts, uint64_t& rank) {
   uint32_t range = 0;
   for (; rank > counts[range]; ++range) rank -= counts[range];

@@ -1,8 +1,10 @@
-// Quantiles: exact quantiles of any number of floats, which are gone through twice.  Used by the statistics of models.
+// Quantiles: exact quantiles of any number of floats, in two passes over them.  Used by the statistics of
+// models.
 //
-// The bits of a float, with those below the sign flipped where it is set, are integers in the order of the numbers.
-// The first time, numbers are counted by their upper 16 bits: that says in which of 65536 ranges each quantile is.  The
-// second time, the numbers of these ranges are counted by their lower 16 bits, which tells the quantile itself.
+// The bits of a float, with those below the sign flipped where it is set, are integers in the order of the
+// numbers.  The first pass counts numbers by their upper 16 bits, which tells in which of 65536 ranges each
+// quantile is.  The second pass counts the numbers of these ranges by their lower 16 bits, which tells the
+// quantile itself.
 #ifndef PS_CHECKPOINT_INSPECT_QUANTILES_H_
 #define PS_CHECKPOINT_INSPECT_QUANTILES_H_
 
@@ -14,30 +16,30 @@
 
 namespace ps {
 
-// Takes 512 KiB, and as much again for each quantile.  One owner thread.
+// It takes 512 KiB, and the same again for each quantile.  One owner thread.
 class Quantiles {
  public:
   // `quantiles` are in [0, 1].
   explicit Quantiles(std::span<const double> quantiles);
 
-  // The first time through the numbers, none of them NaN.
+  // Adds a number in the first pass; it must not be NaN.
   void add(float value);
 
-  // To be called between the two times.
+  // To be called between the two passes.
   void begin_second();
 
-  // The second time: the same numbers in any order.
+  // Adds a number in the second pass: the same numbers, in any order.
   void add_again(float value);
 
-  // The number of rank max(1, ceil(q n)) in the ascending order of all n; `index` says which q.  There must be a
-  // number.
+  // Returns the number of rank max(1, ceil(q n)) in the ascending order of all n numbers, where q is quantile
+  // `index`.  At least one number must have been added.
   float value(size_t index) const;
 
  private:
   using Counts = std::vector<uint64_t>;  // [65536]
   struct Target {
-    uint32_t range = 0;  // upper bits
-    uint64_t rank = 0;   // in the range, from 1
+    uint32_t range = 0;  // upper bits of the quantile
+    uint64_t rank = 0;   // rank within the range, from 1
   };
 
   const std::vector<double> quantiles_;

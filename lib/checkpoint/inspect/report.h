@@ -1,8 +1,8 @@
 // Looking into a model: its largest weights, one row, the rows nearest to one, figures of its tables.  Used by
 // ps-ckpt2model.
 //
-// All go through the rows once or twice, in the order of their keys, a block at a time: a model need not fit in memory.
-// Each gives JSON, and text of the same for people.
+// Each report makes one or two passes over the rows, in the order of their keys and a block at a time, so that
+// a model need not fit in memory.  Each has JSON, and the same as text for people.
 #ifndef PS_CHECKPOINT_INSPECT_REPORT_H_
 #define PS_CHECKPOINT_INSPECT_REPORT_H_
 
@@ -25,7 +25,7 @@ std::string largest_weights_text(const Json& weights);
 Json find_row(ModelSource& source, const RowNames& names, const std::string& row);
 std::string row_text(const Json& rows);
 
-// The measures of how near rows a and b are.
+// The measures of nearness of two rows a and b.
 enum class Metric {
   kCosine,  // a·b / (|a| |b|), 0 where one is zero: the largest is nearest
   kDot,     // a·b: the largest is nearest

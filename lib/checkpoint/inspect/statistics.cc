@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<double, 9> kQuantiles = {0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1};
 constexpr std::array<const char*, 9> kNames = {"min", "p1", "p5", "p25", "p50", "p75", "p95", "p99", "max"};
 
-// The figures of one table, whose rows are gone through twice.
+// Computes the figures of one table in two passes over its rows.  One owner thread.
 class TableStatistics {
  public:
   TableStatistics(ModelSource& source, size_t table)
@@ -115,7 +115,7 @@ class TableStatistics {
   const size_t index_;
   const ModelTable table_;
   Quantiles weights_, norms_;
-  const bool compares_;  // rows with those that they began as
+  const bool compares_;  // rows are compared with their initial values
   std::vector<float> untrained_;
   uint64_t finite_ = 0, zeros_ = 0, not_finite_ = 0, finite_rows_ = 0, unchanged_ = 0;
   double sum_ = 0, squares_ = 0, mean_ = 0, squared_deviations_ = 0;

@@ -16,7 +16,7 @@ std::vector<std::string> table_names(const ModelSource& source) {
   return names;
 }
 
-// Reads the whole table, since only that checks it for damage.
+// Reads the whole table even after the row was found, since only this checks the table for damage.
 std::optional<FoundRow> read_row(ModelSource& source, size_t table, uint64_t wanted) {
   const ModelTable& shape = source.tables()[table];
   const size_t values = static_cast<size_t>(shape.values());

@@ -33,7 +33,7 @@ void each_row(ModelSource& source, size_t table, Body&& body) {
   });
 }
 
-// The same with rows of weights alone, all finite.  Throws kData.
+// Calls body with each row of weights, without state.  Throws kData if a weight is not finite.
 template <class Body>
 void each_finite_row(ModelSource& source, size_t table, Body&& body) {
   const ModelTable& shape = source.tables()[table];
@@ -46,7 +46,7 @@ void each_finite_row(ModelSource& source, size_t table, Body&& body) {
 
 // A row that was asked for.
 struct FoundRow {
-  size_t table;  // in source.tables()
+  size_t table;  // index in source.tables()
   uint64_t key;
   std::vector<float> values;              // its weights, then its state arrays
   std::optional<RowHistory> counts = {};  // in a table that counts

@@ -136,7 +136,7 @@ class ImportedModel::Rows final : public RowCursor {
   SafetensorsReader& file_;
   const ModelTable table_;
   const Source source_;
-  std::vector<float> whole_;  // of a transposed tensor, as in the file
+  std::vector<float> whole_;  // the values of a transposed tensor, in the order of the file
   uint64_t next_ = 0;
   RowBlock block_;
 };
@@ -179,7 +179,7 @@ ImportedModel::Tensor ImportedModel::use_matrix(const std::string& theirs) {
 }
 
 void ImportedModel::add_tables(const std::vector<NamePair>& pairs) {
-  std::map<std::string, std::string> theirs;  // by ours
+  std::map<std::string, std::string> theirs;  // by our name: the name in the file
   for (const NamePair& pair : pairs) {
     if (!theirs.emplace(pair.ours, pair.theirs).second)
       fail(Code::kUsage, "--map gives ", quote(pair.ours), " two tensors");

@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// One tensor that is taken: `theirs` is its name in the file, or that name and ".T" for its transpose; `ours` a
+// One imported tensor: `theirs` is its name in the file, or that name and ".T" for its transpose; `ours` a
 // parameter, or NAME.keys and NAME.rows for the ids of a sparse one and their rows.
 struct NamePair {
   std::string theirs, ours;
@@ -40,7 +40,7 @@ class ImportedModel final : public ModelSource {
   const std::map<std::string, std::string>& metadata() const override { return metadata_; }
   int index_base() const override { return 0; }
 
-  // Names of the tensors of the file that no pair takes.
+  // Returns the names of the tensors of the file that no pair names.
   std::vector<std::string> left_out() const;
 
  private:
@@ -57,7 +57,7 @@ class ImportedModel final : public ModelSource {
 
   SafetensorsReader file_;
   std::vector<ModelTable> tables_;
-  std::vector<Source> sources_;  // of tables_
+  std::vector<Source> sources_;  // by table
   std::set<std::string> used_;   // names of tensors
   std::map<std::string, std::string> metadata_;
 };

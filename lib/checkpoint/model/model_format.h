@@ -39,7 +39,7 @@ struct ModelSettings {
 
 // One of several files that a format makes of each table.
 struct TableFile {
-  std::string_view suffix;  // of its name, after that of the table
+  std::string_view suffix;  // suffix of its name, after the table's name
   bool (*has)(const ModelTable& table, const ModelSettings& settings);
   void (*write)(ModelSource& source, const ModelSettings& settings, ByteSink& out);  // source: of one table
 };
@@ -71,9 +71,9 @@ const ModelFormat& find_model_format(const std::string& name);
 // Throws kData when a weight of a row is not finite.
 void check_finite_row(const std::string& table, uint64_t key, std::span<const float> weights);
 
-// Writes the model, whose weights must be finite (else kData), to a file, to a folder of files when the format has
-// several of each table, or one and there are several tables, or to standard output ("-").  A file appears whole or not at all, unless it is a pipe or a device;
-// a link goes on pointing to it.
+// Writes the model, whose weights must be finite (else kData), to a file, to a folder of files when the format
+// has several of each table, or one and there are several tables, or to standard output ("-").  A file appears
+// complete or not at all, unless it is a pipe or a device.  A symbolic link stays, and points to the new file.
 void write_model(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
                  const std::string& output);
 

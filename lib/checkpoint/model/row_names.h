@@ -1,4 +1,4 @@
-// RowNames: the names that people know rows by: words of a dictionary, columns of a table.  Used to look into
+// RowNames: readable names of rows, such as words of a dictionary or columns of a table.  Used to look into
 // models, and by formats that hold names.
 #ifndef PS_CHECKPOINT_MODEL_ROW_NAMES_H_
 #define PS_CHECKPOINT_MODEL_ROW_NAMES_H_
@@ -48,7 +48,7 @@ class RowNames {
   std::string_view name(const std::string& table, uint64_t key) const;
   std::optional<uint64_t> key(const std::string& table, const std::string& name) const;
 
-  // The name of a row in one word, with '_' for blanks; its key, if it has no name.
+  // Returns the name of a row in one word, with '_' for blanks, or its key if it has no name.
   std::string word(const std::string& table, uint64_t key) const;
 
  private:
