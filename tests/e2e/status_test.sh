@@ -48,7 +48,7 @@ assert samples["pskit_trainer_lag_steps", "0", "1"] == 1, samples
 assert total(samples, "pskit_shard_pushes_total") > 0
 assert samples["pskit_shard_request_seconds_count", "0", "push"] > 0
 page = get("/")
-assert "<title>ps-serve" in page and "http:" not in page and "https:" not in page and " src=" not in page
+assert "<title>pskit" in page and "http:" not in page and "https:" not in page and " src=" not in page
 assert "/metrics" in get("/elsewhere", 404)
 PY
 python3 check.py "$status"
