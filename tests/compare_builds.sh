@@ -1,7 +1,8 @@
 #!/bin/bash
 # Compares what this tree trains with what another one trains, bit for bit: a change that is to change no result shows
-# by it that it does not.  Every job of share/jobs runs on generated data, in one process and with two servers and two
-# trainers, with the programs and the job files of either tree.
+# by it that it does not.  Every job of share/jobs runs on generated data, with the programs and the job files of either tree:
+# in one process; and with two servers and two trainers, or, where its strategy has no servers, with two trainers alone.  Of the
+# nets for pictures, which take hours, the smallest runs.
 #
 # usage: tests/compare_builds.sh OTHER_TREE      both trees have programs in build/release/bin
 set -euo pipefail
@@ -19,9 +20,12 @@ generate() {
     sparse_binary) "${generator[@]}" sparse-binary --samples 2000 ;;
     sparse_float) "${generator[@]}" sparse-float --samples 1000 ;;
     gutenberg_nce | gutenberg_gru) "${generator[@]}" language --samples 400 ;;
-    mnist) "${generator[@]}" dense --samples 1000 --dim 784 --classes 10 --format libsvm ;;
+    mnist | accuracy_mnist) "${generator[@]}" dense --samples 1000 --dim 784 --classes 10 --format libsvm ;;
+    accuracy_mnist_conv | nets/lenet) "${generator[@]}" dense --samples 300 --dim 784 --classes 10 --format libsvm ;;
+    dense_clicks*) "${generator[@]}" sparse-binary --samples 2000 --dim 5000 ;;
+    criteo_wide_deep) "${generator[@]}" criteo --samples 2000 ;;
     a9a) "${generator[@]}" sparse-binary --samples 2000 --dim 124 --nnz 5:14 --format libsvm ;;
-    20news | ctr10k) "${generator[@]}" sparse-binary --samples 1000 --dim 100000 --format libsvm ;;
+    20news | accuracy_20news | ctr10k) "${generator[@]}" sparse-binary --samples 1000 --dim 100000 --format libsvm ;;
     *) return 1 ;;
   esac
 }
@@ -55,6 +59,19 @@ train_served() {
   servers=()
 }
 
+# has_servers JOB: its strategy, which is parameter_server unless told, works with servers.
+has_servers() { ! grep -qE '"type": "(all_reduce|dgc|diloco)"' "$PS_SOURCE/share/jobs/$1.json"; }
+
+# train_among_peers TREE JOB NAME: the same with two trainers that exchange gradients by themselves.
+train_among_peers() {
+  local trainer trainers=() address=127.$((RANDOM % 254 + 1)).$((RANDOM % 256)).$((RANDOM % 254 + 1))
+  for trainer in 0 1; do
+    train "$@" --peers "$address" --trainers 2 --rank $trainer &
+    trainers+=($!)
+  done
+  for trainer in "${trainers[@]}"; do wait "$trainer"; done
+}
+
 # weights FILE: the tensors of a safetensors file, without the header, which may say more in one version.
 weights() {
   local header
@@ -71,17 +88,21 @@ compare() {
   echo "$1: equal"
 }
 
-for file in "$PS_SOURCE"/share/jobs/*.json; do
-  job=$(basename "$file" .json)
+for file in "$PS_SOURCE"/share/jobs/*.json "$PS_SOURCE"/share/jobs/nets/lenet.json; do
+  job=${file#"$PS_SOURCE/share/jobs/"}
+  job=${job%.json}
   if ! generate "$job" >"$scratch/data"; then
     echo "$job: no generator makes its data"
     continue
   fi
+  mkdir -p "$(dirname "$scratch/mine.$job")" "$(dirname "$scratch/other.$job")"
   train "$PS_SOURCE" "$job" "mine.$job"
   train "$other" "$job" "other.$job"
   compare "$job"
-  train_served "$PS_SOURCE" "$job" "mine.$job.served"
-  train_served "$other" "$job" "other.$job.served"
-  compare "$job.served"
+  together=train_among_peers
+  has_servers "$job" && together=train_served
+  $together "$PS_SOURCE" "$job" "mine.$job.together"
+  $together "$other" "$job" "other.$job.together"
+  compare "$job.together"
 done
 echo "all models are equal, bit for bit"
