@@ -105,10 +105,7 @@ void check_pull_ahead(const Job& job) {
   if (job.train.pull_ahead == 0) return;
   const std::string ahead = cat("train.pull_ahead: ", job.train.pull_ahead, ", but ");
   const Json strategy = complete_strategy(job.train.strategy);
-  if (strategy["type"] != "parameter_server") {
-    fail(Code::kUsage, ahead, "train.strategy.type is ", quote(strategy["type"].get<std::string>()),
-         ": parameter_server alone pulls ahead; leave out one of the two");
-  }
+  check_exchanges_each_batch(strategy, ahead, "a trainer pulls ahead", "leave out one of the two");
   const bool async = strategy["consistency"] == "async";
   if (strategy["consistency"] == "staleness") {
     fail(Code::kUsage, ahead, "train.strategy.consistency is 'staleness', with which no step waits anyway: ",
@@ -132,11 +129,8 @@ void check_max_trainers(const Job& job) {
   if (cluster.ranks() == cluster.trainers) return;
   const std::string join = cat("cluster.max_trainers is ", cluster.max_trainers, ", more than the ",
                                cluster.trainers, " of cluster.trainers, but ");
-  const Json strategy = complete_strategy(job.train.strategy);
-  if (strategy["type"] != "parameter_server") {
-    fail(Code::kUsage, join, "train.strategy.type is ", quote(strategy["type"].get<std::string>()),
-         ": trainers join a running job with parameter_server alone; leave out cluster.max_trainers");
-  }
+  check_exchanges_each_batch(job.train.strategy, join, "trainers join a running job",
+                             "leave out cluster.max_trainers");
   if (cluster.on_trainer_loss != "continue") {
     fail(Code::kUsage, join, "cluster.on_trainer_loss is ", quote(cluster.on_trainer_loss),
          ", with which a job needs all of its ranks: set it to continue, or leave out cluster.max_trainers");

@@ -80,10 +80,7 @@ void check_meets_beside_servers(const Job& job, const RunOptions& options) {
 // A device trains rows of servers for parameter_server in step, with rows as they are.
 void check_device_with_servers(const Job& job, const std::string& device) {
   const Json strategy = complete_strategy(job.train.strategy);
-  if (strategy["type"] != "parameter_server") {
-    fail(Code::kUsage, device, "train.strategy.type is ", quote(strategy["type"].get<std::string>()),
-         ": with servers a device trains for parameter_server alone; leave out one of the two");
-  }
+  check_exchanges_each_batch(strategy, device, "a device trains rows of servers", "leave out one of the two");
   if (strategy["consistency"] != "sync") {
     fail(Code::kUsage, device, "train.strategy.consistency is ",
          quote(strategy["consistency"].get<std::string>()),
@@ -249,9 +246,9 @@ void check_part(const Job& job, const RunOptions& options) {
       check_nccl_device(job);
       return check_peers(peer_options(job, options, {}));
     }
-    const bool local_sgd = find_strategy(job.train.strategy).name == "local_sgd";
+    const char* other = find_strategy(job.train.strategy).without_servers;
     fail(Code::kUsage, trainers, " trainers need servers: give --servers or --discovery",
-         local_sgd ? "; without servers, name train.strategy post_local_sgd" : "");
+         other != nullptr ? cat("; without servers, name train.strategy ", other) : "");
   }
   if (!needs_servers) {
     fail(Code::kUsage, "train.strategy.type: ", find_strategy(job.train.strategy).name,

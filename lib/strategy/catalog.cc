@@ -44,6 +44,18 @@ Json strategy_schema() {
   return schema;
 }
 
+void check_exchanges_each_batch(const Json& object, std::string_view before, std::string_view what,
+                                std::string_view after) {
+  const StrategyEntry& entry = find_strategy(object);
+  if (entry.exchanges_each_batch) return;
+  std::vector<std::string> names;
+  for (const StrategyEntry* other : strategy_catalog()) {
+    if (other->exchanges_each_batch) names.emplace_back(other->name);
+  }
+  fail(Code::kUsage, before, "train.strategy.type is ", quote(entry.name), ": ", what, " with ",
+       join(names, " or "), " alone; ", after);
+}
+
 std::vector<ParameterSpec> ServerPlan::parameters(std::vector<ParameterSpec> specs) const {
   if (dense_by_trainers) specs = with_dense_by_trainers(std::move(specs));
   return tunes ? specs : without_tuning(std::move(specs));

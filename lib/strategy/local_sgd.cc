@@ -91,6 +91,10 @@ constinit const StrategyEntry kLocalSgdStrategy = {
      []() -> const AnySpec& { return LocalSgdKeys::spec(); }},
     check_local_sgd,
     serve_local_sgd,
-    make_local_sgd};
+    make_local_sgd,
+    /*meets_beside_servers=*/false,
+    /*divides_layers=*/false,
+    /*exchanges_each_batch=*/false,
+    /*without_servers=*/"post_local_sgd"};
 
 }  // namespace ps

@@ -91,6 +91,9 @@ constinit const StrategyEntry kParameterServerStrategy = {
      []() -> const AnySpec& { return ParameterServerOptions::spec(); }},
     check_parameter_server,
     serve_parameter_server,
-    make_parameter_server};
+    make_parameter_server,
+    /*meets_beside_servers=*/false,
+    /*divides_layers=*/false,
+    /*exchanges_each_batch=*/true};
 
 }  // namespace ps

@@ -129,10 +129,22 @@ struct StrategyEntry : CatalogEntry {
 
   // Several trainers may divide layers over their peers().
   bool divides_layers = false;
+
+  // Each batch is pulled from servers, and its gradients are pushed to them (Strategy::on_servers): trainers may pull ahead, be
+  // readers with compute trainers, join a running job, and have rows on a device in front of the servers.
+  bool exchanges_each_batch = false;
+
+  // The name of the strategy that does about the same without servers; null: there is none.
+  const char* without_servers = nullptr;
 };
 
 // Every strategy, in the order of the manual.
 std::span<const StrategyEntry* const> strategy_catalog();
+
+// Throws kUsage "BEFORE train.strategy.type is '…': WHAT with parameter_server alone; AFTER" unless the strategy of `object`
+// exchanges each batch with servers.
+void check_exchanges_each_batch(const Json& object, std::string_view before, std::string_view what,
+                                std::string_view after);
 
 // The path of all messages about a strategy.
 inline constexpr const char* kStrategyPath = "train.strategy";

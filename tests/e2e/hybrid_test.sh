@@ -253,4 +253,4 @@ expect_text err 'would hear nothing of its servers'
 expect_status 2 ps-train $job --data train.txt --peers "$address" --trainers 3 --rank 0
 expect_text err '3 trainers need servers'
 expect_status 2 ps-train $job --data train.txt --servers $serverless --role reader --compute 127.0.0.1:2
-expect_text err 'hybrid has no readers and compute trainers'
+expect_text err 'readers and compute trainers with parameter_server alone'

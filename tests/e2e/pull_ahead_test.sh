@@ -72,7 +72,7 @@ refused() {
   expect_status 2 timeout 60 ps-train job.json --data train.txt --servers 127.0.0.1:1 "${ahead[@]}" "$@"
   expect_text err "$text"
 }
-refused "parameter_server alone pulls ahead" --set 'train.strategy={"type": "local_sgd", "period": 5}'
+refused "pulls ahead with parameter_server alone" --set 'train.strategy={"type": "local_sgd", "period": 5}'
 refused "'async', with which no step of a plain trainer waits" --set 'train.strategy={"type": "parameter_server", "consistency": "async"}'
 refused "'staleness', with which" --set 'train.strategy={"type": "parameter_server", "consistency": "staleness", "staleness": 2}'
 refused "train.strategy.codec rounds rows" --set train.strategy.codec=int8

@@ -40,6 +40,33 @@ TEST(Strategies, WithoutATypeServersAreInStep) {
   EXPECT_EQ(complete_strategy(whole), whole);
 }
 
+// Abilities are told by the entries, so that nobody else compares names.
+TEST(Strategies, OneThatDoesNotExchangeEachBatchIsRefusedWhereThatIsNeeded) {
+  check_exchanges_each_batch(Json::object(), "x: ", "trainers may do so", "leave it out");
+  for (const StrategyEntry* entry : strategy_catalog()) {
+    if (entry->exchanges_each_batch) {
+      EXPECT_NE(entry->serve, nullptr) << entry->name;
+      continue;
+    }
+    const Json object = {{"type", std::string(entry->name)}};
+    try {
+      check_exchanges_each_batch(object, "x: ", "trainers may do so", "leave it out");
+      ADD_FAILURE() << entry->name << " is accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUsage);
+      EXPECT_EQ(error.message(), cat("x: train.strategy.type is '", entry->name,
+                                     "': trainers may do so with parameter_server alone; leave it out"));
+    }
+  }
+}
+
+TEST(Strategies, OneThatStandsInWithoutServersHasNone) {
+  for (const StrategyEntry* entry : strategy_catalog()) {
+    if (entry->without_servers == nullptr) continue;
+    EXPECT_EQ(find_strategy({{"type", entry->without_servers}}).serve, nullptr) << entry->name;
+  }
+}
+
 TEST(Strategies, ConsistencyHasItsOwnNumbers) {
   EXPECT_FALSE(plan(R"({"consistency": "sync"})").consistency.async);
   EXPECT_EQ(plan(R"({"consistency": "staleness", "staleness": 3})").consistency.staleness, 3);
