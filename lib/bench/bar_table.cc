@@ -88,6 +88,8 @@ constexpr BarRow kBars[] = {
      12.3e6, 20.5e6, "ps-lite: 4.1 M/s"},
     {"pull-push/push/10k-of-16", "push 10,000 random keys, 4 million rows of 16", 1, kRate, "", "", kAtLeast,
      12.4e6, 21.7e6, "ps-lite: 3.1 M/s"},
+    {"pull-push/push/finite", "check that gradients are finite, of a push", 1, kFigure, kCheckShare, "x",
+     kAtMost, 0.01, 0.01},
     {"pull-push/pull/10M-of-1", "pull 10 million keys, rows of 1", 1, kRate, "", "", kAtLeast, 22e6, 33e6,
      "ps-lite: 11 M/s"},
     {"pull-push/push/10M-of-1", "push 10 million keys, rows of 1", 1, kRate, "", "", kAtLeast, 22e6, 33e6,

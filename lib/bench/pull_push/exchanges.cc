@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "bench/pull_push/suite.h"
 #include "bench/pull_push/table_workload.h"
+#include "math/finite.h"
 
 namespace ps {
 
@@ -35,7 +36,7 @@ class Pushes : public TableWorkload {
     for (size_t set = 0; set < plans_.size(); ++set) {
       table_.store().pull(plan(set), PullMode::kTrain, views_);
       set_gradients(set);
-      between();
+      between(set);
       Section section(*this);
       push(set);
       table_.store().group().barrier();  // answered by the shard after the push
@@ -44,7 +45,34 @@ class Pushes : public TableWorkload {
   }
 
  protected:
-  virtual void between() {}
+  virtual void between(size_t /*set*/) {}  // when the gradients of the push are there
+};
+
+// The same, and beside each push the check that its gradients are numbers, as its shard makes it of each.
+class CheckedPushes final : public Pushes {
+ public:
+  using Pushes::Pushes;
+
+  void run() override {
+    check_seconds_ = 0;
+    Pushes::run();
+  }
+  std::vector<Figure> figures() const override {
+    std::vector<Figure> figures = Pushes::figures();
+    figures.push_back({kCheckShare, check_seconds_ / *seconds()});
+    return figures;
+  }
+
+ private:
+  void between(size_t set) override {
+    const size_t count = plans_[set].keys.size() * static_cast<size_t>(task_.width);
+    const double start = clock_();
+    const bool finite = all_finite(views_[0].row_gradients, count);
+    check_seconds_ += clock_() - start;
+    if (!finite) fail(Code::kInternal, "the gradients of the benchmark are not finite");
+  }
+
+  double check_seconds_ = 0;
 };
 
 // The same, but between pull and push come enough other rows that no cache holds any of these.
@@ -60,7 +88,7 @@ class ColdPushes final : public Pushes {
   }
 
  private:
-  void between() override { table_.store().read_rows(0, others_, weights_.data()); }
+  void between(size_t) override { table_.store().read_rows(0, others_, weights_.data()); }
 
   std::vector<uint64_t> others_;  // keys
   std::vector<float> weights_;    // of them
@@ -131,6 +159,13 @@ std::vector<TableCase> push_cases() {
   };
 }
 
+TableCase finite_case() {
+  TableCase task = push_cases()[0];
+  task.name = "finite";
+  task.help = "the same, and the share of it that the check takes which finds gradients that are not finite";
+  return task;
+}
+
 std::vector<TableCase> step_cases() {
   return {
       {.name = "10k-of-16", .help = "pulled and pushed, the next keys asked for ahead"},
@@ -179,6 +214,7 @@ std::vector<Benchmark> exchange_benchmarks() {
   std::vector<Benchmark> out;
   add_cases<Pulls>("pull", pull_cases(), out);
   add_cases<Pushes>("push", push_cases(), out);
+  add_cases<CheckedPushes>("push", {finite_case()}, out);
   add_cases<ColdPushes>("push-cold", {push_cases()[0]}, out);
   add_cases<Steps>("step", step_cases(), out);
   add_cases<Steps>("busy", busy_cases(), out);

@@ -20,6 +20,7 @@ inline constexpr const char* kWireShare = "wire B, of 8 + 4 x width";
 inline constexpr const char* kMicroseconds = "µs";
 inline constexpr const char* kLongestHold = "longest hold ms";
 inline constexpr const char* kWaitingPercent = "waiting %";
+inline constexpr const char* kCheckShare = "check, of a push";
 inline constexpr const char* kIdlePercent = "idle CPU %";
 
 }  // namespace ps
