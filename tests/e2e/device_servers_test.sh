@@ -184,5 +184,5 @@ refused "is 'staleness', and rows on a device are in step" \
 refused "train.strategy.codec rounds rows" --set train.strategy.codec=int8
 refused "2 trainers exchange rows" --trainers 2 --rank 0
 refused "train.pull_ahead is 4" --set train.pull_ahead=4
-refused "--role reader has no rows of its own" --role reader --compute 127.0.0.1:2
+refused "--role reader computes nothing" --role reader --compute 127.0.0.1:2
 echo passed

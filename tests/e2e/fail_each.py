@@ -166,6 +166,8 @@ class Serve:
             status = None
         with open("serve.err") as file:
             errors = file.read()
+        if status == -signal.SIGTERM and ended_well("ps-serve", 6, errors):
+            return 6, errors, model  # it was ending by itself, as it has said, when the signal came
         if status in (0, 143) and model is None:
             return 6, errors + "\nps-serve: its trainer has ended with an error", None
         return (0 if status == 143 else status), errors, model
