@@ -69,7 +69,7 @@ std::unique_ptr<DenseLink::DenseStep> AheadWork::find_free_step() {
   return step;
 }
 
-// The batches that come later on this connection begin with others that were lost.
+// All waiting batches fail, since the reader sends all unanswered batches again after an error.
 void AheadWork::fail_all(const Error& error) {
   results_.fail_all(error);
   for (Waiting& batch : waiting_) batch.responder.fail(error);

@@ -1,5 +1,5 @@
-// AheadWork: of an asynchronous reader with several batches on their way.  Used by ComputeService.  A batch has all its rows,
-// and its dense weights are asked for when it comes.
+// AheadWork: the batches of one asynchronous reader that has several batches on their way.  Used by
+// ComputeService.  A batch comes with all its rows; its dense weights are pulled when it arrives.
 #ifndef PS_HETER_AHEAD_WORK_H_
 #define PS_HETER_AHEAD_WORK_H_
 
@@ -12,14 +12,15 @@
 
 namespace ps {
 
-// Batches and other messages of one reader that may wait; more are refused.
+// The largest number of waiting messages of one reader; more are refused.
 inline constexpr size_t kMostWaitingBatches = 1024;
 
+// One owner thread, that of the service.
 class AheadWork final : public ReaderWork {
  public:
   using ReaderWork::ReaderWork;
 
-  // Throws kData when more than kMostWaitingBatches wait, or for a message of the other mode; and as hold().
+  // Throws kData if kMostWaitingBatches wait already, or for a message of another mode; and as hold().
   void receive(Frame frame, Responder& responder) override;
   bool ready() const override;
 
@@ -27,7 +28,7 @@ class AheadWork final : public ReaderWork {
   struct Waiting {
     Buffer body;
     Responder responder;
-    std::unique_ptr<DenseLink::DenseStep> step;  // null: not begun
+    std::unique_ptr<DenseLink::DenseStep> step;  // null: its pull is not begun
   };
 
   void work() override;
@@ -38,11 +39,12 @@ class AheadWork final : public ReaderWork {
   void train(Waiting& front);
   std::unique_ptr<DenseLink::DenseStep> find_free_step();
 
-  std::deque<Waiting> waiting_;  // the first one is computed next
+  // In the order of arrival; the first batch is computed next.
+  std::deque<Waiting> waiting_;  // batches that are not computed yet
   HeldResults results_{num_batches_};
   std::vector<std::unique_ptr<DenseLink::DenseStep>> free_steps_;
   std::vector<ParameterView<float>> views_;
-  std::vector<std::vector<float*>> rows_;  // by parameter, in the body
+  std::vector<std::vector<float*>> rows_;  // by parameter: pointers into the body of the batch in use
 };
 
 }  // namespace ps

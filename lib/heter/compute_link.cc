@@ -9,7 +9,8 @@ namespace ps {
 
 namespace {
 
-// Where there are others, one is not waited for to the end.
+// Returns how long one compute trainer is tried.  If there are several, this is short, so that all of them get
+// tried within the timeout.
 Duration patience(const ComputeLinkOptions& options) {
   constexpr Duration kLongest = std::chrono::seconds(5);
   const auto count = static_cast<int64_t>(options.compute.size());
@@ -78,8 +79,8 @@ void ComputeLink::open() {
   channel_->connect();
 }
 
-// Time that passed without success.  A compute trainer that does not reach the servers may say so at once, so that the next
-// is asked after a while.
+// Returns the time that was lost with the current compute trainer.  One that cannot reach the servers may say
+// so at once; therefore this waits for kPause before the next one is asked.
 Duration ComputeLink::time_lost(const Error& error) {
   constexpr Duration kPause = std::chrono::milliseconds(300);
   if (error.code() != kServersUnavailable) return patience_;
@@ -89,8 +90,10 @@ Duration ComputeLink::time_lost(const Error& error) {
   return loop.now() - asked_at_;
 }
 
-// A run that the servers have lost is lost for all.  Other faults than of reaching it, or of its reaching the servers, are
-// not mended by another.  Each is tried once at least: the first may have waited for others for long before it failed.
+// Chooses the next compute trainer, or throws if another one would not help.  If the servers have lost the run,
+// it is lost for all compute trainers.  Another one helps only if this one cannot be reached or cannot reach
+// the servers.  Each is tried at least once, even after the timeout, since the first may have waited for other
+// trainers for long before it failed.
 void ComputeLink::go_to_next(const Error& error) {
   if (error.code() == kStateLost) store_.links().lose_run(error.message());
   const bool unavailable = error.code() == Code::kUnavailable || error.code() == kServersUnavailable;
@@ -147,8 +150,9 @@ Matrix<const float> ComputeLink::predictions() const {
   return {result_.predictions.data(), cols == 0 ? 0 : size / cols, cols};
 }
 
-// One that has ended already, since all of its own readers have, refuses the connection.  One that is busy reads a hello
-// that says the end, or the end itself, after this process is gone.
+// Sends kEnd to all compute trainers, over new connections where none is ready, and waits a second at most for
+// the answers.  A compute trainer that has ended already refuses the connection.  A busy one reads the hello
+// with `ends`, or the kEnd, after this process is gone.
 void ComputeLink::end_run() {
   if (std::exchange(ended_, true)) return;
   constexpr Duration kTry = std::chrono::milliseconds(300), kLongest = std::chrono::seconds(1);

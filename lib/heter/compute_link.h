@@ -17,41 +17,48 @@
 namespace ps {
 
 struct ComputeLinkOptions {
-  std::vector<Address> compute;  // of all compute trainers, the same list on all readers
+  std::vector<Address> compute;  // addresses of all compute trainers; the same list on all readers
   ReaderHello hello;
-  int64_t prediction_cols = 1;  // of the network
-  // Shards do not make a pull wait for the steps before its own: so the reader waits for them before it sends a batch.
+  int64_t prediction_cols = 1;  // columns of the network's predictions
+  // In an asynchronous job, shards do not make a pull wait for the trainer's own earlier steps.  So the reader
+  // waits until its pushes are applied before it sends a batch.
   bool asynchronous = false;
-  Duration timeout = std::chrono::seconds(60);          // how long to try to reach one
-  Duration request_timeout = std::chrono::seconds(15);  // without a sign of life it is connected to anew
-  std::function<void(const std::string&)> on_message;   // for people
+  // how long compute trainers are tried in total without an answer
+  Duration timeout = std::chrono::seconds(60);
+  // a connection without a sign of life for so long is made anew
+  Duration request_timeout = std::chrono::seconds(15);
+  std::function<void(const std::string&)> on_message;  // messages for people
 };
 
-// A reader begins with the compute trainer of its rank, modulo their number, and goes on to the next when that cannot be
-// reached any more, or cannot reach the servers: compute trainers keep nothing from batch to batch, and a batch that two of them have computed is
-// pushed once.  One owner thread, which is the store's.
+// A reader begins with the compute trainer whose index is its rank modulo their number.  It goes on to the next
+// one if that one cannot be reached, or cannot reach the servers.  This is safe because compute trainers keep
+// nothing from batch to batch, and because a batch that two of them have computed is pushed once.  One owner
+// thread, that of the store.
 class ComputeLink final : public Computation {
  public:
-  // Connects.  The store, which leaves its dense part to the compute trainers, and `specs` outlive it.  Throws kUnavailable
-  // when none can be reached, kUsage when one has another job, and as the store's waits.
+  // Connects.  The store, which leaves its dense part to the compute trainers, and `specs` outlive it.  Throws
+  // kUnavailable if no compute trainer can be reached, kUsage if one has another job, and as the store's waits
+  // do.
   ComputeLink(Transport& transport, RemoteStore& store, const std::vector<ParameterSpec>& specs,
               ComputeLinkOptions options);
 
-  // Throws as the constructor, and StateLost when the servers of the compute trainer have lost the run.
+  // Throws as the constructor does, and StateLost if the servers of the compute trainer have lost the run.
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
   Matrix<const float> predictions() const override;
   std::span<const float> log_losses() const override { return result_.log_losses; }
 
-  // For a reader with several batches on their way (ReaderAhead). request is answered in a wait of the store.
-  // After an answer that is an error, reconnect goes on with another compute trainer, and no request from
-  // before is answered any more; it throws as run.  note_success is told of every answer that is none.
+  // For a reader with several batches on their way (ReaderAhead). request calls on_answer in a wait of the
+  // store.  After an answer that is an error, reconnect goes on with another compute trainer, and earlier
+  // requests are never answered; it throws as run does.  The caller calls note_success after each answer
+  // without an error.
   void request(ComputeFrame type, const std::shared_ptr<const std::string>& body,
                std::function<void(Answer)> on_answer);
   void reconnect(const Error& error);
   void note_success();
 
-  // This process takes no further part in the run: all compute trainers hear it that can be reached at once, also those
-  // that are busy and read it later.  Throws nothing, and takes a second at most.  Only the first call does it.
+  // Tells all compute trainers that can be reached at once that this process takes no further part in the run.
+  // Busy ones read the message later.  Throws nothing, and takes a second at most.  Only the first call has an
+  // effect.
   void end_run();
 
  private:
@@ -67,15 +74,17 @@ class ComputeLink final : public Computation {
   RemoteStore& store_;
   const std::vector<ParameterSpec>& specs_;
   const ComputeLinkOptions options_;
-  const Duration patience_;   // with one compute trainer that cannot be reached
-  size_t current_;            // of options_.compute
-  Duration tried_{};          // without success, since the last answer
-  size_t num_tried_ = 0;      // compute trainers, since then
-  Time asked_at_{};           // when the current one was sent a batch last
-  std::string reported_cpu_;  // level of kernels of which people were told
-  BatchResult result_;        // of the last batch
+  const Duration patience_;   // how long one compute trainer that cannot be reached is tried
+  size_t current_;            // index in options_.compute
+  Duration tried_{};          // time without success since the last answer
+  size_t num_tried_ = 0;      // number of compute trainers left since the last answer
+  Time asked_at_{};           // time of the last request to the current compute trainer
+  std::string reported_cpu_;  // the last kernel level that on_message was told
+  BatchResult result_;        // result of the last batch
+  // The answer that ask() waits for.
   std::optional<Answer> answer_;
-  bool ended_ = false;  // end_run was called
+  bool ended_ = false;  // true after end_run
+  // The error with which the channel has given up.
   std::optional<Error> given_up_;
   BufferPool pool_;
   std::unique_ptr<Channel> channel_;

@@ -95,7 +95,8 @@ class ComputeService::ReaderSession final : public Session {
   ComputeService& service_;
   SessionLink link_;
   std::optional<ReaderHello> hello_;
-  std::weak_ptr<ReaderWork> work_;  // the service's; gone when another connection has the reader's place
+  // owned by the service; expired when another connection has the reader's place
+  std::weak_ptr<ReaderWork> work_;
 };
 
 ComputeService::ComputeService(const ComputeSetup& setup, const ComputeServiceOptions& options, Log& log)
@@ -107,8 +108,9 @@ ComputeService::ComputeService(const ComputeSetup& setup, const ComputeServiceOp
 
 ComputeService::~ComputeService() = default;
 
-// A reader has one connection: what came over one before, and copies for it, are of no use to it any more.  A hello may be
-// read after the end that the same process has said over another connection.
+// A reader has one connection.  Work that came over an earlier connection of this rank, and copies for it, are
+// of no use any more, so that work is closed.  A hello may be read after the end that the same process has sent
+// over another connection; then the reader stays ended.
 std::shared_ptr<ReaderWork> ComputeService::greet(const ReaderHello& hello, const std::string& peer) {
   auto work = make_reader_work(setup_, hello, held_, copies_);
   for (const auto& other : works_) {
@@ -131,7 +133,7 @@ bool ComputeService::any_ready() const {
   return std::ranges::any_of(works_, [](const auto& work) { return work->closed() || work->ready(); });
 }
 
-// Work holds connections, which must not be destroyed by the loop itself.
+// Called by run(), never by the loop: work holds connections, which the loop itself must not destroy.
 void ComputeService::forget_closed() {
   if (works_.empty()) return;
   for (const auto& work : works_) num_batches_ += work->closed() ? work->num_batches() : 0;
@@ -152,6 +154,8 @@ void ComputeService::check_readers() {
        significant(to_seconds(options_.reader_timeout), 3), " s");
 }
 
+// Waits until some work is ready or closed, for kAskStop at most so that `stop` is asked regularly.  Then it
+// forgets closed work, checks missing readers, and lets each ready work do one thing.
 void ComputeService::run(const std::function<bool()>& stop) {
   constexpr Duration kAskStop = std::chrono::milliseconds(100);
   Loop& loop = setup_.transport.loop();
@@ -159,7 +163,7 @@ void ComputeService::run(const std::function<bool()>& stop) {
     loop.run_until([this] { return any_ready(); }, add_time(loop.now(), kAskStop));
     forget_closed();
     check_readers();
-    const auto works = works_;  // others may come while one connects to servers
+    const auto works = works_;  // a copy, since others may come while one connects to servers
     for (const auto& work : works) {
       if (work->closed() || !work->ready()) continue;
       work->advance();
@@ -169,7 +173,7 @@ void ComputeService::run(const std::function<bool()>& stop) {
   drain();
 }
 
-// Answers are on their way.
+// Gives answers that are on their way a second to be sent, then closes all work.
 void ComputeService::drain() {
   constexpr Duration kLongest = std::chrono::seconds(1);
   Loop& loop = setup_.transport.loop();

@@ -1,4 +1,5 @@
-// ComputeService: a compute trainer: accepts readers, and computes their batches.  Used by ps-train --role compute.
+// ComputeService: the server of a compute trainer.  It accepts readers and computes their batches.  Used by
+// ps-train --role compute.
 #ifndef PS_HETER_COMPUTE_SERVICE_H_
 #define PS_HETER_COMPUTE_SERVICE_H_
 
@@ -17,25 +18,29 @@ namespace ps {
 
 struct ComputeServiceOptions {
   Address address;
-  uint64_t arriving_bytes = uint64_t{1}
-                            << 30;  // of messages that are being received; a longer one is refused
-  Duration request_timeout = std::chrono::seconds(15);  // without a sign of life a connection is ended
-  Duration reader_timeout = std::chrono::seconds(60);   // for which it waits when all readers are gone
-  bool goes_on = false;  // a run ends well without readers that are gone for so long, if others have ended it
+  // limit of the bytes of messages that are being received; a longer message is refused
+  uint64_t arriving_bytes = uint64_t{1} << 30;
+  // a connection without a sign of life for so long is ended
+  Duration request_timeout = std::chrono::seconds(15);
+  Duration reader_timeout = std::chrono::seconds(60);  // how long it waits when all readers are gone
+  // if others have ended the run, it ends well without readers that are gone for reader_timeout
+  bool goes_on = false;
 };
 
-// Readers' batches are computed one after the other, each as soon as its weights have come: while one reader waits for
-// the servers, and through them for others, the batches of the rest go on.  One owner thread, which runs the loop.
+// Computes batches of readers one after the other, each as soon as its weights have come.  While one reader
+// waits for the servers, and through them for others, the batches of the other readers go on.  One owner
+// thread, which runs the loop.
 class ComputeService {
  public:
-  // Listens from now on; throws as Transport::listen.  `setup` and `log` outlive it.
+  // Listens from now on; throws as Transport::listen does.  `setup` and `log` outlive it.
   ComputeService(const ComputeSetup& setup, const ComputeServiceOptions& options, Log& log);
   ~ComputeService();
 
-  const Address& address() const { return server_.address(); }  // with the port that was chosen
+  const Address& address() const { return server_.address(); }  // has the port that was chosen
 
-  // Computes until all readers that have come have said that they end, or `stop` says so.  Throws kUnavailable when readers
-  // that have not ended it are gone for longer than the timeout, unless the others go on.
+  // Computes until all readers that have come have ended the run, or `stop` returns true.  Throws kUnavailable
+  // if readers that have not ended it are gone for longer than the timeout, unless goes_on is set and another
+  // reader has ended it.
   void run(const std::function<bool()>& stop);
 
   int64_t num_batches() const { return num_batches_; }
@@ -54,14 +59,15 @@ class ComputeService {
   const ComputeServiceOptions options_;
   Log& log_;
   HeldBatches held_;
-  SharedCopies copies_{setup_};  // of synchronous readers with several batches on their way
-  std::vector<std::shared_ptr<ReaderWork>> works_;  // of connections, in the order in which they came
-  std::set<int> unfinished_;                        // readers that have come and have not ended the run
-  std::map<int, uint64_t> ended_;                   // generations of those that have, by rank
-  bool run_ended_ = false;                          // by some reader
-  Time none_since_{};                               // no reader is connected
-  int64_t num_batches_ = 0;                         // of connections that are gone
-  Server server_;                                   // last: its sessions use the rest
+  SharedCopies copies_{setup_};  // for synchronous readers with several batches on their way
+  // works of the connections, in the order in which they came
+  std::vector<std::shared_ptr<ReaderWork>> works_;
+  std::set<int> unfinished_;       // ranks of readers that have come and have not ended the run
+  std::map<int, uint64_t> ended_;  // by rank: generations of the readers that have ended the run
+  bool run_ended_ = false;         // some reader has ended the run
+  Time none_since_{};              // since this time no reader is connected
+  int64_t num_batches_ = 0;        // batches of connections that are gone
+  Server server_;                  // the last member, since its sessions use the others
 };
 
 }  // namespace ps

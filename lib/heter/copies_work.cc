@@ -43,7 +43,8 @@ void CopiesWork::receive(Frame frame, Responder& responder) {
   }
 }
 
-// A reader says that it has no data for some steps to come, before it knows that the pass has ended.
+// Queues a message for a step.  A reader announces steps without data before it knows that the pass has ended;
+// such a message about an ended pass is answered at once.
 void CopiesWork::receive_step(Frame& frame, Responder& responder, bool has_data) {
   copies_.check_begun(*this);
   if (waiting_.size() >= kMostWaitingBatches) fail(Code::kData, waiting_.size(), " batches wait already");
@@ -81,7 +82,8 @@ void CopiesWork::answer_join(Payload payload) {
   join_.answer(std::move(payload));
 }
 
-// The pass of the first step is what the first reader says.
+// The first reader to say its pass at the first step sets `pass`; the caller compares those of the others with
+// it.
 void CopiesWork::set_pass(int64_t said, std::optional<int64_t>& pass) {
   constexpr int64_t kMostPasses = int64_t{1} << 40;
   if (said < 0 || said > kMostPasses) fail(Code::kData, "batch: it is of pass ", said);
@@ -127,7 +129,8 @@ CopiesWork::Next CopiesWork::begin_batch(uint64_t step, std::optional<int64_t>& 
   return {ahead.left, std::move(ahead.rows.slices)};
 }
 
-// A batch moves statistics, each from the same beginning.
+// Computes a batch against the copies.  Each batch of a step starts from the same statistics, so that it gets
+// its own copy of them, which it changes.
 void CopiesWork::compute_with(LocalStore& copies) {
   const std::vector<ParameterSpec>& specs = network_.parameters();
   copies.pull(prepared_.plans, PullMode::kTrain, stored_);

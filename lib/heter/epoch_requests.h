@@ -1,5 +1,5 @@
-// EpochRequests: the requests of a reader to its compute trainer, in epochs: what answers a request of a former epoch is
-// passed over.  Used by ReaderAhead, one epoch for all copies that the compute trainer has begun.
+// EpochRequests: the requests of a reader to its compute trainer, divided into epochs.  Answers to requests of
+// a former epoch are ignored.  Used by ReaderAhead, which begins an epoch each time it joins copies.
 #ifndef PS_HETER_EPOCH_REQUESTS_H_
 #define PS_HETER_EPOCH_REQUESTS_H_
 
@@ -12,19 +12,20 @@
 
 namespace ps {
 
-// One owner thread, that of the link, which outlives this.
+// One owner thread, that of the link.  The link outlives this.
 class EpochRequests {
  public:
   explicit EpochRequests(ComputeLink& link) : link_(link) {}
 
-  // Another epoch begins.
+  // Begins another epoch, and forgets the error of the last one.
   void begin();
 
-  // `on_answer` is called with an answer that is no error, in a wait of the store; never once this is gone.
+  // `on_answer` is called with an answer that is no error, in a wait of the store.  It is never called after
+  // this object is gone.
   void ask(ComputeFrame type, const std::shared_ptr<const std::string>& body,
            std::function<void(Answer&)> on_answer);
 
-  // The first error of the epoch, which take_error gives away.
+  // The first error of the epoch. take_error returns it and removes it.
   bool has_failed() const { return error_.has_value(); }
   Error take_error();
 
@@ -34,7 +35,8 @@ class EpochRequests {
   struct Epoch {};
 
   ComputeLink& link_;
-  std::shared_ptr<Epoch> epoch_ = std::make_shared<Epoch>();  // the present one
+  // the current epoch; callbacks hold weak pointers to their own
+  std::shared_ptr<Epoch> epoch_ = std::make_shared<Epoch>();
   std::optional<Error> error_;
 };
 

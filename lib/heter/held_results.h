@@ -1,5 +1,6 @@
-// HeldResults: batches of a reader that were computed, and are answered when the servers hold their dense gradients: should
-// this process end then, the step lacks nothing.  Used by AheadWork and CopiesWork.
+// HeldResults: results of batches that are computed but not answered yet.  A batch is answered when the servers
+// hold its dense gradients, so that its step lacks nothing if this process ends then.  Used by AheadWork and
+// CopiesWork.
 #ifndef PS_HETER_HELD_RESULTS_H_
 #define PS_HETER_HELD_RESULTS_H_
 
@@ -12,21 +13,22 @@
 
 namespace ps {
 
-// One owner thread.  Outlives the links that it pushes over, or at least what they still call.
+// One owner thread.  It outlives the links over which it pushes, or at least the callbacks that they still
+// call.
 class HeldResults {
  public:
-  // `num_answered` counts the batches.
+  // `num_answered` is incremented for each batch that is answered.
   explicit HeldResults(int64_t& num_answered) : num_answered_(num_answered) {}
   HeldResults(const HeldResults&) = delete;
   HeldResults& operator=(const HeldResults&) = delete;
 
-  // Pushes the gradients of step `number`, and answers when they are held.
+  // Pushes the gradients of step `number`, and sends `result` when the servers hold them.
   void push(DenseLink& link, DenseLink::DenseStep& step, uint64_t number,
             std::span<const ParameterView<float>> views, Responder responder, Payload result);
 
   bool empty() const { return unheld_.empty(); }
 
-  // Answers all that is not answered.
+  // Answers all waiting batches with this error.
   void fail_all(const Error& error);
 
  private:

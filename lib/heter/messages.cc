@@ -23,7 +23,7 @@ void pad(std::string& out) {
   out.append(padding_after(out.size()), '\0');
 }
 
-// Passes over the padding at the end of what was read of `whole` bytes.
+// Skips the padding behind the bytes that were read so far of a message of `whole` bytes.
 void skip_padding(ByteReader& in, size_t whole) {
   in.get_bytes(padding_after(whole - in.remaining()));
 }
@@ -32,7 +32,7 @@ void check_whole(const ByteReader& in, const char* what) {
   if (!in.ok()) fail(Code::kData, what, ": it is cut short");
 }
 
-// Rows, of one parameter or of all, with the keys of a plan.
+// Returns the number of floats of the rows that a plan names.
 size_t num_floats(const KeyPlan& plan, const ParameterSpec& spec) {
   return plan.keys.size() * static_cast<size_t>(spec.cols);
 }
@@ -77,7 +77,7 @@ uint64_t get_prepared(ByteReader& in, size_t whole, const Network<float>& networ
   return step;
 }
 
-// Rows that no batch uses would never leave the copies.
+// Throws kData if there are rows that the batch does not use.  Such rows would never leave the copies.
 void check_rows_of(const PreparedBatch& prepared, const ReturnedRows& rows) {
   for (const ReturnedRows::Slice& slice : rows.slices) {
     if (std::ranges::includes(prepared.plans[slice.parameter].keys, slice.rows.keys)) continue;
@@ -85,7 +85,7 @@ void check_rows_of(const PreparedBatch& prepared, const ReturnedRows& rows) {
   }
 }
 
-// All of a result before the gradients.
+// Reads the part of a result before the gradients.
 BatchResult get_figures(ByteReader& in, const PreparedBatch& prepared, int64_t expected_cols) {
   BatchResult result;
   result.cost = in.get<double>();
@@ -161,6 +161,8 @@ uint64_t step_of_batch(std::span<const char> body) {
   return step;
 }
 
+// Checks the size of each parameter's rows before it points into them, so that damaged bytes cannot make a
+// pointer leave the body.
 void decode_batch(std::span<char> body, const Network<float>& network, Network<float>::Planners& planners,
                   PreparedBatch& prepared, std::vector<std::vector<float*>>& rows) {
   const std::vector<ParameterSpec>& specs = network.parameters();

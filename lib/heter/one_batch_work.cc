@@ -56,7 +56,7 @@ void OneBatchWork::train() {
   if (!setup_.asynchronous) link_->begin_pull(next);
 }
 
-// A link that was in the midst of a step is of no use for the same step.
+// A link that has begun a step cannot begin the same step again, so it is dropped.
 void OneBatchWork::fail_all(const Error& error) {
   link_.reset();
   if (stage_ == Stage::kIdle) return;  // it is answered

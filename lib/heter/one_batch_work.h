@@ -1,4 +1,5 @@
-// OneBatchWork: of a reader that sends a batch when the one before is answered.  Used by ComputeService.
+// OneBatchWork: the batches of a reader that sends a batch when the one before is answered.  Used by
+// ComputeService.
 #ifndef PS_HETER_ONE_BATCH_WORK_H_
 #define PS_HETER_ONE_BATCH_WORK_H_
 
@@ -8,13 +9,14 @@
 
 namespace ps {
 
-// A batch is decoded, waits for the dense weights of its step, is computed and pushed, and is answered.  The weights of the
-// next step are asked for when one is pushed; not in asynchronous jobs, which would not see their own last step.
+// A batch is decoded, waits for the dense weights of its step, is computed and pushed, and is answered.  The
+// weights of the next step are pulled when a batch is pushed; asynchronous jobs do not do so, since the weights
+// would lack their own last step.  One owner thread, that of the service.
 class OneBatchWork final : public ReaderWork {
  public:
   using ReaderWork::ReaderWork;
 
-  // Throws kData while another batch is not answered; and as hold().
+  // Throws kData for a message of another mode, or if a batch is not answered yet; and as hold().
   void receive(Frame frame, Responder& responder) override;
   bool ready() const override;
 
@@ -28,9 +30,9 @@ class OneBatchWork final : public ReaderWork {
   void finish();
 
   Stage stage_ = Stage::kIdle;
-  Responder responder_;  // of the batch, as are all below
+  Responder responder_;  // responder of the current batch; all members below belong to this batch too
   Buffer body_;
-  std::vector<std::vector<float*>> rows_;  // by parameter, in the body
+  std::vector<std::vector<float*>> rows_;  // by parameter: pointers into body_
   std::vector<ParameterView<float>> views_;
   Payload result_;
 };

@@ -32,7 +32,8 @@ bool ReaderAhead::all_applied() const {
 
 // ---- the rows of batches
 
-// The first batch of a pass comes when all those before are pushed.
+// Queues a batch and asks for its rows.  Its step follows that of the last batch; if all batches are pushed, as
+// at the first batch of a pass, it is the next step that is pushed.
 void ReaderAhead::expect_batch(const PreparedBatch& prepared) {
   const bool last_is_pushed = num_pushed_ == batches_.size();
   const uint64_t step = last_is_pushed ? remote_.pushes().next_step() : batches_.back().step + 1;
@@ -54,6 +55,8 @@ void ReaderAhead::expect_batch(const PreparedBatch& prepared) {
   if (!requests_.has_failed()) send_ready();
 }
 
+// Asks the shards for the rows of a batch.  Asynchronous mode pulls all of them.  Synchronous mode asks only
+// for the rows that no batch in the window uses, since the compute trainer has copies of the others.
 void ReaderAhead::ask_rows(Batch& batch) {
   if (options_.asynchronous) {
     if (free_pulls_.empty()) {
@@ -75,7 +78,7 @@ void ReaderAhead::ask_rows(Batch& batch) {
   batch.asked = stored_.ask(std::move(entering));
 }
 
-// Rows of a batch that was asked for before the copies were lost come too late.
+// Rows that were asked for before the copies were lost belong to no batch any more, and are ignored.
 void ReaderAhead::take_rows(uint64_t number, size_t p, const RowBlock& rows) {
   const auto batch = std::ranges::find(batches_, number, &Batch::asked);
   if (batch == batches_.end() || rows.keys.empty()) return;
@@ -86,7 +89,7 @@ bool ReaderAhead::rows_arrived(const Batch& batch) const {
   return batch.pulls ? batch.pulls->arrived() : stored_.arrived(batch.asked);
 }
 
-// Drops the batches whose steps all shards have applied, and the rows that only these use.
+// Drops the batches whose steps all shards have applied, and the rows that only these batches use.
 void ReaderAhead::forget_applied() {
   std::vector<uint64_t> leaving;
   for (; num_pushed_ > 0 && batches_.front().step < remote_.pushes().applied_steps(); --num_pushed_) {
@@ -100,7 +103,7 @@ void ReaderAhead::forget_applied() {
 
 // ---- joining the copies
 
-// The shards take all that was pushed before.
+// Begins to join: holds back further pushes, so that the shards can take all earlier ones, and sends the join.
 void ReaderAhead::join() {
   requests_.begin();
   copies_ = {.joined = true};
@@ -113,14 +116,16 @@ void ReaderAhead::ask_copies(ComputeFrame type, std::string body) {
                 [this](Answer& answer) { copies_.answer = answer.take(); });
 }
 
-// The first reader is asked for the beginning when all have joined; then all are told its step.
+// Handles the answer to a join or a beginning.  When all readers have joined, the first one gets an empty
+// answer and sends the beginning; then all readers are told its step.
 void ReaderAhead::go_on_joining() {
   const Frame answer = std::move(*std::exchange(copies_.answer, std::nullopt));
   if (answer.body.size() == 0 && remote_.group().rank() == 0) return send_beginning();
   begin_copies(decode_first(answer.body.bytes()));
 }
 
-// All readers hold back, so that no shard applies anything meanwhile.
+// Sends the state of the shards.  All readers hold back their pushes, so that no shard applies a step
+// meanwhile.
 void ReaderAhead::send_beginning() {
   const std::vector<uint64_t> applied = remote_.pushes().hold_back();
   if (std::ranges::any_of(applied, [&](uint64_t steps) { return steps != applied[0]; })) {
@@ -135,7 +140,8 @@ void ReaderAhead::send_beginning() {
   ask_copies(ComputeFrame::kBeginning, std::move(body));
 }
 
-// All shards have applied the steps before `first`, and this reader has pushed them.
+// Sends all batches again, from step `first` on.  All shards have applied the steps before it, and this reader
+// has pushed them.
 void ReaderAhead::begin_copies(uint64_t first) {
   requests_.link().note_success();
   for (; !batches_.empty() && batches_.front().step < first; batches_.pop_front()) {
@@ -169,8 +175,8 @@ std::string ReaderAhead::encode(Batch& batch) {
   return body;
 }
 
-// A step of which others have all may be applied as soon as this reader says that it goes on: by then the rows of its batch
-// have to be here.
+// Sends all messages that can be sent now.  A shard may apply a step that it has from all other trainers as
+// soon as this reader calls go_on; the rows of the last pushed batch must have arrived before.
 void ReaderAhead::send_ready() {
   if (!options_.asynchronous && !copies_.begun) return;
   if (num_pushed_ == 0 || rows_arrived(batches_[num_pushed_ - 1])) remote_.pushes().go_on();
@@ -178,8 +184,9 @@ void ReaderAhead::send_ready() {
   if (ending_.is_on()) send_without_data();
 }
 
-// Servers take messages of so many steps beyond the last that is applied.  Batches that are sent again are no more at a time
-// than others.
+// Sends batches in order, as long as their rows have come.  Two limits hold: servers take messages of lead_
+// steps beyond the last applied step, and at most options_.batches + 1 messages are unanswered, also after the
+// copies began again.
 void ReaderAhead::send_batches() {
   for (Batch& batch : batches_) {
     if (batch.sent) continue;
@@ -206,7 +213,7 @@ void ReaderAhead::send(Batch& batch) {
   });
 }
 
-// Behind all batches.
+// Announces steps without data, after all batches have been sent.
 void ReaderAhead::send_without_data() {
   if (!batches_.empty() && !batches_.back().sent) return;
   while (copies_.in_flight <= options_.batches &&
@@ -221,7 +228,7 @@ void ReaderAhead::send_without_data() {
   }
 }
 
-// Meanwhile it sends what can be sent, and joins again where that has to be.
+// While it waits, this sends all messages that can be sent, and joins again or recovers if that is needed.
 void ReaderAhead::wait_until(const std::function<bool()>& done) {
   for (;;) {
     remote_.wait_for([&] {
@@ -233,8 +240,9 @@ void ReaderAhead::wait_until(const std::function<bool()>& done) {
   }
 }
 
-// Copies are lost with their compute trainer, or when another reader's connection is another one: that asks for no other
-// connection of this one.  Asynchronous batches are themselves all that is needed.
+// Goes on after an error. kBeginAgain means that the copies are lost though the connection works, as when
+// another reader's connection was replaced; other errors need another connection.  Synchronous mode joins
+// again; asynchronous batches need no copies and are only sent again.
 void ReaderAhead::recover() {
   const Error error = requests_.take_error();
   if (error.code() != kBeginAgain) requests_.link().reconnect(error);
@@ -244,6 +252,7 @@ void ReaderAhead::recover() {
   }
 }
 
+// Waits for the result of the first batch that is not pushed, and decodes it into `views`.
 double ReaderAhead::run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) {
   PS_CHECK(num_pushed_ < batches_.size() && first_to_push().prepared == &prepared);
   const double start = monotonic_seconds();
@@ -292,8 +301,9 @@ bool ReaderAhead::pass_has_ended() const {
   return all_applied() && remote_.pushes().pass_ended();
 }
 
-// The batches of other readers go on, and this one, as far as it knows that they do, pushes steps without data, of which it
-// tells the compute trainer before.
+// Ends a pass in which other readers may still have batches.  As long as some reader has data for a step, this
+// one pushes that step without data, after it has announced it to the compute trainer.  The pass has ended when
+// all pushes are applied and a shard says so.
 void ReaderAhead::end_pass_of_copies(int64_t pass) {
   if (!copies_.joined) join();
   const uint64_t first = remote_.pushes().next_step();

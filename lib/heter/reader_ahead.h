@@ -1,13 +1,17 @@
-// ReaderAhead: a reader with several batches on their way to a compute trainer: it pulls the rows of coming batches, sends
-// them ahead, and pushes gradients as they come back.  Used by ps-train --role reader, for train.pull_ahead.
+// ReaderAhead: a reader with several batches on their way to a compute trainer.  It pulls the rows of coming
+// batches, sends them ahead, and pushes gradients when they come back.  Used by ps-train --role reader, for
+// train.pull_ahead.
 //
-// In synchronous mode the weights are those of plain trainers, bit for bit: rows that a batch of this reader on its way will
-// write are not pulled, but are with the compute trainer, which brings up to date what any reader writes (SharedCopies).  All
-// others come early, as the shards store them.  When the compute trainer is lost, or another reader's process is another one,
-// this reader joins again: it waits until the shards have taken all that it has pushed, and when all readers have done so, the
-// copies begin where the shards are.  It sends its batches from there on again, also those that it has pushed already, since
-// other readers may not have: their results are the same bits.
-// In asynchronous mode the rows of a batch are those that servers have when it is asked for.
+// In synchronous mode the weights are those of plain trainers, bit for bit.  Rows that an earlier batch on its
+// way will change are not pulled: the compute trainer has copies of them, and updates the copies with the
+// gradients of all readers (SharedCopies).  All other rows are pulled early, as the shards store them.
+//
+// If the compute trainer is lost, or another reader is replaced, this reader joins again.  It waits until the
+// shards have taken all that it has pushed.  When all readers have done so, the copies begin at the state of
+// the shards.  The reader sends its batches from there on again, also those that it has pushed already, since
+// other readers may not have pushed theirs; the results are the same bits.
+//
+// In asynchronous mode the rows of a batch are those that the servers have when it asks for them.
 #ifndef PS_HETER_READER_AHEAD_H_
 #define PS_HETER_READER_AHEAD_H_
 
@@ -33,67 +37,69 @@
 namespace ps {
 
 struct ReaderAheadOptions {
-  size_t batches = 1;       // that may be on their way, beside the one that is used
-  int64_t prediction_cols;  // of the network
+  size_t batches = 1;       // number of batches on their way, in addition to the one in use
+  int64_t prediction_cols;  // columns of the network's predictions
   bool asynchronous = false;
 };
 
-// One owner thread, that of the servers' connections.  Calls throw as those of RemoteStore and of ComputeLink.
+// One owner thread, that of the connections to the servers.  Calls throw as those of RemoteStore and of
+// ComputeLink do.
 class ReaderAhead final : public StoreInFront, public Computation {
  public:
-  // All outlive this.  `remote` leaves its dense part to the compute trainers, and lets ahead_consistency(batches) steps
-  // be pushed before one is applied; `local`, in which nothing is trained, says how parameters are stored.  Throws kUsage,
-  // in synchronous mode, for parameters of which no copies can be kept.
+  // All arguments but `options` outlive this.  `remote` leaves its dense part to the compute trainers, and lets
+  // ahead_consistency(batches) steps be pushed before one is applied.  Nothing is trained in `local`, which
+  // says how parameters are stored.  In synchronous mode, throws kUsage for parameters that cannot be copied.
   ReaderAhead(RemoteStore& remote, ComputeLink& link, const std::vector<ParameterSpec>& specs,
               const LocalStore& local, const ReaderAheadOptions& options);
 
-  // As a computation.
+  // The calls of a Computation.
   void expect_batch(const PreparedBatch& prepared) override;
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
   Matrix<const float> predictions() const override;
   std::span<const float> log_losses() const override { return result_.log_losses; }
 
-  // As a store.  Views have gradients alone in a pull to train.
+  // The calls of a store.  In a pull to train, views have gradients alone.
   size_t looks_ahead() const override { return options_.batches; }
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
   void end_pass(int64_t pass) override;
 
-  // Batches that were sent while the one before was on its way.
+  // Returns the number of batches that were sent while the one before was on its way.
   int64_t num_ahead() const { return counts_.ahead; }
   Json counters() const;
 
  private:
-  // A batch on its way; in synchronous mode, until all shards have applied its step.
+  // A batch on its way.  In synchronous mode it stays here until all shards have applied its step.
   struct Batch {
-    const PreparedBatch* prepared;  // null: it is pushed
+    const PreparedBatch* prepared;  // null: its result was used
     uint64_t step;
     int64_t pass;
-    std::vector<std::vector<uint64_t>> keys;  // synchronous, by parameter: of sparse ones
+    std::vector<std::vector<uint64_t>> keys;  // synchronous, by parameter: the keys of sparse parameters
     uint64_t asked = 0, left = 0;        // synchronous: number of the request for its rows; AheadBatch::left
-    ReturnedRows rows;                   // synchronous: those that have come
-    std::unique_ptr<RemotePulls> pulls;  // asynchronous: its rows
-    std::shared_ptr<const std::string> body;  // as it was sent last
-    bool sent = false;                        // over the present connection, to the present copies
+    ReturnedRows rows;                   // synchronous: the rows that have come
+    std::unique_ptr<RemotePulls> pulls;  // asynchronous: the pull of its rows
+    std::shared_ptr<const std::string> body;  // the message that was sent last
+    bool sent = false;                        // sent over the current connection, to the current copies
     std::optional<Frame> result;
   };
 
-  // How far this reader is with the copies that its compute trainer keeps.
+  // The state of this reader's part in the copies that its compute trainer keeps.
   struct Copies {
-    bool joined = false;               // once, or again since then
-    std::optional<Frame> answer = {};  // to a join, or a beginning, that is to be acted on
-    bool begun = false;                // batches can be sent
-    uint64_t first = 0;                // the step that they begin with
-    size_t in_flight = 0;              // messages without an answer, of batches or without data
+    bool joined = false;               // the reader has joined, maybe several times
+    std::optional<Frame> answer = {};  // an answer to a join or a beginning that is not handled yet
+    bool begun = false;                // the copies have begun, so batches can be sent
+    uint64_t first = 0;                // the first step of the copies
+    size_t in_flight = 0;              // number of unanswered messages: batches, and steps without data
   };
 
   struct Counts {
-    int64_t batches = 0, ahead = 0;  // that were sent; and of these while the one before was on its way
-    double waited_seconds = 0;       // this process did nothing but wait for their results
+    // batches that were sent, and those sent while the one before was on its way
+    int64_t batches = 0, ahead = 0;
+    double waited_seconds = 0;  // time in which this process only waited for results
   };
 
-  // Both modes have these.
+  // Both modes use these functions.
   Batch& first_to_push() { return batches_[num_pushed_]; }
   bool all_applied() const;
   void ask_rows(Batch& batch);
@@ -104,7 +110,7 @@ class ReaderAhead final : public StoreInFront, public Computation {
   void wait_until(const std::function<bool()>& done);
   void recover();
 
-  // Synchronous mode has these.
+  // Only synchronous mode uses these functions.
   void join();
   void ask_copies(ComputeFrame type, std::string body);
   void go_on_joining();
@@ -123,21 +129,21 @@ class ReaderAhead final : public StoreInFront, public Computation {
   const std::vector<ParameterSpec>& specs_;
   const LocalStore& local_;
   const ReaderAheadOptions options_;
-  const uint64_t lead_;  // steps that may be pushed before one is applied
+  const uint64_t lead_;  // number of steps that may be pushed before one is applied
 
-  std::deque<Batch> batches_;  // in the order of steps
-  size_t num_pushed_ = 0;      // of these, the first so many
-  BatchResult result_;         // of the batch in use
-  int64_t pass_ = 0;           // of the batches
+  std::deque<Batch> batches_;  // batches on their way, in the order of steps
+  size_t num_pushed_ = 0;      // the number of batches at the front whose results were used
+  BatchResult result_;         // result of the batch in use
+  int64_t pass_ = 0;           // pass of new batches
   Counts counts_;
 
-  // Synchronous mode has these.
+  // Only synchronous mode uses these members.
   Copies copies_;
   StoredRowPulls stored_;
-  std::vector<RowWindow> windows_;  // by parameter, of batches_; empty where it is not sparse
+  std::vector<RowWindow> windows_;  // by parameter: the window of batches_; empty if it is not sparse
   EndingPass ending_;
 
-  // Asynchronous mode has these.
+  // Only asynchronous mode uses these members.
   std::vector<std::unique_ptr<RemotePulls>> free_pulls_;
   std::vector<ParameterView<float>> views_;
 };

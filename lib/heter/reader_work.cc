@@ -13,7 +13,7 @@ namespace ps {
 
 namespace {
 
-// The gradients of an answer, which are counted until it is sent.
+// The gradients of an answer.  Their bytes are counted in the account until the answer is sent.
 struct CountedGradients {
   CountedGradients(const GradientBuffers& all, std::shared_ptr<std::atomic<uint64_t>> account)
       : gradients(all), counted(std::move(account)) {
@@ -50,8 +50,8 @@ ReaderWork::ReaderWork(const ComputeSetup& setup, const ReaderHello& hello, Held
   if (setup.model_device != nullptr) network_.prepare_for_devices();
 }
 
-// An answer of kUnavailable would have the reader send the batch again and again to this process, which does not reach the
-// servers.
+// Turns errors into answers. kUnavailable becomes kServersUnavailable: on an answer of kUnavailable the reader
+// would send the batch again and again to this process, which cannot reach the servers.
 void ReaderWork::advance() {
   try {
     work();
@@ -60,7 +60,7 @@ void ReaderWork::advance() {
   } catch (const WaitStopped&) {
     throw;
   } catch (...) {
-    const Error error = current_error();  // without memory, too: other readers' batches may find some
+    const Error error = current_error();  // also out of memory: later batches of other readers may find some
     fail_all(error.code() == Code::kUnavailable ? Error(kServersUnavailable, error.message()) : error);
   }
 }
@@ -71,7 +71,8 @@ void ReaderWork::connect() {
   link_ = std::make_unique<DenseLink>(setup_.transport, remote, network_.parameters());
 }
 
-// A batch that waits must not take up the memory of connections, or these could not be heard.
+// A waiting batch is counted in held_ and no longer in the memory of connections, so that these can go on
+// receiving.
 Buffer ReaderWork::hold(Frame& frame) {
   const uint64_t size = frame.body.size(), held = held_.bytes();
   if (held > setup_.held_bytes || size > setup_.held_bytes - held) {

@@ -1,5 +1,5 @@
-// ReaderWork: the batches of one reader at a compute trainer.  Used by ComputeService; OneBatchWork, AheadWork and
-// CopiesWork implement it.
+// ReaderWork: the batches of one reader at a compute trainer.  Used by ComputeService; OneBatchWork, AheadWork
+// and CopiesWork implement it.
 #ifndef PS_HETER_READER_WORK_H_
 #define PS_HETER_READER_WORK_H_
 
@@ -19,32 +19,32 @@
 
 namespace ps {
 
-// The things that a compute trainer computes with.  All outlive its readers' work.
+// The resources of a compute trainer.  All of them outlive the work of its readers.
 struct ComputeSetup {
-  Transport& transport;            // of readers and servers
+  Transport& transport;            // transport to readers and servers
   Device& device;                  // the processor
-  Device* model_device = nullptr;  // computes batches; null: the processor does
+  Device* model_device = nullptr;  // device that computes batches; null: the processor computes them
   const ModelOptions& model;
-  uint64_t seed = 1;  // the job's
-  Json job;           // what readers must have in common with it
-  // The servers, for a reader of this rank, and how to reach them.
+  uint64_t seed = 1;  // seed of the job
+  Json job;           // the part of the job that must equal that of the readers
+  // Returns how to reach the servers for a reader of this rank.
   std::function<RemoteOptions(const ReaderHello& hello)> remote;
   // Readers have several batches on their way.
   bool ahead = false;
   bool asynchronous = false;
-  OptimizerPlan optimizers = {};  // of the copies, with `ahead`, in synchronous mode
-  uint64_t memory_limit = 0;      // of these, bytes
-  // Batches of all readers that wait for their turn, and answers that are not sent, have so many bytes together.
+  OptimizerPlan optimizers = {};  // optimizers of the copies; used with `ahead` in synchronous mode
+  uint64_t memory_limit = 0;      // bytes that the copies may take
+  // The limit in bytes of waiting batches and of answers that are not sent, of all readers together.
   uint64_t held_bytes = UINT64_MAX;
-  // Computes the batches of a network instead of the network itself; null: nothing does.
+  // Makes the computation that computes batches instead of the network itself; null: the network computes them.
   std::function<std::unique_ptr<Computation>(const Network<float>& network)> computation = {};
 };
 
-// Throws kUsage when the reader has another job, or no rank of those that it tells.
+// Throws kUsage if the reader has another job, or if its rank is not below its number of readers.
 void check_hello(const ReaderHello& hello, const ComputeSetup& setup);
 
-// The bytes of batches that wait, and of answers that are not sent, of all readers of a compute trainer.  Answers may
-// outlive it.
+// The bytes of waiting batches and of answers that are not sent, of all readers of a compute trainer.  Answers
+// may outlive it, and so they share the counter.
 struct HeldBatches {
   BufferPool waiting;
   std::shared_ptr<std::atomic<uint64_t>> answers = std::make_shared<std::atomic<uint64_t>>(0);
@@ -52,11 +52,11 @@ struct HeldBatches {
   uint64_t bytes() const { return waiting.bytes_in_use() + *answers; }
 };
 
-// A batch is answered when the servers hold the gradients of its dense parameters: should this process end then, the step
-// lacks nothing.  One owner thread; receive() alone may be called by the loop.
+// A batch is answered when the servers hold the gradients of its dense parameters, so that the step lacks
+// nothing if this process ends then.  One owner thread; the loop itself calls receive() alone.
 class ReaderWork {
  public:
-  // The hello is checked.  Throws kUsage when there is no such network for the reader's data.
+  // The hello has passed check_hello.  Throws kUsage if the network does not fit the reader's data.
   ReaderWork(const ComputeSetup& setup, const ReaderHello& hello, HeldBatches& held);
   virtual ~ReaderWork() = default;
   ReaderWork(const ReaderWork&) = delete;
@@ -69,30 +69,32 @@ class ReaderWork {
   // Throws kData for a message that must not come now.
   virtual void receive(Frame frame, Responder& responder) = 0;
 
-  // True when advance() has something to do.  It drives the loop only when it connects to servers for the first time.
+  // Returns true if advance() has something to do.
   virtual bool ready() const = 0;
 
-  // Does it, of one batch.  A fault is answered to the reader; throws WaitStopped alone.
+  // Does the work for one batch.  An error is sent to the reader; only WaitStopped is thrown.  It runs the loop
+  // only while it connects to servers for the first time.
   void advance();
 
-  int64_t num_batches() const { return num_batches_; }  // that were answered
+  int64_t num_batches() const { return num_batches_; }  // number of batches that were answered
 
-  // The connection of the reader is gone: nothing more is to be done.
+  // The connection of the reader is gone, so no more work is to be done.
   void close() { closed_ = true; }
   bool closed() const { return closed_; }
 
  protected:
   virtual void work() = 0;
 
-  // Answers all that is not answered, and forgets the rest.
+  // Answers all open requests with this error, and forgets the state of their batches.
   virtual void fail_all(const Error& error) = 0;
 
-  void connect();  // unless that has been done
+  void connect();  // connects to the servers, unless a link exists
 
-  // Takes the body of a batch that waits.  Throws kExhausted when that is more than setup.held_bytes.
+  // Takes the body of a batch that waits.  Throws kExhausted if the held bytes would exceed setup.held_bytes.
   Buffer hold(Frame& frame);
 
-  // Returns the answer to prepared_, whose weights and gradients are those of `views`.  `gradients` are their buffers.
+  // Computes prepared_ and returns the answer.  `views` has its weights and gradients; `gradients` are the
+  // buffers of the gradients.
   Payload compute(std::span<const ParameterView<float>> views, const GradientBuffers& gradients);
 
   const ComputeSetup& setup_;
@@ -100,8 +102,8 @@ class ReaderWork {
   HeldBatches& held_;
   Network<float> network_;
   Network<float>::Planners planners_;
-  std::unique_ptr<Computation> computation_;  // null: the network's own
-  std::unique_ptr<DenseLink> link_;           // null: not needed yet, or failed
+  std::unique_ptr<Computation> computation_;  // null: the network computes
+  std::unique_ptr<DenseLink> link_;           // null: not connected yet, or failed
   PreparedBatch prepared_;
   int64_t num_batches_ = 0;
 
@@ -111,7 +113,7 @@ class ReaderWork {
 
 class SharedCopies;
 
-// `copies` are of all readers.
+// Makes the work for the mode of the setup.  `copies` are shared by all readers.
 std::shared_ptr<ReaderWork> make_reader_work(const ComputeSetup& setup, const ReaderHello& hello,
                                              HeldBatches& held, SharedCopies& copies);
 

@@ -46,7 +46,7 @@ void SharedCopies::begin_again() {
   }
 }
 
-// The others did nothing wrong.
+// Fails the blamed reader with the error; the others only have to begin again, since the fault is not theirs.
 void SharedCopies::fail(const Error& error) {
   if (blamed_ != nullptr) {
     blamed_->drop(error);
@@ -57,7 +57,8 @@ void SharedCopies::fail(const Error& error) {
 
 // ---- the beginning
 
-// A reader of another run than the others will hear that from the servers, and come again.
+// Returns true if all readers have joined and have the same run.  A reader of another run will be told so by
+// the servers, and come again.
 bool SharedCopies::all_joined() const {
   return std::ranges::all_of(members_, [this](const CopiesWork* each) {
     return each != nullptr && !each->closed() && each->joined() && each->run() == members_.front()->run();
@@ -95,7 +96,8 @@ void SharedCopies::advance() {
   any ? train_step() : end_pass();
 }
 
-// Others may come and go while one connects.
+// Connects one reader's work to the servers, and returns true if it did.  Only one connects in a call, since
+// others may come and go meanwhile.
 bool SharedCopies::connect_one() {
   for (CopiesWork* each : members_) {
     blame(*each);
@@ -138,6 +140,9 @@ void SharedCopies::end_pass() {
   ++*pass_;
 }
 
+// Trains one step.  The batches are decoded, rows that no batch needs any more leave the copies, and new rows
+// enter.  Every batch is computed with the same weights; only then is the sum applied.  Dense gradients are
+// pushed last, and each reader is answered when the servers hold them.
 void SharedCopies::train_step() {
   Step step = begin_batches();
   drop_before(step.left);
@@ -182,7 +187,7 @@ SharedCopies::Step SharedCopies::begin_batches() {
   return step;
 }
 
-// Drops the rows that only steps before this one use.
+// Drops the rows that only steps before `step` use.
 void SharedCopies::drop_before(uint64_t step) {
   for (; first_ < step; ++first_) {
     for (size_t p = 0; p < specs_.size(); ++p) {
@@ -194,7 +199,7 @@ void SharedCopies::drop_before(uint64_t step) {
   }
 }
 
-// The step's keys enter the windows, and those of its rows the copies that these have not.
+// Adds the keys of the step to the windows.  Its rows that are not yet in the copies enter these.
 void SharedCopies::add_rows(const std::vector<std::vector<ReturnedRows::Slice>>& sent) {
   std::vector<uint64_t> entering;
   std::vector<RowBlock> taken;
@@ -214,7 +219,7 @@ void SharedCopies::add_rows(const std::vector<std::vector<ReturnedRows::Slice>>&
   }
 }
 
-// A lone batch's gradients are used where they lie.
+// Applies the step to the copies.  The gradients of a single batch are used in place.
 void SharedCopies::apply(const std::vector<CopiesWork*>& trained) {
   StepInfo total;
   total.pass = *pass_;

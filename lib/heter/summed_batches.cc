@@ -7,7 +7,8 @@ namespace ps {
 
 namespace {
 
-// Calls body(n, at) for each key: it is the n-th of its list, and the at-th of `keys`, which has them all.
+// Calls body(n, at) for each key of `list`, where list[n] == keys[at].  Both lists ascend, and `keys` has all
+// keys of `list`.
 template <class Body>
 void for_each_match(std::span<const uint64_t> list, std::span<const uint64_t> keys, Body&& body) {
   size_t at = 0;

@@ -1,5 +1,5 @@
-// The sum of what several readers' batches of one step gave, as servers add it up: in the order of ranks, the first with a
-// number sets it, the others add to it.  Used by SharedCopies.
+// The sum of the gradients that several readers' batches give in one step, added as servers add it: in the
+// order of ranks, where the first batch with a value sets it and the others add to it.  Used by SharedCopies.
 #ifndef PS_HETER_SUMMED_BATCHES_H_
 #define PS_HETER_SUMMED_BATCHES_H_
 
@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// The ascending union of ascending lists of keys.
+// Returns the ascending union of ascending lists of keys.
 std::vector<uint64_t> union_of(std::span<const std::span<const uint64_t>> lists);
 
 // The gradients of one batch's rows, whose keys ascend: [keys, cols].
@@ -20,18 +20,19 @@ struct RowGradients {
   const float* gradients;
 };
 
-// sums [keys, cols] <- of the rows of `keys`, the union of those of the batches.
+// sums [keys, cols] <- the sums of the rows of `keys`, which are the union of the keys of the batches.
 void sum_rows(std::span<const uint64_t> keys, std::span<const RowGradients> batches, size_t cols,
               float* sums);
 
-// sums [count] <- of whole parameters.
+// sums [count] <- the sums of whole parameters.
 void sum_whole(std::span<const float* const> batches, size_t count, float* sums);
 
-// mean [count] <- values, each with the share that its batch has of the examples; of one batch alone, as they are.
+// mean [count] <- the sum of share * value over the batches, where a share is a batch's part of the examples.
+// The values of a single batch are copied.
 void mean_of(std::span<const float* const> batches, std::span<const float> shares, size_t count, float* mean);
 
-// Takes from the rows of one parameter that several batches sent those of `wanted`, which ascend, each once: appends to
-// `taken` blocks of them.
+// Copies rows of one parameter that several batches sent.  `wanted` has ascending keys; for each, the first row
+// that was sent is copied.  Appends blocks of these rows to `taken`.
 void copy_wanted(std::span<const RowBlock* const> sent, std::span<const uint64_t> wanted,
                  std::vector<RowBlock>& taken);
 
