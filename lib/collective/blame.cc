@@ -7,6 +7,8 @@
 
 namespace ps {
 
+// Breadth-first search over the ranks that are waited for.  Silent ranks are to blame first, then ranks that
+// are in no collective.  If all ranks wait, those that this rank waits for send nothing.
 Blame find_blame(int rank, std::span<const int> awaited, const WaitsFor& waits_for) {
   std::vector<int> queue(awaited.begin(), awaited.end());
   std::set<int> seen(queue.begin(), queue.end());

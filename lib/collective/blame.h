@@ -1,8 +1,8 @@
-// Which rank is to blame when a collective does not go on.  Used by implementations of Exchange.
+// Finds the rank that is to blame when a collective does not go on.  Used by implementations of Exchange.
 //
-// A rank that waits may wait for one that waits itself.  When its time is up it asks all ranks; those that
-// are inside a collective answer with the ranks that they wait for.  Whoever is waited for and does not
-// answer is to blame.
+// A rank that waits may wait for one that waits itself.  When its time is up it asks all ranks; those that are
+// inside a collective answer with the ranks that they wait for.  A rank that is waited for and does not answer
+// is to blame.
 #ifndef PS_COLLECTIVE_BLAME_H_
 #define PS_COLLECTIVE_BLAME_H_
 
@@ -14,8 +14,8 @@
 
 namespace ps {
 
-// Returns the ranks for which a rank waits; none if it is in no collective.  Returns nothing if the rank did not
-// answer.
+// Returns the ranks for which a rank waits; none if it is in no collective.  Returns nothing if the rank did
+// not answer.
 using WaitsFor = std::function<std::optional<std::vector<int>>(int rank)>;
 
 struct Blame {

@@ -8,7 +8,7 @@
 
 namespace ps {
 
-// More bytes never take less time, whatever was measured.
+// The slope is never negative, so that more bytes never take less time, even if they did when measured.
 double AllReduceCost::at(size_t data_bytes) const {
   size_t end = 1;
   while (end + 1 < seconds.size() && data_bytes > kCostMeasures[end].bytes) ++end;

@@ -10,23 +10,23 @@
 
 namespace ps {
 
-// A size at which the cost is measured: the median of `blocks` blocks of `calls` calls each.  The calls of a block are
-// even in number, since one that waits for others is often followed by one that does not.
+// A size at which the cost is measured: the median of `blocks` blocks of `calls` calls each.  Blocks have an
+// even number of calls, since a call that waits for other ranks is often followed by one that does not.
 struct CostMeasure {
   size_t bytes;
   int blocks, calls;
 };
 
-// One size shows the latency and one the bandwidth, which takes the fewest calls; between them the rounds of an
-// algorithm become more, and copies leave the caches.
+// The smallest size shows the latency, and the largest the bandwidth, which needs the fewest calls.  Between
+// them the number of an algorithm's rounds grows, and copies no longer fit into caches.
 inline constexpr std::array<CostMeasure, 3> kCostMeasures = {{
     {size_t{1} << 10, 7, 16},
     {size_t{64} << 10, 7, 8},
     {size_t{2} << 20, 5, 2},
 }};
 
-// Times at the sizes of kCostMeasures.  Between them the time of an all-reduce is a straight line; it is constant below,
-// and goes on above as between the last two.
+// Times at the sizes of kCostMeasures.  Between them the time of an all-reduce is interpolated linearly.  Below
+// the smallest size it is constant; above the largest it continues the line between the last two.
 struct AllReduceCost {
   const AllReduceAlgorithm* algorithm;
   std::array<double, kCostMeasures.size()> seconds;

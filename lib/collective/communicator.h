@@ -53,12 +53,12 @@ class Communicator {
   // Returns when all ranks have called it.
   virtual void barrier() = 0;
 
-  // For a caller that waits for something else, in which the loop runs: throws kUnavailable when it is known that another
-  // rank has died.  Not every implementation knows it outside of collectives.
+  // For a caller that waits for something else while it runs the loop: throws kUnavailable if another rank is
+  // known to have died.  Some implementations know it only inside collectives.
   virtual void check_others() {}
 
-  // True when collectives may be called on another thread than before, as long as only one thread at a time has the
-  // communicator, and all that runs on the loop of its connections.
+  // Returns true if collectives may be called on another thread than before.  Only one thread at a time may use
+  // the communicator, and everything else that runs on the loop of its connections.
   virtual bool may_change_threads() const { return false; }
 
   // Returns the bytes sent to rank `to` since the beginning, headers included; 0 if that is unknown.

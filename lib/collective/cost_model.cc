@@ -49,7 +49,7 @@ double message_slot(const ClusterParameters& cluster, double bytes) {
   return std::max({cluster.gap, overhead_seconds(cluster), transfer_seconds(cluster, bytes)});
 }
 
-// `count` messages of `bytes` through one link, the last one received.
+// The cost of `count` messages of `bytes` through one link, until the last one is received.
 static ExchangeCost burst(const ClusterParameters& cluster, double count, double bytes) {
   const double transfer = transfer_seconds(cluster, bytes);
   const double held_up = message_slot(cluster, bytes) - transfer;
@@ -71,9 +71,9 @@ static ExchangeCost times(double count, ExchangeCost cost) {
           count * cost.codec};
 }
 
-// Each trainer sends each shard its part, those of the first ports first; a shard adds when it has all, and answers
-// all.  The busiest link carries max(ranks, servers) messages a port each way, and answers of all ports but the
-// last while parts of later ports still come.
+// Each trainer sends each shard its part, the parts for the first ports first.  A shard adds when it has all
+// parts, and answers all trainers.  The busiest link carries max(ranks, servers) messages a port each way, and
+// answers of all ports but the last while parts of later ports still come.
 static ExchangeCost server_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double shards = static_cast<double>(cluster.servers * cluster.ports);
   const double part = payload.dense_bytes / shards;
@@ -88,7 +88,8 @@ bool direct_in_one_round(const ClusterParameters& cluster, const StepBytes& payl
   return static_cast<double>(cluster.ranks - 1) * payload.dense_bytes <= cluster.one_round_bytes;
 }
 
-// Each rank owns a part: all send it theirs, it adds, and sends all the sum.  A gradient of few bytes goes whole to all.
+// Each rank owns a part: all others send it theirs, it adds them, and it sends the sum to all.  A small
+// gradient is sent whole to all ranks instead.
 static ExchangeCost direct_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double others = static_cast<double>(cluster.ranks - 1);
   if (direct_in_one_round(cluster, payload)) {
@@ -113,7 +114,7 @@ static ExchangeCost chain_cost(const ClusterParameters& cluster, const StepBytes
   const double stages = static_cast<double>(cluster.ranks - 1), bytes = payload.dense_bytes / chunks;
   const double slot = message_slot(cluster, bytes);
   const ExchangeCost add = sum_of(cluster, bytes);
-  ExchangeCost further;  // for each further chunk on the way back, and on the way there
+  ExchangeCost further;  // the cost of each further chunk on the way back, and on the way there
   further.transfer = transfer_seconds(cluster, bytes);
   further.overhead = slot - further.transfer;
   ExchangeCost cost = times(2 * stages, burst(cluster, 1, bytes));
@@ -123,7 +124,8 @@ static ExchangeCost chain_cost(const ClusterParameters& cluster, const StepBytes
   return cost;
 }
 
-// Binomial: in each round half of the ranks left send all they have to the other half; then back.
+// A binomial tree: in each round half of the remaining ranks send all they have to the other half.  Then the
+// sums go back the same way.
 static ExchangeCost tree_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double rounds = static_cast<double>(tree_rounds(cluster.ranks));
   ExchangeCost cost = times(2 * rounds, burst(cluster, 1, payload.dense_bytes));
@@ -139,8 +141,8 @@ static ExchangeCost ring_cost(const ClusterParameters& cluster, const StepBytes&
   return cost;
 }
 
-// Partners at distance 1, 2, 4 … exchange halves of what they still add, then double what they have.  Ranks
-// beyond a power of two first give all they have to a partner, and get the sum at the end.
+// Partners at distance 1, 2, 4 … exchange halves of the data that they still add, and then double the data that
+// they have.  Ranks beyond a power of two first give all their data to a partner, and get the sum at the end.
 static ExchangeCost halving_doubling_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const int64_t inner = power_of_two_below(cluster.ranks);
   ExchangeCost cost;
@@ -156,7 +158,7 @@ static ExchangeCost halving_doubling_cost(const ClusterParameters& cluster, cons
   return cost;
 }
 
-// Each rank packs its gradient and sends it to all others, which add all that they have.
+// Each rank packs its gradient and sends it to all others, and each rank adds all packed gradients.
 static ExchangeCost dgc_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   ExchangeCost cost = burst(cluster, static_cast<double>(cluster.ranks - 1), payload.packed_bytes);
   cost.codec =

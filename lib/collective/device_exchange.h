@@ -1,5 +1,5 @@
-// DeviceExchange: the collectives of a communicator that reaches the memory of a device.  Used by stores whose gradients are
-// made there.
+// DeviceExchange: the collectives of a communicator that reaches the memory of a device.  Used by stores whose
+// gradients are computed there.
 #ifndef PS_COLLECTIVE_DEVICE_EXCHANGE_H_
 #define PS_COLLECTIVE_DEVICE_EXCHANGE_H_
 
@@ -9,17 +9,18 @@
 
 namespace ps {
 
-// As Communicator, for arrays that lie in the memory of the device and do not come to the host.
+// The same rules as Communicator's hold, also on its owner thread.  Arrays lie in the memory of the device and
+// are not copied to the host.
 class DeviceExchange {
  public:
   virtual ~DeviceExchange() = default;
 
-  // Replaces each array, none of them empty, by the sum over the ranks.  It comes after the work that the device was given before,
-  // and before what it is given later.
+  // Replaces each array, none of which is empty, by the sum over the ranks.  The device does this after the
+  // work that it was given before, and before the work that it is given later.
   virtual void all_reduce_there(std::span<const std::span<float>> arrays) = 0;
 };
 
-// Returns null for a communicator that reaches the memory of the host alone.
+// Returns null if the communicator reaches only the memory of the host.
 inline DeviceExchange* device_exchange_of(Communicator& communicator) {
   return dynamic_cast<DeviceExchange*>(&communicator);
 }

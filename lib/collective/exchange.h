@@ -31,17 +31,18 @@ enum class Collective : uint8_t {
   kAllToAll,
 };
 
-// Ranks do not know beforehand how many bytes others send.
+// Returns true if ranks do not know beforehand how many bytes the others send.
 inline bool has_any_size(Collective collective) {
   return collective == Collective::kGather || collective == Collective::kAllToAll;
 }
 
 const char* collective_name(Collective collective);  // "all-reduce"
 
-// The identity of a collective call.  Ranks compare it, since all must make the same calls in the same order.
+// The identity of a collective call.  Ranks compare it, since all of them must make the same calls in the same
+// order.
 struct CollectiveCall {
   Collective collective{};
-  uint8_t algorithm = 0;  // number in the catalogue; 0 where there is no choice
+  uint8_t algorithm = 0;  // number in the catalogue; 0 for a collective without a choice
   uint32_t number = 0;    // number of the call, from 1 on
 
   bool operator==(const CollectiveCall&) const = default;
@@ -93,7 +94,7 @@ class Exchange {
   // Throws what a wait for any rank would throw at once, if there is such an error; the others hear of it.
   virtual void check_others() {}
 
-  // As Communicator's.
+  // As Communicator::may_change_threads.
   virtual bool may_change_threads() const = 0;
 
   // Returns the bytes sent to rank `to` since the beginning, headers included.

@@ -101,15 +101,15 @@ void ExchangeCommunicator::barrier() {
   });
 }
 
-// The mean of a block of calls.
+// Returns the mean time of a block of calls.
 double ExchangeCommunicator::block_seconds(const AllReduceAlgorithm& algorithm, Elements data, int calls) {
   const Time begin = exchange_->now();
   for (int call = 0; call < calls; ++call) all_reduce_by(algorithm, data);
   return to_seconds(exchange_->now() - begin) / calls;
 }
 
-// Blocks of the algorithms alternate, so that what else the machine does meets all of them.  A first pair of calls is
-// not counted, since memory is cold and connections have sent nothing yet.
+// Blocks of the algorithms alternate, so that other load of the machine affects all of them alike.  A first
+// pair of calls is not counted, since memory is cold and connections have sent nothing yet.
 void ExchangeCommunicator::measure(size_t index, std::vector<AllReduceCost>& costs) {
   const CostMeasure& measure = kCostMeasures[index];
   std::vector<float> zeros(measure.bytes / sizeof(float));

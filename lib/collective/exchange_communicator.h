@@ -18,6 +18,7 @@ namespace ps {
 // The name that stands for the cheapest algorithm among those in rank order.
 inline constexpr const char* kAutomatic = "auto";
 
+// One owner thread, as for every Communicator.
 class ExchangeCommunicator final : public Communicator {
  public:
   // `algorithm` must be a name of the catalogue or kAutomatic; throws kUsage otherwise.

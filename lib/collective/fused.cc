@@ -6,7 +6,7 @@ namespace ps {
 
 namespace {
 
-// Returns the number of first arrays that form one all-reduce: at least one.
+// Returns the number of arrays at the front that form one all-reduce; it is at least one.
 size_t num_fused(std::span<const Elements> arrays) {
   size_t bytes = 0, count = 0;
   for (const Elements& array : arrays) {

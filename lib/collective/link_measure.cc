@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kShortMessage = 8, kLongMessage = size_t{1} << 18;
 
-// The first round is not counted, since connections have sent nothing yet.
+// Returns the median time of an all-to-all exchange of messages of this size.  The first one is not counted,
+// since connections have sent nothing yet.
 double median_exchange_seconds(Communicator& communicator, size_t bytes) {
   std::array<double, 5> seconds;
   const std::vector<std::string> messages(static_cast<size_t>(communicator.size()), std::string(bytes, 0));
@@ -45,6 +46,8 @@ std::vector<double> largest_of_all(Communicator& communicator, std::span<const d
   return largest;
 }
 
+// The time of short messages gives the latency.  The time that long messages take beyond it, divided by the
+// further bytes, gives the inverse of the bandwidth.
 ClusterParameters measure_links(Communicator& communicator) {
   ClusterParameters cluster{.ranks = communicator.size()};
   if (cluster.ranks == 1) return cluster;

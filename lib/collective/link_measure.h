@@ -10,12 +10,12 @@
 
 namespace ps {
 
-// Returns for each number the largest that a rank has given: the same on all ranks.  All ranks must give as many; throws
-// kCorrupt when they do not.
+// Returns for each number the largest that a rank has given; the result is the same on all ranks.  All ranks
+// must give the same count of numbers; throws kCorrupt otherwise.
 std::vector<double> largest_of_all(Communicator& communicator, std::span<const double> own);
 
-// Returns the latency and the bandwidth of the slowest rank, by exchanges of short and of long messages among all ranks;
-// other costs are 0.  To be called by all ranks together.
+// Returns the latency and the bandwidth of the slowest rank, measured by exchanges of short and of long
+// messages among all ranks.  Other costs are 0.  All ranks must call it together.
 ClusterParameters measure_links(Communicator& communicator);
 
 }  // namespace ps

@@ -1,6 +1,6 @@
 #include "collective/mpi_communicator.h"
 
-// Its bindings for C++ would need a library of their own.
+// OMPI_SKIP_MPICXX: the bindings of MPI for C++ would need a library of their own.
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
@@ -34,12 +34,13 @@ MPI_Datatype type_of(ElementType type) {
   return MPI_DATATYPE_NULL;
 }
 
-// MPI counts in int.
+// Returns the count as an int, since MPI counts in int.  Throws kUsage if it is too large.
 int checked_int(size_t count) {
   if (count > INT_MAX) fail(Code::kUsage, count, " elements, expected at most ", INT_MAX, " with MPI");
   return static_cast<int>(count);
 }
 
+// One owner thread, as for every Communicator.
 class MpiCommunicator final : public Communicator {
  public:
   MpiCommunicator() {
@@ -60,8 +61,8 @@ class MpiCommunicator final : public Communicator {
     MPI_Comm_size(world_, &size_);
   }
 
-  // After an error of this rank the others may be in the midst of a collective, and never finalise: mpirun ends
-  // them when this process ends without it.
+  // After an error of this rank the others may be inside a collective and never finalise. mpirun ends them when
+  // this process ends without MPI_Finalize.
   ~MpiCommunicator() override {
     if (std::uncaught_exceptions() > exceptions_) return;
     MPI_Comm_free(&world_);
@@ -144,7 +145,7 @@ class MpiCommunicator final : public Communicator {
   void barrier() override { check(MPI_Barrier(world_), "barrier"); }
 
  private:
-  // Parts as MPI wants to have them.
+  // The parts of all ranks in the form that MPI takes.
   struct Layout {
     explicit Layout(std::span<const size_t> sizes) : parts(parts_of_counts(sizes)) {
       for (const ElementRange& part : parts) {
@@ -157,7 +158,7 @@ class MpiCommunicator final : public Communicator {
     std::vector<int> counts, begins;
   };
 
-  // Pieces of as many elements as an int counts.
+  // Calls body for pieces whose number of elements fits in an int.
   template <class Body>
   static void for_pieces(Elements data, Body&& body) {
     constexpr size_t kPiece = size_t{1} << 30;

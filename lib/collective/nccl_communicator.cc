@@ -17,7 +17,7 @@ namespace ps {
 
 namespace {
 
-// Arrays of the host are copied to the device in pieces of this size, where a collective allows it.
+// The size of the pieces in which arrays of the host are copied to the device, if a collective allows pieces.
 constexpr size_t kStagedBytes = size_t{64} << 20;
 
 NcclType nccl_type(ElementType type) {
@@ -32,7 +32,8 @@ NcclType nccl_type(ElementType type) {
   return NcclType::kFloat32;
 }
 
-// A rank says how it begins: '+', its version and, of rank 0, the identity of the communicator; or '-' and what is wrong.
+// The message with which a rank opens NCCL: '+', its version, a zero byte and the identity of the communicator,
+// which only rank 0 fills in.  A rank that failed sends '-', the code of its error, and the message.
 struct Opening {
   std::string version;
   NcclUniqueId id{};
@@ -51,7 +52,8 @@ struct Opening {
   }
 };
 
-// Waits as long as it takes a GPU to do something small without giving the processor away, then with pauses.
+// Pauses between polls of the device.  The first pauses, which last about as long as a small task of a GPU,
+// only yield; later ones sleep.
 class PollPause {
  public:
   void pause() {
@@ -275,8 +277,8 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
     }
   }
 
-  // Waits until all ranks are there, and has NCCL run the operations that `queue` gives it.  The device has ended all of its
-  // work before, since an emulated one works only while it is waited for.
+  // Waits until all ranks are there, and has NCCL run the operations that `queue` gives it.  The device has
+  // ended all of its work before, since an emulated one works only while it is waited for.
   template <class Body>
   void call(const char* name, const Body& queue) {
     if (error_) throw *error_;

@@ -8,11 +8,12 @@ namespace ps {
 
 namespace {
 
-constexpr int kOldestNccl = 21400;  // it has communicators whose calls do not wait
+constexpr int kOldestNccl = 21400;  // the first version with communicators whose calls do not wait
 
-// A library of this name in place of NCCL's is for the memory of emulated devices: that of tests.
+// The symbol of a library that stands in for NCCL and works on the memory of emulated devices; tests have one.
 constexpr const char* kEmulatesSymbol = "pskit_nccl_of_emulated_devices";
 
+// The functions of a library that is loaded and stays loaded.  Used by load_nccl alone.
 class NcclSymbols {
  public:
   explicit NcclSymbols(const std::string& file) : file_(file), library_(dlopen(file.c_str(), RTLD_NOW)) {
@@ -74,7 +75,7 @@ NcclLibrary load_nccl(const std::string& file) {
   return found;
 }
 
-// From 2.9 on a version has two digits for each part.
+// From 2.9 on, the number of a version has two digits for each part; before, one for the middle part.
 std::string nccl_version_text(int version) {
   if (version < 10000) return cat(version / 1000, ".", version / 100 % 10, ".", version % 100);
   return cat(version / 10000, ".", version / 100 % 100, ".", version % 100);

@@ -1,7 +1,7 @@
-// NcclLibrary: NVIDIA's NCCL, which is loaded while the program runs, since Debian has no package of it.  Used by
-// NcclCommunicator.
+// NcclLibrary: the functions of NVIDIA's NCCL, which is loaded at run time, since Debian has no package of it.
+// Used by NcclCommunicator.
 //
-// Types and numbers are those of nccl.h; tests/e2e/nccl_header_test.sh compares them with one that is installed.
+// Types and numbers are those of nccl.h. tests/e2e/nccl_header_test.sh compares them with an installed nccl.h.
 #ifndef PS_COLLECTIVE_NCCL_LIBRARY_H_
 #define PS_COLLECTIVE_NCCL_LIBRARY_H_
 
@@ -23,7 +23,7 @@ enum class NcclResult : int {
   kInProgress = 7,
 };
 
-// ncclDataType_t, as far as communicators have such elements.
+// ncclDataType_t, the values for the element types of communicators.
 enum class NcclType : int { kInt64 = 4, kFloat32 = 7, kFloat64 = 8 };
 
 // ncclRedOp_t.
@@ -34,13 +34,13 @@ struct NcclUniqueId {
   char bytes[128];
 };
 
-// ncclConfig_t as it was in NCCL 2.14, the first that had it.  NCCL reads of it as many bytes as `size` says, and takes for
-// the rest what is usual.
+// ncclConfig_t of NCCL 2.14, the first version that had it.  NCCL reads `size` bytes of it, and uses defaults
+// for all later fields.
 struct NcclConfig {
   size_t size = sizeof(NcclConfig);
   unsigned magic = 0xcafebeef;
   unsigned version = 21400;
-  int blocking = 0;  // calls return at once, and ncclCommGetAsyncError says how they go on
+  int blocking = 0;  // calls return at once, and ncclCommGetAsyncError tells their state
 };
 
 using NcclHandle = void*;  // ncclComm_t
@@ -72,18 +72,18 @@ struct NcclLibrary {
   NcclResult (*GroupEnd)();
 
   int version = 0;        // 22809 is 2.28.9
-  bool emulates = false;  // it works on the memory of emulated devices, and not on that of GPUs
+  bool emulates = false;  // true if the library works on the memory of emulated devices instead of GPUs
 };
 
-// The library is named by a path, or as the dynamic linker finds it.  It stays loaded.  Throws kUsage when it cannot be
-// loaded, lacks a function, or is older than NCCL 2.14.
+// Loads the library, which is a path or a name for the dynamic linker, and never unloads it.  Throws kUsage if
+// it cannot be loaded, lacks a function, or is older than NCCL 2.14.
 NcclLibrary load_nccl(const std::string& file);
 
 // "2.28.9".
 std::string nccl_version_text(int version);
 
-// Throws unless the result is kSuccess or kInProgress: kUnavailable when another rank, the network or the device has failed,
-// kInternal when NCCL says that it was called wrongly.  `handle` may be null.
+// Throws unless the result is kSuccess or kInProgress: kUnavailable if another rank, the network or the device
+// has failed, kInternal if NCCL says that it was called incorrectly.  `handle` may be null.
 void check_nccl(const NcclLibrary& library, NcclResult result, NcclHandle handle, std::string_view call);
 
 }  // namespace ps

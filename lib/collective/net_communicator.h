@@ -1,9 +1,9 @@
-// Communicators between processes, over TCP or a simulated network: whatever the transport is.  Used by
-// programs and tests; thread_communicator.h is the same between the threads of a process.
+// Communicators between processes, over TCP or a simulated network; the transport decides.  Used by programs
+// and tests; thread_communicator.h is the same between the threads of a process.
 //
-// How ranks meet: rank 0 listens at the rendezvous; every other rank listens at a port of its own, connects
-// to rank 0 and says which rank of which job it is and where it listens.  When all have come, rank 0 tells
-// each where the others listen, and of each two ranks the higher connects to the lower.
+// How ranks meet: rank 0 listens at the rendezvous.  Every other rank listens at a port of its own, connects to
+// rank 0, and tells it its rank, its job and its address.  When all have come, rank 0 sends the addresses to
+// all, and of each two ranks the higher connects to the lower.
 #ifndef PS_COLLECTIVE_NET_COMMUNICATOR_H_
 #define PS_COLLECTIVE_NET_COMMUNICATOR_H_
 
@@ -20,20 +20,21 @@ namespace ps {
 
 struct NetCommunicatorOptions {
   int rank = 0, size = 1;
-  Address rendezvous;    // where rank 0 listens
-  Address listen;        // of the other ranks; without host: all addresses, without port: one that is free
-  std::string job = {};  // a name, for messages; must be equal on all ranks
-  uint64_t fingerprint = 0;  // of what must be equal on all ranks beside it
-  uint64_t nonce = 1;        // of rank 0: differs from run to run, so that ranks of different runs do not mix
+  Address rendezvous;  // address at which rank 0 listens
+  // address at which other ranks listen; without host: all addresses; without port: a free one
+  Address listen;
+  std::string job = {};      // name for messages; must be equal on all ranks
+  uint64_t fingerprint = 0;  // fingerprint of further settings that must be equal on all ranks
+  uint64_t nonce = 1;  // used by rank 0: differs from run to run, so that ranks of different runs do not mix
 
-  Duration join_timeout = std::chrono::seconds(60);  // until all ranks have met
-  Duration timeout = std::chrono::seconds(60);       // of a collective
-  std::string algorithm = kAutomatic;                // of all_reduce
-  // Waits on for ranks that are in no collective, as long as they answer roll calls: they are busy with something
-  // else, and have their loop run now and then.
+  Duration join_timeout = std::chrono::seconds(60);  // time limit until all ranks have met
+  Duration timeout = std::chrono::seconds(60);       // time limit of a collective
+  std::string algorithm = kAutomatic;                // algorithm of all_reduce
+  // If true, a collective goes on waiting for ranks that are in no collective, as long as they answer roll
+  // calls: they are busy with other work, and run their loop now and then.
   bool patient = false;
-  // Asked while a collective waits: once it is true, that ends with kUnavailable.  Whoever makes it true on another thread
-  // posts something to the loop then.  Null: never.
+  // Asked while a collective waits; when it returns true, the collective ends with kUnavailable.  A thread that
+  // makes it true must then post something to the loop.  Null: it never ends.
   std::function<bool()> stop = {};
 
   // Called by rank 0 when it listens, with the port that was chosen.

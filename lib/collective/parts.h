@@ -38,7 +38,7 @@ inline std::vector<ElementRange> parts_of_counts(std::span<const size_t> counts)
   return parts;
 }
 
-// The same of the parts of all ranks, which make up so many elements.
+// Returns the same for the parts of all ranks.  The counts must add up to num_elements.
 inline std::vector<ElementRange> parts_of_ranks(std::span<const size_t> counts, int num_ranks,
                                                 size_t num_elements) {
   std::vector<ElementRange> parts = parts_of_counts(counts);
@@ -56,16 +56,18 @@ inline std::vector<ElementRange> even_parts(size_t count, int num_parts) {
 // the fixed cost of a message is small.  Sizes of chunks must be the same on all ranks.
 inline constexpr size_t kChunkBytes = size_t{128} << 10;
 
-// The most bytes that a rank sends where `direct` takes one round.  Between two ranks one round sends no more than two do,
-// and saves a latency; beyond that the bytes grow with the number of ranks.  No message may be longer than a chunk.
+// The most bytes that a rank sends if `direct` takes one round.  Between two ranks one round sends no more
+// bytes than two rounds do, and saves a latency; with more ranks the bytes grow with their number.  No message
+// may be longer than a chunk.
 inline constexpr size_t kOneRoundBytes = kChunkBytes;
 
-// True when every rank sends all of its data to all others, and adds everything itself.  The same on all ranks.
+// Returns true if every rank sends all of its data to all others and adds everything itself.  The result is the
+// same on all ranks.
 inline bool direct_takes_one_round(size_t data_bytes, int size) {
   return data_bytes <= kOneRoundBytes / static_cast<size_t>(size - 1);
 }
 
-// The chunks of a part.
+// The chunks of a part.  Constant after construction.
 class Chunks {
  public:
   explicit Chunks(Elements part) : part_(part), most_(kChunkBytes / part.element_bytes()) {}

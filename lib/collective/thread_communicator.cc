@@ -14,6 +14,7 @@ namespace ps {
 
 namespace {
 
+// A message between two ranks.
 struct Message {
   CollectiveCall call;
   Buffer body;
@@ -27,6 +28,7 @@ struct Member {
   bool left = false;
 };
 
+// The state that all ranks of a team share.
 struct Team {
   explicit Team(int size) : members(static_cast<size_t>(size)) {
     for (Member& member : members) member.inbox.resize(members.size());
@@ -46,6 +48,7 @@ struct Team {
   BufferPool pool;
 };
 
+// The Exchange of one rank.  One owner thread; the state that other ranks see is in the team, under its mutex.
 class ThreadExchange final : public Exchange {
  public:
   ThreadExchange(std::shared_ptr<Team> team, int rank)
@@ -132,6 +135,8 @@ class ThreadExchange final : public Exchange {
     return std::ranges::all_of(from, [&](int rank) { return team_->at(rank).left; });
   }
 
+  // Waits until one of these ranks has sent a message, and returns the first one that has.  Sets the error of
+  // the team if all of them have left, or the deadline has passed.
   int wait(std::unique_lock<std::mutex>& lock, std::span<const int> from) {
     if (std::optional<int> heard = first_heard(from)) return *heard;
     own_.waits_for->assign(from.begin(), from.end());

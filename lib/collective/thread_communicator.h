@@ -19,8 +19,8 @@ struct ThreadCommunicatorOptions {
   Duration timeout = std::chrono::seconds(60);  // time limit of a collective
 };
 
-// Makes a communicator for each rank; each is to be used by a thread of its own.  They share memory, and can
-// be destroyed in any order.
+// Makes a communicator for each rank; each is used by a thread of its own.  They share memory, and can be
+// destroyed in any order.
 std::vector<std::unique_ptr<ExchangeCommunicator>> make_thread_communicators(
     const ThreadCommunicatorOptions& options);
 

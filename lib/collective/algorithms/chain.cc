@@ -11,7 +11,7 @@ namespace ps {
 
 namespace {
 
-// The loop of the highest rank, where sums are complete.
+// The loop of the highest rank, at which sums are complete.
 void run_top(Exchange& exchange, const Chunks& chunks) {
   const int below = exchange.rank() - 1;
   for (size_t c = 0; c < chunks.num(); ++c) {
@@ -20,7 +20,8 @@ void run_top(Exchange& exchange, const Chunks& chunks) {
   }
 }
 
-// The loop of the ranks between.  Chunks [0, added) have been passed up, chunks [0, done) have come back.
+// The loop of the ranks between the lowest and the highest.  Chunks [0, added) have been passed up, and chunks
+// [0, done) have come back.
 void run_middle(Exchange& exchange, const Chunks& chunks) {
   const int below = exchange.rank() - 1, above = exchange.rank() + 1;
   size_t added = 0, done = 0;

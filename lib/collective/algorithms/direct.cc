@@ -4,8 +4,8 @@
 // Rank r owns part r.  All ranks send their part r to rank r, which adds them in rank order and sends the sum
 // to all.  Each rank sends 2 (p - 1) / p of the data, as with a ring, but in two rounds instead of 2 (p - 1).
 //
-// Small data take one round (collective/parts.h): each rank sends all of its data to all others, and adds everything
-// in rank order, with the same bits.
+// Small data take one round (collective/parts.h): each rank sends all of its data to all others, and adds
+// everything in rank order, with the same bits.
 #include <algorithm>
 
 #include "collective/algorithms/entries.h"
@@ -14,7 +14,8 @@ namespace ps {
 
 namespace {
 
-// Each rank begins with another receiver, so that no rank is sent to by all others at once.
+// Calls `send` for every other rank.  Each rank begins with another one, so that no rank is sent to by all
+// others at once.
 template <class Send>
 void send_to_others(const Exchange& exchange, Send&& send) {
   for (int i = 1; i < exchange.size(); ++i) send((exchange.rank() + i) % exchange.size());
@@ -63,7 +64,8 @@ void receive_other_parts(Exchange& exchange, Elements data, std::span<const Elem
   });
 }
 
-// The own numbers change in place once the system has what is sent of them.
+// Sends all data to all others, and adds everything.  The own numbers change in place after flush, when the
+// system has the bytes that were sent.
 void reduce_in_one_round(Exchange& exchange, Elements data) {
   send_to_others(exchange, [&](int to) { exchange.send(to, data.bytes()); });
   exchange.flush();

@@ -13,7 +13,8 @@ namespace ps {
 
 namespace {
 
-// The ranks that take part in the steps, numbered from 0 to 2^k - 1: `node` of them stands for `rank`.
+// The numbering of the ranks that take part in the steps: nodes from 0 to 2^k - 1, each of which stands for a
+// rank.
 struct Nodes {
   explicit Nodes(int size)
       : count(static_cast<int>(std::bit_floor(static_cast<unsigned>(size)))), pairs(size - count) {}
@@ -31,6 +32,8 @@ struct Step {
   ElementRange kept, given;
 };
 
+// Halves the range of each rank log2 p times.  In each step a rank gives one half to its partner and adds the
+// partner's numbers to the half that it keeps.  Returns the steps, which run_halving_doubling reverses.
 std::vector<Step> halve(Exchange& exchange, Elements data, const Nodes& nodes) {
   const int node = nodes.node_of(exchange.rank());
   std::vector<Step> steps;

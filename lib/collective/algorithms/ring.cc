@@ -11,7 +11,7 @@ namespace {
 void run_ring(Exchange& exchange, Elements data) {
   const int rank = exchange.rank(), size = exchange.size();
   const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
-  // The part that rank - steps owns.
+  // Returns the part that rank - steps owns.
   auto part_behind = [&](int steps) {
     const ElementRange range = even_part(data.count(), size, (rank - steps + 2 * size) % size);
     return data.part(range.begin, range.count());

@@ -59,7 +59,7 @@ std::string encode_rank_hello(const RankHello& hello) {
   return out;
 }
 
-// Another version may go on with other bytes: it is not read beyond its number.
+// A message of another protocol version may have other bytes, so only its version number is read.
 RankHello decode_rank_hello(std::string_view body) {
   ByteReader reader(body);
   RankHello hello;
@@ -102,7 +102,7 @@ Roster decode_roster(std::string_view body) {
   roster.session = reader.get<uint64_t>();
   roster.missing = get_ranks(reader);
   const uint64_t num = reader.get<uint32_t>();
-  constexpr size_t kLeastBytes = 2 * sizeof(uint16_t);  // of an address
+  constexpr size_t kLeastBytes = 2 * sizeof(uint16_t);  // least bytes of an address
   if (num > uint64_t{kMaxRanks} || !reader.has(num * kLeastBytes)) {
     fail(Code::kUsage, "a roster of ", num, " addresses that is cut short");
   }

@@ -1,4 +1,4 @@
-// The messages of ranks over `net`, except the chunks of collectives: the bodies of frames.
+// The messages between ranks over `net`, except the chunks of collectives.  They are the bodies of frames.
 //
 //   rank_hello := protocol:u32 rank:u32 size:u32 session:u64 fingerprint:u64 port:u16 host:text job:text
 //   roster     := session:u64 num_missing:u32 missing:u32[num_missing] num:u32 {host:text port:u16}[num]
@@ -24,30 +24,31 @@ inline constexpr uint32_t kCollectiveProtocol = 1;
 
 // Types of frames.  On the wire: never renumber.
 enum class RankFrame : uint16_t {
-  kHello = 64,  // of whoever connects, the first frame
-  kRoster,      // of rank 0: who is missing, and in the end where everybody listens
-  kChunk,       // of a collective, which the frame's request_id tells
-  kRollCall,    // who is there?
-  kPresent,     // the answer
+  kHello = 64,  // the first frame from the side that connects
+  kRoster,      // from rank 0: the missing ranks, and in the end the addresses of all
+  kChunk,       // data of the collective call in the frame's request_id
+  kRollCall,    // asks whether the peer still answers
+  kPresent,     // the answer to a roll call
   kGaveUp,      // an error: the collective has failed
-  kLeaves,      // nothing more will come, and that is as it should be
+  kLeaves,      // the peer has left in good order; nothing more follows
 };
 
 inline constexpr int kMaxRanks = 1 << 16;
-inline constexpr size_t kMaxNameBytes = 1024;  // of a host or a job
+inline constexpr size_t kMaxNameBytes = 1024;  // limit of the name of a host or a job
 inline constexpr uint64_t kMaxHelloBytes = 4096;
 inline constexpr uint64_t kMaxRosterBytes = uint64_t{16} << 20;
 inline constexpr uint64_t kMaxPresentBytes = 4 * (uint64_t{kMaxRanks} + 1);
-inline constexpr uint64_t kMaxGatheredBytes = uint64_t{256} << 20;  // what one rank gives
+inline constexpr uint64_t kMaxGatheredBytes = uint64_t{256} << 20;  // limit of the bytes that one rank gives
 
-// How a rank introduces itself: to rank 0, and then with the session that this told it to the others.
+// The message with which a rank introduces itself: first to rank 0, then to the other ranks, with the session
+// that rank 0 gave it.
 struct RankHello {
   uint32_t protocol = kCollectiveProtocol;
   int rank = 0, size = 1;
-  uint64_t session = 0;      // 0: it does not know yet
-  uint64_t fingerprint = 0;  // of what the ranks must have in common
-  Address listens;           // an empty host: that from which it comes
-  std::string job;           // for messages
+  uint64_t session = 0;      // 0: the rank does not know it yet
+  uint64_t fingerprint = 0;  // fingerprint of the settings that all ranks must have in common
+  Address listens;           // with an empty host: the host from which it connects
+  std::string job;           // name of the job, for messages
 
   bool operator==(const RankHello&) const = default;
 };
@@ -60,7 +61,7 @@ struct Roster {
   bool operator==(const Roster&) const = default;
 };
 
-// The decoders throw kUsage for bytes that are no such message, and for ranks out of range.
+// The decoders throw kUsage for bytes that are not such a message, and for ranks out of range.
 std::string encode_rank_hello(const RankHello& hello);
 RankHello decode_rank_hello(std::string_view body);
 std::string encode_roster(const Roster& roster);

@@ -88,7 +88,8 @@ int NetExchange::await(std::span<const int> from) {
   return *first_heard(from);
 }
 
-// One after the other: a rank that has everything may leave while others are still written to.
+// Waits for one rank after the other: a rank that has received everything may leave while others are still
+// written to.
 void NetExchange::flush() {
   for (int rank = 0; rank < size(); ++rank) {
     if (rank == rank_ || link(rank).flushed()) continue;
@@ -98,6 +99,8 @@ void NetExchange::flush() {
 
 // ---- waiting
 
+// Waits for done() three quarters of the timeout, then holds a roll call.  If no rank can be blamed but busy
+// ones, and this exchange is patient, it begins to wait again.
 void NetExchange::wait(std::vector<int> awaited, const std::function<bool()>& done) {
   waits_for_ = std::move(awaited);
   while (!run_until(done, add_time(begun_, timeout_ / 4 * 3)) && !hold_roll_call(done)) {
@@ -107,7 +110,7 @@ void NetExchange::wait(std::vector<int> awaited, const std::function<bool()>& do
   waits_for_.clear();
 }
 
-// Returns true if done() came before the deadline.  Throws when it cannot come any more.
+// Returns true if done() became true before the deadline.  Throws if it cannot become true any more.
 bool NetExchange::run_until(const std::function<bool()>& done, Time deadline) {
   if (loop_.run_until([&] { return done() || trouble(); }, deadline) && !done()) throw *trouble();
   return done();
@@ -144,7 +147,7 @@ std::optional<Error> NetExchange::trouble() const {
   return std::nullopt;
 }
 
-// Asks all ranks, also whom they wait for.  True when what was waited for has come after all.
+// Asks all ranks, including those that they wait for.  Returns true if done() became true meanwhile.
 bool NetExchange::hold_roll_call(const std::function<bool()>& done) {
   auto answered = [](const auto& each) { return each == nullptr || !each->open() || each->present(); };
   for (const auto& each : links_) {

@@ -15,14 +15,14 @@
 
 namespace ps {
 
-// Every two ranks have a link, so that each hears at once of any that dies.
+// Every two ranks have a link, so that each rank hears at once if another one dies.
 //
-// A collective that does not go on for three quarters of its time holds a roll call (collective/blame.h);
-// what is left of the time is for answers, and for telling the others.
+// A collective that does not go on for three quarters of its time holds a roll call (collective/blame.h).  The
+// rest of the time is for answers, and for telling the other ranks.  One owner thread, which runs the loop.
 class NetExchange final : public Exchange {
  public:
-  // links[r] goes to rank r and uses the loop and the pool; the own one is null.  `patient` and `stop` as in
-  // NetCommunicatorOptions.
+  // links[r] is the link to rank r and uses the loop and the pool; the own one is null.  `patient` and `stop`
+  // are as in NetCommunicatorOptions.
   NetExchange(Loop& loop, std::unique_ptr<BufferPool> pool, int rank,
               std::vector<std::unique_ptr<RankLink>> links, bool patient, std::function<bool()> stop);
   ~NetExchange() override;
@@ -63,9 +63,11 @@ class NetExchange final : public Exchange {
   const std::function<bool()> stop_;  // null: never
 
   CollectiveCall call_;
-  Time begun_{};  // moves on with every roll call after which this rank waits on
+  // start of the wait; it moves on after every roll call after which this rank goes on waiting
+  Time begun_{};
   Duration timeout_{};
-  std::vector<int> waits_for_;  // while it waits
+  std::vector<int> waits_for_;  // ranks that this rank waits for; empty if it does not wait
+  // The error after which no collective can begin.
   std::optional<Error> broken_;
 };
 

@@ -8,16 +8,17 @@ namespace ps {
 
 namespace {
 
-// Written and not yet taken by the system: a few chunks, so that checksums are made just before the bytes are
-// written, while they are in the cache.
+// The limit of bytes that are written and not yet taken by the system.  It is a few chunks, so that checksums
+// are computed just before the bytes are written, while these are in the cache.
 constexpr uint64_t kMaxQueuedBytes = 4 * kChunkBytes;
 
-// Arrived and not yet asked for: from here on the peer is not read, and waits.  More than any rank of an
-// all-reduce can be ahead by for long; a broadcast's root could be ahead without end.
+// The limit of bytes that have arrived and are not yet asked for.  Beyond it the peer is not read, and waits.
+// No rank of an all-reduce is this far ahead for long, but the root of a broadcast could be ahead without
+// limit.
 constexpr uint64_t kMaxInboxBytes = uint64_t{64} << 20;
 
-// How long a rank may be silent is for collectives to say: between two of them a rank may work for long, and
-// its loop does not run then.
+// The connection itself has no timeouts.  Collectives decide how long a rank may be silent: between two of them
+// a rank may work for long, and its loop does not run then.
 ConnectionOptions connection_options() {
   ConnectionOptions options;
   options.max_queued_bytes = kMaxQueuedBytes;
@@ -66,7 +67,7 @@ void RankLink::on_drained() {
 void RankLink::call_roll() {
   present_.reset();
   send(RankFrame::kRollCall, 0, nullptr);
-  // The answer may stand behind much that is not asked for.
+  // The answer may be behind many frames that have not been asked for, so reading goes on.
   if (std::exchange(paused_, false)) connection_->resume_reading();
 }
 
@@ -85,7 +86,7 @@ void RankLink::give_up(const Error& reason) {
 void RankLink::leave() {
   if (!open()) return;
   connection_->send({.type = static_cast<uint16_t>(RankFrame::kLeaves)}, nullptr);
-  connection_->close(kNever);  // say_goodbye limits it
+  connection_->close(kNever);  // say_goodbye limits the time
 }
 
 void RankLink::cut() {
@@ -157,7 +158,7 @@ Frame RankLink::take_frame() {
   return frame;
 }
 
-// Nothing is sent twice: a frame that was damaged on the way is lost, and the rank with it.
+// Nothing is sent twice, so the connection fails after a damaged frame.
 void RankLink::on_refused(const FrameHeader&, const Error& problem) {
   connection_->fail(problem);
 }

@@ -1,5 +1,5 @@
-// The connection to another rank.  Used by the rendezvous (collective/net/rendezvous.h), where it begins as
-// that of a stranger, and by NetExchange.
+// The connection to another rank.  Used by the rendezvous (collective/net/rendezvous.h), where it begins as a
+// connection of an unknown peer, and by NetExchange.
 #ifndef PS_COLLECTIVE_NET_RANK_LINK_H_
 #define PS_COLLECTIVE_NET_RANK_LINK_H_
 
@@ -17,50 +17,52 @@
 
 namespace ps {
 
-// Keeps what arrives until it is asked for, and what is to be sent until the connection takes it.  The loop's
-// thread owns it.  Its state changes while the loop runs; whoever waits looks at it from run_until.
+// Keeps frames that arrive until they are asked for, and frames to be sent until the connection takes them.
+// The loop's thread owns it.  Its state changes while the loop runs, so a caller that waits checks it from
+// run_until.
 class RankLink final : private Connection::Handler {
  public:
-  // A stranger may say hello and nothing else, and is not read after that until he is trusted.
+  // A stranger may only send a hello.  After that it is not read until it is trusted.
   enum class Trust { kStranger, kTrusted };
 
   RankLink(Loop& loop, BufferPool& pool, std::unique_ptr<Stream> stream, Trust trust);
 
   void trust();
 
-  // `payload` may be null: an empty body.
+  // `payload` may be null for an empty body.
   void send(RankFrame type, uint64_t request_id, std::shared_ptr<const Payload> payload);
   void send(RankFrame type, std::string body);
 
-  // The system has everything, and sends it while this rank computes; or there is nobody to write to.
+  // Returns true if the system has all bytes, and sends them while this rank computes, or if the connection is
+  // closed.
   bool flushed() const { return !open() || (outbox_.empty() && connection_->queued_bytes() == 0); }
 
-  // Bytes that the peer's system does not have yet.
+  // Returns the number of bytes that the peer's system does not have yet.
   uint64_t undelivered_bytes() const { return connection_->undelivered_bytes(); }
 
-  // Frames of the types hello, roster and chunk, in order.
+  // The received frames of the types hello, roster and chunk, in order.
   bool has_frame() const { return !inbox_.empty(); }
   const FrameHeader& first_header() const { return inbox_.front().header; }
   Frame take_frame();
 
-  // Called for a roll call: the ranks that are waited for.
+  // Sets the function that answers roll calls: it returns the ranks that this rank waits for.
   void on_roll_call(std::function<std::vector<int>()> waits_for) { waits_for_ = std::move(waits_for); }
   void call_roll();
-  // The answer to the last roll call, when it has come.
+  // The answer to the last roll call; nullopt until it has come.
   const std::optional<std::vector<int>>& present() const { return present_; }
 
-  // Drops what is not written yet, tells the peer why, and closes.
+  // Drops all frames that are not written yet, tells the peer the reason, and closes.
   void give_up(const Error& reason);
   // Tells the peer that this rank leaves, and closes.
   void leave();
-  // Ends at once; nothing that was to be sent is touched again.
+  // Ends the connection at once.  Buffers that were to be sent are not read any more.
   void cut();
 
   bool open() const { return !closed_; }
-  const std::optional<Error>& closed() const { return closed_; }    // why
-  const std::optional<Error>& gave_up() const { return gave_up_; }  // what the peer told
+  const std::optional<Error>& closed() const { return closed_; }    // the reason
+  const std::optional<Error>& gave_up() const { return gave_up_; }  // the error that the peer sent
   bool left() const { return left_; }
-  // The connection has ended although the peer said nothing about it.
+  // Returns true if the connection has ended without a message of the peer.
   bool lost() const { return closed_ && !left_ && !gave_up_; }
 
   const std::string& peer() const { return connection_->peer(); }
@@ -86,9 +88,9 @@ class RankLink final : private Connection::Handler {
   Trust trust_;
   std::deque<Frame> inbox_;
   uint64_t inbox_bytes_ = 0;
-  bool paused_ = false;  // the inbox is full
+  bool paused_ = false;  // reading is paused because the inbox is full
   std::deque<Outgoing> outbox_;
-  bool blocked_ = false;  // the connection has enough to write
+  bool blocked_ = false;  // the connection takes no more until on_drained
   std::function<std::vector<int>()> waits_for_;
   std::optional<std::vector<int>> present_;
   std::optional<Error> closed_, gave_up_;

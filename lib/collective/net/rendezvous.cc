@@ -13,13 +13,17 @@ namespace ps {
 
 namespace {
 
+// The time in which a link must deliver some bytes, or say_goodbye cuts it.
 constexpr Duration kGoodbye = std::chrono::seconds(1);
 
-// Up to so many connections that have not said hello are kept, beside those of ranks.
+// The largest number of connections that have not sent a hello, in addition to those of ranks.
 constexpr size_t kMaxStrangers = 1024;
 
 using Links = std::vector<std::unique_ptr<RankLink>>;
 
+// The meeting of all ranks, as seen by one of them.  Rank 0 hosts it: it greets strangers and tells the others
+// which ranks are missing, until all have come.  The other ranks connect to rank 0, wait for the addresses of
+// all, connect to lower ranks, and greet higher ones.  One owner thread, which runs the loop.
 class Meeting {
  public:
   Meeting(Transport& transport, BufferPool& pool, const NetCommunicatorOptions& options)
@@ -49,7 +53,7 @@ class Meeting {
   }
 
  private:
-  // The last eighth of the time is for telling the others.
+  // The last eighth of the time is reserved for telling the others.
   Time deadline() const { return add_time(begin_, options_.join_timeout / 8 * 7); }
   RankLink* link(int rank) const { return links_[static_cast<size_t>(rank)].get(); }
   bool is_missing(int rank) const { return rank != options_.rank && link(rank) == nullptr; }
@@ -63,7 +67,8 @@ class Meeting {
     return ranks;
   }
 
-  // Runs the loop until done(), or until the deadline: false.  Throws when a rank that had come is gone.
+  // Runs the loop until done(), and returns true, or until the deadline, and returns false.  Throws if a rank
+  // that had come is gone.
   bool wait(const std::function<bool()>& done) {
     auto gone = [](const auto& link) { return link && (link->gave_up() || link->lost()); };
     loop_.run_until([&] { return std::ranges::any_of(links_, gone) || done(); }, deadline());
@@ -98,8 +103,8 @@ class Meeting {
     return std::ranges::any_of(strangers_, [](const auto& each) { return each->has_frame(); });
   }
 
-  // Makes strangers that have said hello ranks, or refuses them with a reason.  Returns true if there is a
-  // new rank.
+  // Turns strangers that have sent a hello into ranks, or refuses them with a reason.  Returns true if there is
+  // a new rank.
   bool greet_strangers() {
     bool any = false;
     std::erase_if(strangers_, [](const auto& each) { return !each->open() && !each->has_frame(); });
@@ -157,7 +162,8 @@ class Meeting {
     }
   }
 
-  // Whoever waits knows for whom, so that he can name them too.
+  // Tells all ranks which ranks are missing, so that they can name them in their errors too; or the addresses
+  // when all have come.
   void send_roster() {
     Roster roster;
     roster.missing = missing();
@@ -196,7 +202,8 @@ class Meeting {
                                                            .job = options_.job}));
   }
 
-  // Tries until somebody listens at the rendezvous; not again where that is of no use, as without the right token.
+  // Tries until rank 0 listens at the rendezvous.  Throws at once after an error that another try would not
+  // change, such as a wrong token.
   std::unique_ptr<Stream> connect_to_host() {
     Backoff backoff({.longest = std::chrono::seconds(1)}, Random(options_.nonce, options_.rank));
     std::optional<Error> last_error;
@@ -283,9 +290,9 @@ class Meeting {
   const Time begin_;
   uint64_t session_ = 0;
   Links links_;
-  std::vector<Address> addresses_;  // where ranks listen
-  Links strangers_;                 // who connected and has not been greeted, or was refused
-  std::string refused_;             // the last one, and why
+  std::vector<Address> addresses_;  // by rank: address at which it listens
+  Links strangers_;                 // connections that are not greeted yet, or were refused
+  std::string refused_;             // the last refused connection, and the reason
   std::vector<Connected> connected_;
   std::vector<std::unique_ptr<ConnectAttempt>> attempts_;
   std::unique_ptr<Listener> listener_;
@@ -303,8 +310,9 @@ static uint64_t undelivered(std::span<const std::unique_ptr<RankLink>> links) {
   return bytes;
 }
 
-// A connection that is cut while a slow link carries its last bytes loses them when the peer says anything: the system answers
-// that there is none.
+// Waits in rounds of kGoodbye, as long as fewer bytes are undelivered after each round.  If a connection were
+// cut while a slow link carries its last bytes, these would be lost as soon as the peer sends anything, since
+// the system would answer with a reset.
 void say_goodbye(Loop& loop, std::span<const std::unique_ptr<RankLink>> links, Time deadline) {
   auto ended = [&] {
     return std::ranges::all_of(links, [](const auto& link) { return link == nullptr || !link->open(); });

@@ -1,4 +1,5 @@
-// How ranks find each other.  Used by make_net_communicator, whose header tells the steps.
+// The rendezvous, at which ranks find each other.  Used by make_net_communicator, whose header describes the
+// steps.
 #ifndef PS_COLLECTIVE_NET_RENDEZVOUS_H_
 #define PS_COLLECTIVE_NET_RENDEZVOUS_H_
 
@@ -10,12 +11,12 @@
 
 namespace ps {
 
-// A link to every other rank, by rank; the own one is null.  Errors are those of make_net_communicator.
+// Returns a link to every other rank, by rank; the own one is null.  Errors are those of make_net_communicator.
 std::vector<std::unique_ptr<RankLink>> meet(Transport& transport, BufferPool& pool,
                                             const NetCommunicatorOptions& options);
 
-// Runs the loop, for a second and while bytes still reach peers, until `deadline`, so that what links were told last gets
-// there, and peers close them; then cuts what is left.
+// Runs the loop for a second, and longer while bytes still reach peers, but not beyond `deadline`.  So the last
+// frames arrive, and peers close their links.  Then cuts all remaining links.
 void say_goodbye(Loop& loop, std::span<const std::unique_ptr<RankLink>> links, Time deadline);
 
 // "rank 2 at '10.0.0.7:41234'".
