@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-constexpr uint32_t kMostKeys = 1 << 14;  // of a call
+constexpr uint32_t kMostKeys = 1 << 14;  // the largest number of keys of a call
 constexpr uint32_t kBucket = CachedRows::kBucketRows;
 
 void check_can_cache(const ParameterSpec& spec, const Optimizer<float>& optimizer) {
@@ -25,7 +25,7 @@ void check_can_cache(const ParameterSpec& spec, const Optimizer<float>& optimize
   }
 }
 
-// The seed is another one than that of the initial weights.
+// Returns the rounding of a parameter's weights.  Its seed differs from that of the initial weights.
 ValueRounding rounding_of(const DeviceOptions& options, const ParameterSpec& spec) {
   ValueRounding rounding;
   if (options.values == "f32") return rounding;
@@ -51,13 +51,15 @@ uint64_t most_useful_rows(const ParameterSpec& spec) {
   return 2 * static_cast<uint64_t>(spec.rows) + 2 * kBucket;
 }
 
-// Keys of a call for so many rows: at most as many.
+// Returns the number of keys of a call for a cache of this many rows, which is at most that number, rounded up
+// to whole buckets.
 uint32_t keys_of_call(uint64_t rows) {
   return static_cast<uint32_t>(
       std::clamp<uint64_t>((rows + kBucket - 1) / kBucket * kBucket, kBucket, kMostKeys));
 }
 
-// Rows and keys of a call for so many bytes.  The memory of calls takes the place of an eighth of the rows at most.
+// Returns the rows and the keys of a call that fit into this many bytes.  The memory of calls replaces at most
+// an eighth of the rows: the number of keys is halved until that holds.
 CachedRowsOptions fit(const RowDevice& device, const ParameterSpec& spec, CachedRowsOptions shape,
                       uint64_t bytes) {
   shape.rows = kBucket;
@@ -111,7 +113,7 @@ CachePlan plan_caches(const RowDevice& device, const DeviceOptions& options,
   return plan;
 }
 
-// Names weights that are no floats.
+// Describes the weights if they are not f32.
 static std::string name_of(const ValueRounding& rounding) {
   if (rounding.type == ValueType::kF32) return "";
   return cat(" as ", rounding.type == ValueType::kF16 ? "f16" : "bf16", ", rounded ",

@@ -1,5 +1,5 @@
-// CachePlan: the rows of a job that a device gets, computed before anything is allocated there.  Used by the job, which
-// shows it, and by DeviceStore, which follows it.
+// CachePlan: the rows of a job that a device gets, computed before any memory is allocated there.  The job
+// shows it, and DeviceStore follows it.
 #ifndef PS_DEVICE_CACHE_PLAN_H_
 #define PS_DEVICE_CACHE_PLAN_H_
 
@@ -15,22 +15,23 @@
 namespace ps {
 
 struct PlannedCache {
-  int parameter = 0;  // its index
+  int parameter = 0;  // index of the parameter
   CachedRowsOptions rows;
   uint64_t bytes = 0;
 };
 
 struct CachePlan {
   std::vector<PlannedCache> caches;
-  uint64_t bytes = 0;  // of all
+  uint64_t bytes = 0;  // bytes of all caches
 };
 
-// Plans a cache for each parameter with sparse update.  Throws kUsage when there is none, when a parameter has what
-// devices cannot do, and when `options` give too little memory for a cache; kExhausted when the device has less.
+// Plans a cache for each parameter with sparse update.  Throws kUsage if there is none, if a parameter has a
+// feature that devices lack, or if `options` give too little memory for a cache; kExhausted if the device has
+// less memory.
 CachePlan plan_caches(const RowDevice& device, const DeviceOptions& options,
                       const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers);
 
-// A line for each cache and one for all of them.
+// Returns a line for each cache and one for all of them.
 std::string describe(const CachePlan& plan, const std::vector<ParameterSpec>& parameters);
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// CompressionOnDevice: the device that computes the model, for exchanges that encode gradients in its memory.  Used by
-// strategies, through model_devices.h.
+// CompressionOnDevice: the device that computes the model, for exchanges that encode gradients in its memory.
+// Used by strategies, through model_devices.h.  One owner thread.
 #ifndef PS_DEVICE_COMPRESSION_ON_DEVICE_H_
 #define PS_DEVICE_COMPRESSION_ON_DEVICE_H_
 
@@ -13,7 +13,7 @@ namespace ps {
 
 class CompressionOnDevice final : public CompressionDevice {
  public:
-  // `codecs` are of the same device; `host` outlives this.
+  // `codecs` work on the same device as `kernels`; `host` outlives this.
   CompressionOnDevice(std::shared_ptr<ModelDevice> kernels, std::shared_ptr<CodecDevice> codecs, Device& host)
       : kernels_(std::move(kernels)), codecs_(std::move(codecs)), device_(host, kernels_) {}
 

@@ -40,6 +40,7 @@ double ComputeThread::finish(std::exception_ptr& thrown) {
   return ended_at_;
 }
 
+// The loop of the thread: runs functions, without the lock, until the destructor sets ending_.
 void ComputeThread::work() {
   std::unique_lock lock(mutex_);
   for (;;) {

@@ -10,10 +10,11 @@
 
 namespace ps {
 
-// One owner thread, which begins a function only when the one before has been finished.
+// One owner thread, which starts a function only after the one before has been finished.
 class ComputeThread {
  public:
-  // `on_end` is called on the thread when a function has ended.  Throws kExhausted when the system has no more threads.
+  // `on_end` is called on the thread when a function has ended.  Throws kExhausted if the system has no more
+  // threads.
   explicit ComputeThread(std::function<void()> on_end);
   ~ComputeThread();
   ComputeThread(const ComputeThread&) = delete;
@@ -23,8 +24,8 @@ class ComputeThread {
   void start(const std::function<void()>& body);
   bool ended() const;
 
-  // Waits until the function has ended.  Returns the time at which it did, of monotonic_seconds; `thrown` <- the exception
-  // that ended it, or null.
+  // Waits until the function has ended.  Returns the time of monotonic_seconds at which it ended; `thrown` <-
+  // the exception that ended it, or null.
   double finish(std::exception_ptr& thrown);
 
  private:
@@ -33,7 +34,8 @@ class ComputeThread {
   const std::function<void()> on_end_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  const std::function<void()>* body_ = nullptr;  // guarded by mutex_, as the rest; null: it has ended
+  // guarded by mutex_, like all members below; null: it has ended
+  const std::function<void()>* body_ = nullptr;
   std::exception_ptr thrown_;
   double ended_at_ = 0;
   bool ending_ = false;

@@ -1,4 +1,4 @@
-// A build without CUDA has no GPUs.
+// This file stands in for cuda_device.cu in a build without CUDA.
 #include "base/error.h"
 #include "codec/codec_there.h"
 #include "codec/dgc_there.h"

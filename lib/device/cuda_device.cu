@@ -1,4 +1,4 @@
-// GPUs, of a build with CUDA.  cuda_absent.cc takes the place of this source in others.
+// Opens GPUs in a build with CUDA. cuda_absent.cc takes the place of this source in other builds.
 #include "base/error.h"
 #include "device/cuda/codec_on_device.h"
 #include "device/cuda/dgc_on_device.h"

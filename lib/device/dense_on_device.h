@@ -1,5 +1,6 @@
-// DenseOnDevice: a dense parameter of a LocalStore in the memory of a device, which trains it there: weights, the state of
-// their optimizer, and their gradient.  Used by ModelStore, and by exchanges that encode gradients there.
+// DenseOnDevice: a dense parameter of a LocalStore that is trained in the memory of a device, which has its
+// weights, the state of its optimizer, and its gradient.  Used by ModelStore, and by exchanges that encode
+// gradients there.
 #ifndef PS_DEVICE_DENSE_ON_DEVICE_H_
 #define PS_DEVICE_DENSE_ON_DEVICE_H_
 
@@ -17,10 +18,10 @@ namespace ps {
 // One owner thread.
 class DenseOnDevice final : public DenseThere, public RowBorrower {
  public:
-  // `store`, which must be able to lend the parameter, and `device` outlive it.
+  // `store`, which must be able to lend the parameter, `device` and `kernels` outlive it.
   DenseOnDevice(LocalStore& store, int parameter, Device& device, ModelDevice& kernels);
 
-  // The bytes that it takes on the device.
+  // Returns the bytes that a parameter takes on the device.
   static uint64_t bytes_of(const LocalStore& store, const ParameterSpec& spec, int parameter);
 
   int parameter() const { return parameter_; }
@@ -39,7 +40,7 @@ class DenseOnDevice final : public DenseThere, public RowBorrower {
   Device& device_;
   ModelDevice& kernels_;
   DeviceBuffer<float> stored_, gradient_;  // [1 + arrays, size], weights first; [size]
-  std::vector<float> floats_;              // what moves
+  std::vector<float> floats_;              // scratch on the host: the stored floats
   int64_t size_ = 0;
   bool is_there_ = false, changed_ = false;
 };

@@ -47,6 +47,8 @@ void DeviceStore::look_ahead(std::span<const KeyPlan> plans) {
   }
 }
 
+// Runs `compute` on the compute thread while this thread works for coming batches.  If `compute` ends first,
+// the further time is counted as late.
 void DeviceStore::run_beside(const std::function<void()>& compute) {
   if (inner().looks_ahead() == 0 || !own_thread_) {
     compute();
@@ -78,7 +80,7 @@ void DeviceStore::load_next() {
   for (size_t c = 0; c < caches_.size(); ++c) caches_[c].cache->load_ahead(batches_[0][c], batches_[1][c]);
 }
 
-// Has the view point to weights of so many keys, and returns these.
+// Makes the view point to memory for the weights of this many keys, and returns that memory.
 float* DeviceStore::make_view(Cached& cached, size_t keys, ParameterView<float>& view) {
   if (!cached.there) {
     cached.weights.resize(keys * cached.width);
@@ -96,6 +98,8 @@ float* DeviceStore::make_view(Cached& cached, size_t keys, ParameterView<float>&
   return cached.weights_there.data();
 }
 
+// Pulls the rows of all caches with one call of the device for each kind of work: it looks the keys up, applies
+// steps that rows have sat out, and reads the weights.  Between the calls each cache fetches its missing rows.
 void DeviceStore::pull_cached(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
   const auto keys_of = [&](const Cached& cached) {
     return std::span(plans[static_cast<size_t>(cached.cache->parameter())].keys);

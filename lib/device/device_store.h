@@ -1,8 +1,9 @@
-// DeviceStore: the parameters of another store, whose sparse rows are trained in the memory of a device; a RowCache for
-// each sparse parameter.  Results are those of the other store, bit for bit.
+// DeviceStore: the parameters of another store, whose sparse rows are trained in the memory of a device.  It
+// has a RowCache for each sparse parameter.  Results are those of the other store, bit for bit.  Used by jobs.
 //
-// With a store that looks ahead, batches are computed on a thread of their own.  Meanwhile the owner thread takes rows of
-// coming batches from the network, puts those of the next one on the device, and gives back those that make room for it.
+// With a store that looks ahead, batches are computed on a thread of their own.  Meanwhile the owner thread
+// receives rows of coming batches from the network, puts those of the next one on the device, and returns those
+// that make room for it.
 #ifndef PS_DEVICE_DEVICE_STORE_H_
 #define PS_DEVICE_DEVICE_STORE_H_
 
@@ -24,22 +25,22 @@
 
 namespace ps {
 
-// A model on the same device as the rows, which row_device_of made.
+// A model on the same device as the rows; row_device_of made the RowDevice.
 struct ModelBesideRows {
   std::shared_ptr<ModelDevice> kernels;
   Device* host;                   // outlives the store
-  const std::vector<bool>* used;  // by parameter: layers on the device use it
+  const std::vector<bool>* used;  // by parameter: true if layers on the device use it
 };
 
-// The other store has the rows put back that it needs for models.
+// One owner thread.  The other store makes the caches put back the rows that it needs for models.
 class DeviceStore final : public StoreInFront {
  public:
-  // `inner` and `lender` are one store, in which nothing was trained yet; it outlives this one, and is not used after
-  // it.  Without a thread of its own, batches are computed before the work for coming ones, for tests on simulated
-  // time.  Throws kExhausted when the device has too little memory.
+  // `inner` and `lender` are one store, in which nothing was trained yet.  It outlives this one, and is not
+  // used after it.  Without `own_thread`, batches are computed before the work for coming ones, for tests on
+  // simulated time.  Throws kExhausted if the device has too little memory.
   //
-  // With a model beside the rows, weights and gradients of the parameters that it uses stay in memory of the device, but for
-  // those whose gradients the lender reads.
+  // With a model on the same device, weights and gradients of the parameters that it uses stay in memory of the
+  // device, except for parameters whose gradients the lender reads.
   DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_ptr<RowDevice> device,
               const CachePlan& plan, bool own_thread = true, std::optional<ModelBesideRows> model = {});
 
@@ -53,10 +54,10 @@ class DeviceStore final : public StoreInFront {
   void look_ahead(std::span<const KeyPlan> plans) override;
   void run_beside(const std::function<void()>& compute) override;
 
-  // Rows that were trained are put back first, unless the lender has that done when it needs them.
+  // Puts trained rows back first, unless the lender does that when it needs them.
   void end_pass(int64_t pass) override;
 
-  // The counts and the seconds of all caches together: {"rows_asked": ..., "rows_fetched": ...}.
+  // Returns the counts and the seconds of all caches together: {"rows_asked": ..., "rows_fetched": ...}.
   Json counters() const;
 
  private:
@@ -67,7 +68,7 @@ class DeviceStore final : public StoreInFront {
     std::vector<float> weights;  // [N, width]
     std::vector<float*> rows;    // [N]
 
-    // The same in memory of the device, and gradients.
+    // The same in memory of the device, and the gradients there.
     bool there = false;
     DeviceBuffer<float> weights_there, gradients_there;
     DeviceBuffer<float*> rows_there;
@@ -81,11 +82,12 @@ class DeviceStore final : public StoreInFront {
   RowLender& lender_;
   const std::shared_ptr<RowDevice> device_;
   const bool own_thread_;
-  std::unique_ptr<Device> model_;  // null: the model is elsewhere
+  std::unique_ptr<Device> model_;  // null: the model is not on this device
   std::vector<Cached> caches_;
-  std::deque<std::vector<std::vector<uint64_t>>> batches_;  // told of and not trained: their keys, by cache
-  double late_seconds_ = 0;                                 // of work that took longer than its batch
-  std::unique_ptr<ComputeThread> thread_;                   // null: no batch was computed beside
+  // by batch that was announced and is not trained: its keys, by cache
+  std::deque<std::vector<std::vector<uint64_t>>> batches_;
+  double late_seconds_ = 0;                // seconds of work that took longer than its batch
+  std::unique_ptr<ComputeThread> thread_;  // null: no batch was computed on it yet
 };
 
 }  // namespace ps

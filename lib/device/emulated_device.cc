@@ -10,12 +10,12 @@ namespace ps {
 
 namespace {
 
-// Threads run by lane, which is fastest; the tests of device code use other orders.
+// Threads run in the order of lanes, which is fastest; the tests of device code use other orders.
 std::unique_ptr<gpu::Device> make_device() {
   return std::make_unique<gpu::Device>(gpu::emulated::EmulatorOptions());
 }
 
-// An emulated device does its work while it is waited for.
+// An emulated device does its work while the host waits for it.
 class NcclOnEmulated final : public NcclOnDevice {
  public:
   using NcclOnDevice::NcclOnDevice;

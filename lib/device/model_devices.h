@@ -16,29 +16,32 @@ class ModelDevice;
 class NcclDevice;
 class RowDevice;
 
-// Opens the device `emulated`, `emulated:N` or `cuda:N`, the first of several.  Throws kUsage where there is none.
+// Opens the device `emulated`, `emulated:N` or `cuda:N`; of several devices, the first.  Throws kUsage if it
+// does not exist.
 std::shared_ptr<ModelDevice> open_model_device(std::string_view type);
 
-// The same as networks take it; `host` outlives it.
+// Returns the same device in the form that networks take; `host` outlives it.
 std::unique_ptr<Device> device_of(Device& host, std::shared_ptr<ModelDevice> kernels);
 
-// The same device, for Deep Gradient Compression of parameters in its memory.
+// Returns the same device, for Deep Gradient Compression of parameters in its memory.
 std::shared_ptr<DgcDevice> dgc_device_of(std::shared_ptr<ModelDevice> model);
 
-// The same device, for stores whose exchange encodes gradients in its memory; `host` outlives it.
+// Returns the same device, for stores whose exchange encodes gradients in its memory; `host` outlives it.
 std::shared_ptr<CompressionDevice> compression_device_of(std::shared_ptr<ModelDevice> model, Device& host);
 
-// The same device, for NCCL, which adds up in its memory.
+// Returns the same device, for NCCL, which adds in its memory.
 std::shared_ptr<NcclDevice> nccl_device_of(std::shared_ptr<ModelDevice> model);
 
-// The same device, for rows that are trained in its memory beside the model: they need not leave it.
+// Returns the same device, for rows that are trained in its memory beside the model, so that they need not
+// leave it.
 std::unique_ptr<RowDevice> row_device_of(std::shared_ptr<ModelDevice> model);
 
-// The kinds of devices: of this build's emulator, and GPU number `number`.
+// The kinds of devices: this build's emulator, and GPU number `number`.
 std::shared_ptr<ModelDevice> make_emulated_model_device();
 std::shared_ptr<ModelDevice> make_cuda_model_device(int number);
 
-// The same for rows, for compression, and for NCCL; null for a model on another kind.
+// The same kinds for rows, for compression, and for NCCL. They return null for a model on another kind of
+// device.
 std::unique_ptr<RowDevice> make_emulated_row_device(std::shared_ptr<ModelDevice> model);
 std::unique_ptr<RowDevice> make_cuda_row_device(std::shared_ptr<ModelDevice> model);
 std::shared_ptr<DgcDevice> make_emulated_dgc_device(std::shared_ptr<ModelDevice> model);

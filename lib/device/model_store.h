@@ -1,5 +1,6 @@
-// ModelStore: the parameters of another store, whose dense ones are trained in the memory of the device that computes the
-// model.  Results are those of the other store, bit for bit, given the same gradients.
+// ModelStore: the parameters of another store, whose dense parameters are trained in the memory of the device
+// that computes the model.  Results are those of the other store, bit for bit, given the same gradients.  Used
+// by jobs.
 #ifndef PS_DEVICE_MODEL_STORE_H_
 #define PS_DEVICE_MODEL_STORE_H_
 
@@ -18,12 +19,12 @@ namespace ps {
 class DenseOnDevice;
 class ModelDevice;
 
-// The local store has what was trained put back that it needs for models.
+// One owner thread.  The local store makes the parameters put back the weights that it needs for models.
 class ModelStore final : public StoreInFront {
  public:
-  // `inner` is `local` or a store in front of it, in which nothing was trained yet; both outlive this one, as `host` does.
-  // The parameters that `wanted` marks go to the device if they can: clipping by norm and averages of weights keep one
-  // where it is.
+  // `inner` is `local` or a store in front of it, in which nothing was trained yet.  Both outlive this one, as
+  // `host` does.  The parameters that `wanted` marks go to the device if they can; a parameter with clipping by
+  // norm or averages of weights stays in the local store.
   ModelStore(ParameterStore& inner, LocalStore& local, std::span<const ParameterSpec> parameters,
              const std::vector<bool>& wanted, std::shared_ptr<ModelDevice> kernels, Device& host);
   ~ModelStore() override;
@@ -38,7 +39,8 @@ class ModelStore final : public StoreInFront {
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
 
-  // The parameters on the device, and the bytes that they take there; as {"dense_parameters": ..., "dense_bytes": ...}.
+  // The number of parameters on the device, and the bytes that they take there. counters returns both as
+  // {"dense_parameters": ..., "dense_bytes": ...}.
   size_t num_there() const { return dense_.size(); }
   uint64_t bytes_there() const { return bytes_; }
   Json counters() const { return {{"dense_parameters", num_there()}, {"dense_bytes", bytes_there()}}; }

@@ -1,5 +1,5 @@
-// NcclOnDevice: the device that computes the model, as NCCL uses it.  Used by those who open devices, which say what differs
-// between GPUs and the emulator.
+// NcclOnDevice: the device that computes the model, as NCCL uses it.  Used by the sources that open devices,
+// whose subclasses add what differs between GPUs and the emulator.  One owner thread.
 #ifndef PS_DEVICE_NCCL_ON_DEVICE_H_
 #define PS_DEVICE_NCCL_ON_DEVICE_H_
 

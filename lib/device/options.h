@@ -12,11 +12,11 @@ namespace ps {
 struct DeviceOptions {
   std::string type = "cpu";             // cpu | emulated | cuda:N | several
   std::string trains = "rows";          // rows | model | all
-  int64_t rows = 0;                     // of each sparse parameter; 0: as `bytes` says
-  Json bytes = "64M";                   // of all sparse parameters together
+  int64_t rows = 0;                     // rows of each sparse parameter; 0: `bytes` decides
+  Json bytes = "64M";                   // memory of all sparse parameters together
   std::string values = "f32";           // f32 | f16 | bf16: weights of these rows
-  std::string rounding = "stochastic";  // stochastic | nearest: of weights of 16 bits
-  int64_t window = 2;  // batches before the one that needs it in which a row of servers is asked for
+  std::string rounding = "stochastic";  // stochastic | nearest: rounding of weights of 16 bits
+  int64_t window = 2;                   // how many batches before its use a row of servers is asked for
 
   static const ObjectSpec<DeviceOptions>& spec();
 

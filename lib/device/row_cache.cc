@@ -10,7 +10,8 @@
 
 namespace ps {
 
-// Adds the seconds of its life to those of a part of the work, which are exposed unless load_ahead runs.
+// Adds the seconds of its life to the counter of a kind of work.  They also count as exposed unless load_ahead
+// runs.
 class RowCache::Timer {
  public:
   Timer(RowCache& cache, double& part) : cache_(cache), part_(part) {}
@@ -56,6 +57,9 @@ RowsLookUp RowCache::begin_look_up(std::span<const uint64_t> keys) {
   return part_of_look_up(keys.first(looked_up_));
 }
 
+// Pulls in rounds of keys that fit on the device together.  Each round finds the missing rows, fetches them
+// from the lender, and makes room for them.  All rounds but the last are also read here; the caller makes the
+// read of the last round.
 RowsRead RowCache::begin_pull(std::span<const uint64_t> keys, float* weights) {
   const int64_t now = static_cast<int64_t>(steps());
   counts_.asked += keys.size();
@@ -85,13 +89,13 @@ RowsRead RowCache::begin_pull(std::span<const uint64_t> keys, float* weights) {
   return {rows_.get(), keys, weights};
 }
 
-// The rows of a pull in rounds may have left the device since.  They are then as the pull brought them up to date, or can
-// be brought up to date again with the same result.
+// If a pull took several rounds, rows may have left the device since.  Then this fetches them again: they were
+// brought up to date by the pull, or can be brought up to date again with the same result.
 RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradients) {
   const std::optional<CurrentStep<float>> step = lender_.optimizer(parameter_).current_step();
   PS_CHECK(step && steps() > 0);
   const int64_t before = static_cast<int64_t>(steps()) - 1;
-  idle_steps_.reset();  // those of the pull
+  idle_steps_.reset();  // the idle steps of the pull
   while (!keys.empty()) {
     const auto round = all_there_ ? keys : keys.first(round_length(keys));
     if (!all_there_) {
@@ -111,7 +115,7 @@ RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradi
   return {rows_.get(), keys, steps(), gradients, *step, lender_.last_scale(parameter_)};
 }
 
-// Returns how many of the keys have a slot on the device together.
+// Returns how many of the first keys can have a slot on the device together.
 size_t RowCache::round_length(std::span<const uint64_t> keys) {
   const size_t most = std::min<size_t>(keys.size(), rows_->most_keys());
   size_t length = 0;
@@ -124,7 +128,7 @@ size_t RowCache::round_length(std::span<const uint64_t> keys) {
   return length;
 }
 
-// Finds the keys of a round that are on the device, for note_found.
+// Prepares the call that finds the keys of a round on the device, for note_found.
 RowsLookUp RowCache::part_of_look_up(std::span<const uint64_t> keys) {
   round_.found.resize(keys.size());
   round_.stamps.resize(keys.size());
@@ -136,7 +140,7 @@ void RowCache::look_up(std::span<const uint64_t> keys) {
   rows_->look_up(keys, part.found, part.stamps, nullptr);
 }
 
-// Gives the keys that are not on the device, `missing`, positions in `incoming`.
+// Gives the keys that are not on the device, `missing`, their positions in `incoming`.
 void RowCache::note_found(std::span<const uint64_t> keys) {
   round_.sources.assign(keys.size(), CachedRows::kNoSource);
   round_.missing.clear();
@@ -147,7 +151,7 @@ void RowCache::note_found(std::span<const uint64_t> keys) {
   }
 }
 
-// `incoming` <- the rows of these keys that the lender has, as after so many steps.
+// `incoming` <- the rows of these keys as the lender stores them, brought up to date with step `to`.
 void RowCache::take_stored(std::span<const uint64_t> keys, int64_t to) {
   RowBlock stored;
   const double waited = lender_.waited_seconds();
@@ -160,8 +164,9 @@ void RowCache::take_stored(std::span<const uint64_t> keys, int64_t to) {
   }
 }
 
-// Puts the rows of a round on the device that are not there, `incoming`.  Rows there that have sat out steps come up to date
-// with so many steps: by idle_steps_, or, where rows have to come, at once, so that none of these leaves for them.
+// Puts the missing rows of a round, `incoming`, on the device.  Rows there that have sat out steps are brought
+// up to date with step `to`: by idle_steps_, or at once if rows have to come, so that none of these is evicted
+// for them.
 void RowCache::make_room(std::span<const uint64_t> keys, int64_t to) {
   if (layout_.stamped && !plan_idle_steps(keys, to)) take_found(keys, to);
   if (round_.incoming.empty()) return;
@@ -170,7 +175,7 @@ void RowCache::make_room(std::span<const uint64_t> keys, int64_t to) {
   load(keys, static_cast<uint64_t>(to) + 1);
 }
 
-// Loads rows with `incoming`, `sources` and `stamps`, and gives the lender those that have to leave.
+// Loads rows with `incoming`, `sources` and `stamps`, and gives the evicted rows to the lender.
 void RowCache::load(std::span<const uint64_t> keys, uint64_t touched) {
   {
     Timer timer(*this, seconds_.building);
@@ -183,7 +188,7 @@ void RowCache::load(std::span<const uint64_t> keys, uint64_t touched) {
 // ---- the next batch
 
 void RowCache::load_ahead(std::span<const uint64_t> present, std::span<const uint64_t> next) {
-  if (!all_there_) return;  // there is not even room for the present batch
+  if (!all_there_) return;  // not even the present batch fits
   ahead_ = true;
   const std::vector<uint64_t> fitting = fitting_beside(present, next);
   for (std::span<const uint64_t> keys = fitting; !keys.empty() && present.size() < rows_->most_keys();) {
@@ -194,8 +199,8 @@ void RowCache::load_ahead(std::span<const uint64_t> present, std::span<const uin
   ahead_ = false;
 }
 
-// Returns those keys of the next batch, and not of the present one, that have a slot on the device beside that and each
-// other.
+// Returns the keys of the next batch that are not in the present one and that can have a slot on the device
+// together with it and each other.
 std::vector<uint64_t> RowCache::fitting_beside(std::span<const uint64_t> present,
                                                std::span<const uint64_t> next) {
   std::ranges::fill(in_bucket_, uint8_t{0});
@@ -212,8 +217,8 @@ std::vector<uint64_t> RowCache::fitting_beside(std::span<const uint64_t> present
   return fitting;
 }
 
-// Leaves those rows whose weights a device has as they are: others, which it never had, are brought up to date before they
-// are rounded, with their batch.
+// Keeps only rows whose weights the device type can represent.  Other rows were never on a device; they are
+// brought up to date before they are rounded, together with their batch.
 void RowCache::drop_others(RowBlock& stored) const {
   if (rounding_.type == ValueType::kF32) return;
   RowBlock held;
@@ -228,8 +233,9 @@ void RowCache::drop_others(RowBlock& stored) const {
   stored = std::move(held);
 }
 
-// All are touched, rows that are there already and those of the present batch, so that none of them leaves: at the step after
-// the one that the present batch is about to make.
+// Loads rows of the next batch that the lender has here.  Rows that are there already and those of the present
+// batch are touched too, so that none of them is evicted.  All are touched at the step after the one that the
+// present batch is about to make.
 void RowCache::load_stored(std::span<const uint64_t> present, std::span<const uint64_t> keys) {
   std::vector<uint64_t> touched(present.begin(), present.end()), stamps(present.size(), steps());
   {
@@ -243,7 +249,7 @@ void RowCache::load_stored(std::span<const uint64_t> present, std::span<const ui
   counts_.fetched += stored.size();
   counts_.early += stored.size();
   round_.sources.assign(present.size(), CachedRows::kNoSource);
-  size_t come = 0;  // of the rows that have come: the keys of both ascend
+  size_t come = 0;  // index of the next row that has come; the keys of both ascend
   for (size_t i = 0; i < keys.size(); ++i) {
     const bool comes = round_.found[i] == 0 && come < stored.size() && stored.keys[come] == keys[i];
     if (round_.found[i] == 0 && !comes) continue;
@@ -256,8 +262,8 @@ void RowCache::load_stored(std::span<const uint64_t> present, std::span<const ui
   if (come > 0) load(touched, steps() + 2);
 }
 
-// idle_steps_ <- what brings rows up to date that have sat out steps, if there are any.  Returns false if the optimizer has
-// no rule for that.
+// idle_steps_ <- the call that brings rows up to date that have sat out steps, if there are any.  Returns false
+// if the optimizer has no rule for that.
 bool RowCache::plan_idle_steps(std::span<const uint64_t> keys, int64_t to) {
   round_.which.assign(keys.size(), CachedRows::kNoSource);
   round_.changes.clear();
@@ -276,10 +282,10 @@ bool RowCache::plan_idle_steps(std::span<const uint64_t> keys, int64_t to) {
   return true;
 }
 
-// Returns the number of the change, made when it is asked for first, of rows with this stamp; kNoSource if the optimizer has
-// no rule.
+// Returns the number of the change for rows with this stamp, which is made at the first call for their age;
+// kNoSource if the optimizer has no rule.
 uint32_t RowCache::change_of(uint64_t stamp, int64_t to) {
-  constexpr uint64_t kMostAges = 1 << 16;  // older rows, which are few, have a change each
+  constexpr uint64_t kMostAges = 1 << 16;  // older rows, which are few, get a change each
   const uint64_t age = static_cast<uint64_t>(to) - stamp;
   if (age < kMostAges && age >= change_of_age_.size()) change_of_age_.resize(age + 1, CachedRows::kNoSource);
   if (age < kMostAges && change_of_age_[age] != CachedRows::kNoSource) return change_of_age_[age];
@@ -301,7 +307,7 @@ void RowCache::take_idle_steps() {
   idle_steps_.reset();
 }
 
-// Adds rows that are on the device and have sat out steps to `incoming`, brought up to date here.
+// Adds rows that are on the device and have sat out steps to `incoming`, brought up to date on the host.
 void RowCache::take_found(std::span<const uint64_t> keys, int64_t to) {
   round_.present.resize(keys.size() * values_);
   rows_->look_up(keys, round_.found.data(), round_.stamps.data(), round_.present.data());
@@ -319,7 +325,7 @@ void RowCache::bring_up_to_date(float* row, uint64_t stamp, int64_t to) const {
   lender_.optimizer(parameter_).catch_up({row, row + width, width, width}, static_cast<int64_t>(stamp), to);
 }
 
-// Gives the lender those rows that differ from what it has.
+// Gives the lender the rows that differ from its own, in ascending order of keys.
 void RowCache::write(const StampedRows& rows) {
   std::vector<size_t> order;
   for (size_t i = 0; i < rows.keys.size(); ++i) {

@@ -1,14 +1,16 @@
-// RowCache: some rows of a sparse parameter in the memory of a device, where they are trained; the lender has all rows.
-// Write-back: a row that leaves the device goes back to the lender, if it was trained since it last did.
+// RowCache: some rows of a sparse parameter in the memory of a device, where they are trained; the lender has
+// all rows.  It writes back: a row that leaves the device goes to the lender if it was trained since it was
+// last written.  Used by DeviceStore.
 //
-// Rows that sat out steps are brought up to date as in a table: before they are pulled, with the same result.  So a row has
-// the same bits, and the same stamp, as one that never was on a device.
+// Rows that sat out steps are brought up to date as in a table: before they are pulled, with the same result.
+// So a row has the same bits, and the same stamp, as one that never was on a device.
 //
-// Weights that have 16 bits on the device are rounded whenever they change there, and when a row comes: what the lender gets
-// back are the rounded weights, which stay as they are when the row comes again.  So it does not matter when a row was on
-// the device.
+// Weights of 16 bits are rounded whenever they change on the device, and when a row comes.  The lender gets the
+// rounded weights back, and they stay the same when the row comes again.  So results do not depend on when a
+// row was on the device.
 //
-// A call with more keys of a bucket than it has rows, or more keys than the device takes at once, is made in rounds.
+// A call with more keys of a bucket than the bucket has rows, or with more keys than the device takes at once,
+// is made in rounds.
 #ifndef PS_DEVICE_ROW_CACHE_H_
 #define PS_DEVICE_ROW_CACHE_H_
 
@@ -28,37 +30,41 @@ namespace ps {
 struct RowCacheCounts {
   uint64_t asked = 0;    // keys of pulls
   uint64_t fetched = 0;  // rows that came from the lender
-  uint64_t early = 0;    // of these, on the device before the pull of their batch
+  uint64_t early = 0;    // rows of these that were on the device before the pull of their batch
   uint64_t evicted = 0;
   uint64_t written = 0;  // rows that went to the lender
 };
 
 // Seconds since the cache was made.
 struct RowCacheSeconds {
-  double building = 0;      // making rows, putting them on the device, and taking from there those that leave
+  double building = 0;      // making rows, putting them on the device, and taking evicted rows from there
   double writing_back = 0;  // giving rows to the lender
-  double exposed = 0;       // of both, and of waiting for rows: in other calls than load_ahead
+  double exposed = 0;       // the part of both, and of waiting for rows, that did not run in load_ahead
 };
 
 // One owner thread.
 class RowCache final : public RowBorrower {
  public:
-  // Borrows the rows.  The lender must outlive the cache, and not be used after it.  `rounding` is that of `rows`.
+  // Borrows the rows.  The lender must outlive the cache, and must not be used after it.  `rounding` is that of
+  // `rows`.
   RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter, ValueRounding rounding = {});
 
-  // weights [keys, width] <- those of the rows, made if they are missing, up to date with all steps begun.
+  // weights [keys, width] <- the weights of the rows, which are made if they are missing, up to date with all
+  // steps begun.
   void pull(std::span<const uint64_t> keys, float* weights);
 
-  // The same in parts, which leave calls of the device to who makes them for many caches together: a pull begins with the
-  // first, whose call is made before the second; then come the call of idle_steps(), if there is one, and that of the second,
-  // before anything else of the cache is called.  A push needs one.
+  // The same in parts, for a caller that makes the device calls for many caches together.  The order is:
+  // begin_look_up and the call that it returns; begin_pull; the call of idle_steps(), if there is one; the call
+  // that begin_pull returned.  No other function of the cache is called between them. begin_push returns the
+  // only call of a push.
   RowsLookUp begin_look_up(std::span<const uint64_t> keys);
   RowsRead begin_pull(std::span<const uint64_t> keys, float* weights);
   const std::optional<RowsAdvance>& idle_steps() const { return idle_steps_; }
   RowsStep begin_push(std::span<const uint64_t> keys, const float* gradients);
 
-  // Keys ascend.  Puts rows on the device that the next batch uses and the lender has here, while the present one, of the last pull, is
-  // computed.  Rows of the present batch stay there, and none is brought up to date: its stamp says where it is.
+  // Keys ascend.  Puts rows of the next batch that the lender has here on the device, while the present batch,
+  // which is that of the last pull, is computed.  Rows of the present batch stay there.  No row is brought up
+  // to date; its stamp tells its last step.
   void load_ahead(std::span<const uint64_t> present, std::span<const uint64_t> next);
 
   // Applies the step that the lender has begun since the pull of the same keys, with gradients [keys, width].
@@ -77,15 +83,16 @@ class RowCache final : public RowBorrower {
 
   // The keys of a round, and the rows that it moves.
   struct Round {
-    std::vector<uint8_t> found;  // by key, as the next two
+    std::vector<uint8_t> found;  // by key, like the next two
     std::vector<uint64_t> stamps;
-    std::vector<uint32_t> sources;    // its row in `incoming`
-    std::vector<uint64_t> missing;    // keys
-    std::vector<float> incoming;      // rows
+    std::vector<uint32_t> sources;    // the number of its row in `incoming`, or kNoSource
+    std::vector<uint64_t> missing;    // keys that are not on the device
+    std::vector<float> incoming;      // their rows, and others to be loaded
     std::vector<float> present;       // rows that were found, if they are brought up to date on the host
-    std::vector<uint32_t> which;      // of each key, its change in `changes`
-    std::vector<IdleChange> changes;  // by the steps that rows have sat out
-    std::vector<uint64_t> ages;       // of change_of_age_, that have one
+    std::vector<uint32_t> which;      // by key: the number of its change in `changes`
+    std::vector<IdleChange> changes;  // one for each number of steps that rows have sat out
+    std::vector<uint64_t> ages;       // indices of change_of_age_ that are set
+    // Rows that were evicted or copied from the device.
     StampedRows leaving;
   };
 
@@ -117,19 +124,20 @@ class RowCache final : public RowBorrower {
   const TableLayout layout_;
   const size_t width_, values_;  // floats: weights of a row; weights and state
 
-  // Rows with a stamp below it differ from the lender's at most in that they were brought up to date.
+  // Rows with a stamp below this one equal the lender's, except that they may have been brought up to date.
   uint64_t written_up_to_ = 0;
-  bool changed_ = false;    // since put_back
+  bool changed_ = false;    // a row was trained since put_back
   bool all_there_ = false;  // the rows of the last pull are on the device
   bool ahead_ = false;      // load_ahead runs
   RowCacheCounts counts_;
   RowCacheSeconds seconds_;
 
-  std::vector<uint8_t> in_bucket_;  // keys of the round, by bucket
+  std::vector<uint8_t> in_bucket_;  // by bucket: number of keys of the round
   Round round_;
-  size_t looked_up_ = 0;                   // keys of begin_look_up, the first of the next pull
-  std::optional<RowsAdvance> idle_steps_;  // of the rows of the round that have sat out steps
-  std::vector<uint32_t> change_of_age_;    // by the steps that a row has sat out: its change, or kNoSource
+  size_t looked_up_ = 0;                   // number of keys of begin_look_up, the first ones of the next pull
+  std::optional<RowsAdvance> idle_steps_;  // the call for rows of the round that have sat out steps
+  // by number of steps that a row has sat out: its change, or kNoSource
+  std::vector<uint32_t> change_of_age_;
 };
 
 }  // namespace ps

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kCuda = "cuda", kEmulated = "emulated";
 
-// Returns N of NAME:N.
+// Returns N if the type is NAME:N.
 std::optional<int> number_of(std::string_view type, std::string_view name) {
   constexpr int64_t kMost = 1023;
   if (!type.starts_with(name) || !type.substr(name.size()).starts_with(':')) return std::nullopt;

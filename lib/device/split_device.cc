@@ -10,20 +10,23 @@ namespace ps {
 
 namespace {
 
-// The low half of the hash chooses the device, as the high half chooses the bucket there.
+// Returns the device that has a key.  The low half of its hash chooses the device, since the high half chooses
+// the bucket there.
 size_t owner_of(uint64_t key, size_t devices) {
   return static_cast<size_t>((hash_key(key) & 0xffffffff) * devices >> 32);
 }
 
 // The part of a call for one device.
 struct Part {
-  std::vector<size_t> positions;  // of its keys in the call
+  std::vector<size_t> positions;  // positions of its keys in the call
   std::vector<uint64_t> keys, stamps;
-  std::vector<uint32_t> numbers;  // sources, or changes
+  std::vector<uint32_t> numbers;  // numbers of sources or of changes
   std::vector<uint8_t> found;
   std::vector<float> rows;
 };
 
+// The rows of one parameter on all devices.  Each call is split by key, made on one device after the other, and
+// its results are put together.  One owner thread.
 class SplitRows final : public CachedRows {
  public:
   SplitRows(std::vector<std::unique_ptr<CachedRows>> rows, const CachedRowsOptions& options)
@@ -137,14 +140,14 @@ class SplitRows final : public CachedRows {
     }
   }
 
-  // to [keys of the call, floats] <- those of the part.
+  // to [keys of the call, floats] <- the rows of the part.
   static void gather_rows(const Part& part, size_t floats, float* to) {
     for (size_t i = 0; i < part.positions.size(); ++i) {
       std::copy_n(part.rows.data() + i * floats, floats, to + part.positions[i] * floats);
     }
   }
 
-  // The part's stamps, and the rows that its keys name, numbered anew.
+  // Sets the part's stamps and rows to those that its keys name.  The sources are numbered anew.
   void take_sources(Part& part, std::span<const uint64_t> stamps, std::span<const uint32_t> sources,
                     std::span<const float> rows) const {
     part.stamps.clear(), part.numbers.clear(), part.rows.clear();
@@ -159,7 +162,8 @@ class SplitRows final : public CachedRows {
     }
   }
 
-  // part.numbers, changes_ <- those that the part's keys name: a device takes no more changes than keys.
+  // part.numbers, changes_ <- only the changes that the part's keys name, since a device takes at most as many
+  // changes as keys.
   void renumber(Part& part, std::span<const uint32_t> which, std::span<const IdleChange> changes) {
     std::vector<uint32_t> new_of(changes.size(), kNoSource);
     part.numbers.clear(), changes_.clear();
@@ -184,7 +188,7 @@ class SplitRows final : public CachedRows {
   std::vector<uint32_t> first_bucket_;                   // by device
   uint32_t num_buckets_ = 0;
 
-  // These are of a call.
+  // Scratch of a call.
   std::vector<Part> parts_;  // by device
   std::vector<IdleChange> changes_;
   StampedRows some_;
@@ -196,7 +200,8 @@ SplitDevice::SplitDevice(std::vector<std::unique_ptr<RowDevice>> devices) : devi
   PS_CHECK(!devices_.empty());
 }
 
-// A call may have all its keys on one device.
+// Returns the options of one device.  Only the rows are divided, since a call may have all its keys on one
+// device.
 CachedRowsOptions SplitDevice::part_of(const CachedRowsOptions& options) const {
   CachedRowsOptions part = options;
   part.rows = (options.rows + devices_.size() - 1) / devices_.size();

@@ -1,5 +1,5 @@
-// SplitDevice: several devices as one.  Each has the rows whose keys its number owns by hash, so a row is on one device, which
-// makes all its steps: results are those of one device.  Used by open_row_device.
+// SplitDevice: several devices as one.  The hash of a key chooses the device, so a row is on one device, which
+// makes all its steps.  Results are those of one device.  Used by open_row_device.
 #ifndef PS_DEVICE_SPLIT_DEVICE_H_
 #define PS_DEVICE_SPLIT_DEVICE_H_
 
@@ -10,13 +10,14 @@
 
 namespace ps {
 
-// A capacity in rows or bytes is of all devices together, which have equal parts of it.  They work one after the other.
+// A capacity in rows or bytes is that of all devices together; each has an equal part of it.  The devices work
+// one after the other.  One owner thread.
 class SplitDevice final : public RowDevice {
  public:
-  // At least one.
+  // There must be at least one device.
   explicit SplitDevice(std::vector<std::unique_ptr<RowDevice>> devices);
 
-  // As much as can be divided equally.
+  // Returns as many bytes as can be divided equally.
   uint64_t free_bytes() const override;
   uint64_t bytes_for(const CachedRowsOptions& options) const override;
   uint64_t rows_for(uint64_t bytes, const CachedRowsOptions& options) const override;

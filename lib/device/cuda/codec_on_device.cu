@@ -22,11 +22,13 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-// Bytes on their way.  All work is on one stream, so that each is done with them before the next has them.
+// A buffer of the device for encoded bytes.  All codecs share it: their work is on one stream, so that each has
+// finished with the bytes before the next one gets them.  One owner thread, as for all classes of this file.
 class CodedBytes {
  public:
   explicit CodedBytes(gpu::Stream& stream) : stream_(stream) {}
 
+  // Returns memory of the device for this many bytes.
   char* room(uint64_t bytes) {
     if (bytes > bytes_.bytes())
       bytes_ = gpu::DeviceArray<char>(stream_.device(), static_cast<int64_t>(bytes));
@@ -34,7 +36,7 @@ class CodedBytes {
   }
   const char* send(std::string_view bytes) { return send({&bytes, 1}); }
 
-  // Parts of the same size, one behind the other.
+  // Sends parts of the same size, one behind the other.
   const char* send(std::span<const std::string_view> parts) {
     const uint64_t each = parts[0].size();
     char* const there = room(parts.size() * each);
@@ -47,7 +49,7 @@ class CodedBytes {
   gpu::DeviceArray<char> bytes_;
 };
 
-// A gradient and its residual, which codecs encode in their ways.
+// A gradient and its residual.  Subclasses encode it in different ways.
 class GradientOnDevice : public CodecThere {
  public:
   void set_residual(std::span<const float> residual) override {
@@ -86,13 +88,14 @@ class GradientOnDevice : public CodecThere {
   gpu::Stream& stream_;
   const CodecFormat format_;
   const int64_t elements_;
-  gpu::DeviceArray<float> residual_;  // of no values: there is none
-  gpu::DeviceArray<uint64_t> odd_;    // index of a sum that is not finite
+  gpu::DeviceArray<float> residual_;  // no values if there is no residual
+  gpu::DeviceArray<uint64_t> odd_;    // index of a sum that is not finite, or kAllFinite
   uint64_t odd_here_ = kAllFinite;
-  const float* values_ = nullptr;  // of the last encoding
+  const float* values_ = nullptr;  // values of the last encoding, in memory of the device
   float scale_ = 1;
 };
 
+// A gradient of which every value is encoded by itself, or in blocks, by kernels.
 class CodecOnDevice final : public GradientOnDevice {
  public:
   CodecOnDevice(gpu::Stream& stream, CodedBytes& bytes, const CodecFormat& format, uint64_t elements,
@@ -136,8 +139,8 @@ class CodecOnDevice final : public GradientOnDevice {
   CodedBytes& bytes_;
 };
 
-// Gradients of which some values are sent.  The sums from which they are selected are the residual; without error feedback
-// that is made anew by each encoding.
+// A gradient of which only selected values are sent.  They are selected from the sums of gradient and residual,
+// which are stored as the residual.  Without error feedback each encoding computes the residual anew.
 class SelectionOnDevice final : public GradientOnDevice {
  public:
   SelectionOnDevice(gpu::Stream& stream, const CodecFormat& format, uint64_t elements, bool keeps_residual)
@@ -183,10 +186,11 @@ class SelectionOnDevice final : public GradientOnDevice {
   void decode(std::string_view bytes, float divisor, float* values) override {
     decode_here(bytes);
     set_dense(stream_, send_selected(), divisor, values, elements_);
-    stream_.synchronize();  // what has been sent is overwritten by the next call
+    stream_.synchronize();  // the next call overwrites the sent bytes
   }
 
-  // Also zeros are added, as on the processor: they make zeros of those below zero.
+  // Adds whole arrays, zeros included, as the processor does: adding zeros turns negative zeros into positive
+  // ones.
   void add_up(std::span<const std::string_view> parts, float* sums) override {
     PS_CHECK(!parts.empty());
     decode(parts[0], 1, sums);
@@ -199,7 +203,7 @@ class SelectionOnDevice final : public GradientOnDevice {
   }
 
  private:
-  // selected_ <- what the last encoding has found.
+  // selected_ <- the result of the last encoding.
   void get_selected() {
     const uint32_t num = elements_ == 0 ? 0 : num_here_;
     selected_.index.resize(num);
@@ -214,7 +218,8 @@ class SelectionOnDevice final : public GradientOnDevice {
     stream_.synchronize();
   }
 
-  // Values are sent back where they differ from those that were selected.
+  // Takes the sent values out of the residual.  They are copied back to the device if they differ from the
+  // selected ones.
   void take_selected_out() {
     const auto size = static_cast<uint32_t>(selected_.size());
     if (size == 0) return;
@@ -251,16 +256,16 @@ class SelectionOnDevice final : public GradientOnDevice {
   const bool keeps_residual_;
   DeviceSelector selector_;
   DeviceFinder finder_;
-  gpu::DeviceArray<float> dense_;  // a part that is added up
+  gpu::DeviceArray<float> dense_;  // scratch for a part that is added
   gpu::DeviceArray<uint32_t> index_, num_;
   gpu::DeviceArray<float> value_;
   uint32_t num_here_ = 0;
   SparseVector selected_;
-  std::string* encoded_ = nullptr;  // by the last encoding
+  std::string* encoded_ = nullptr;  // output of the last begin_encode
 };
 
-// Gradients that are encoded as the product of two narrow matrices, or whole where that takes no more bytes.  The sums are the
-// residual, as those of a selection are.
+// A gradient that is encoded as the product of two narrow matrices, or whole if that takes no more bytes.  The
+// sums are stored as the residual, like those of a selection.
 class LowRankOnDevice final : public GradientOnDevice {
  public:
   LowRankOnDevice(gpu::Stream& stream, CodedBytes& bytes, const CodecFormat& format, uint64_t elements,
@@ -316,6 +321,8 @@ class LowRankOnDevice final : public GradientOnDevice {
   }
   FactorsThere send_factors(std::string_view bytes) { return factors_in(bytes_.send(bytes)); }
 
+  // One power iteration: p = sums q, p is made orthonormal, q = transposed sums times p. q starts from that of
+  // the last step. p and q are the encoding; their product is then taken out of the residual.
   void encode_factors(uint64_t step, std::string& bytes) {
     const FactorShape& shape = format_.shape;
     char* const encoded = bytes_.room(bytes.size());
@@ -338,7 +345,7 @@ class LowRankOnDevice final : public GradientOnDevice {
   const bool keeps_residual_;
   CodedBytes& bytes_;
   std::vector<float> q_;
-  const std::string* encoded_ = nullptr;  // by the last encoding
+  const std::string* encoded_ = nullptr;  // output of the last begin_encode
 };
 
 class CodecModelDevice final : public CodecDevice {
@@ -359,7 +366,7 @@ class CodecModelDevice final : public CodecDevice {
   void wait() override { stream_.synchronize(); }
 
  private:
-  const std::shared_ptr<ModelDevice> model_;  // whose stream it is
+  const std::shared_ptr<ModelDevice> model_;  // keeps the stream alive
   gpu::Stream& stream_;
   CodedBytes bytes_;
 };

@@ -12,16 +12,17 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-constexpr unsigned kMoveThreads = 128;  // of a block
+constexpr unsigned kMoveThreads = 128;  // threads of a block
 
-// A thread a move; indices are distinct.
+// Adds moves to the weights.  Each thread adds one move; the indices are distinct.
 __global__ void add_moves(const uint32_t* index, const float* value, uint32_t size, float share,
                           float* weights) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < size) weights[index[i]] += share * value[i];
 }
 
-// Takes what is sent out of the arrays of a step; a thread a value, whose indices are distinct.  velocity null: it is kept.
+// Takes the sent values out of the arrays of a step.  Each thread takes one value; the indices are distinct.
+// If velocity is null, it is kept.
 __global__ void take_sent_out(const uint32_t* index, const float* value, uint32_t size, float* residual,
                               float* velocity) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -30,11 +31,12 @@ __global__ void take_sent_out(const uint32_t* index, const float* value, uint32_
   if (velocity != nullptr) velocity[index[i]] = 0;
 }
 
-// True where values are rounded by all that are sent, which the processor has.
+// Returns true if the rounding of a value depends on all values that are sent; then the processor rounds them.
 bool rounds_together(SparseEncoding encoding) {
   return rounds_values(encoding) && encoding != SparseEncoding::kVarintF16;
 }
 
+// The arrays of one parameter.  One owner thread.
 class DgcOnDevice final : public DgcThere {
  public:
   DgcOnDevice(gpu::Stream& stream, uint64_t elements, Selection selection)
@@ -63,6 +65,8 @@ class DgcOnDevice final : public DgcThere {
     stream_.synchronize();
   }
 
+  // The device computes the moves, selects those to be sent and, unless rounding needs all of them, takes them
+  // out of its arrays.  Otherwise the host rounds the selected values first.
   uint32_t step(const Step& step, SparseVector& selected) override {
     make_room(step.count);
     const DgcStep moves{.gradient = gradient_.data(),
@@ -94,7 +98,7 @@ class DgcOnDevice final : public DgcThere {
     stream_.copy_to_device(value_.data(), moves.value.data(), size * sizeof(float));
     gpu::launch(add_moves, gpu::blocks_for(size, kMoveThreads), kMoveThreads, 0, stream_, index_.data(),
                 value_.data(), size, share, weights_.data());
-    stream_.synchronize();  // the moves are the caller's
+    stream_.synchronize();  // the caller owns the moves
   }
 
  private:
@@ -105,7 +109,7 @@ class DgcOnDevice final : public DgcThere {
     stream_.synchronize();
   }
 
-  // Returns the largest size of a move.
+  // selected <- the selected moves.  Returns the largest size of a move.
   uint32_t get_selected(SparseVector& selected) {
     uint32_t sizes[2];
     stream_.copy_to_host(sizes, sizes_.data(), sizeof sizes);
@@ -119,14 +123,14 @@ class DgcOnDevice final : public DgcThere {
     return sizes[1];
   }
 
-  // Rounds what has been selected, and takes that out of the arrays.
+  // Rounds the selected values, and takes them out of the arrays.
   void round_selected(const Step& step, SparseVector& selected) {
     const auto size = static_cast<uint32_t>(selected.size());
     round_values(step.encoding, selected.value);
     stream_.copy_to_device(value_.data(), selected.value.data(), size * sizeof(float));
     gpu::launch(take_sent_out, gpu::blocks_for(size, kMoveThreads), kMoveThreads, 0, stream_, index_.data(),
                 value_.data(), size, residual_.data(), step.factor_masking ? velocity_.data() : nullptr);
-    stream_.synchronize();  // the values are the caller's
+    stream_.synchronize();  // the caller owns the values
   }
 
   void make_room(uint64_t moves) {
@@ -140,8 +144,8 @@ class DgcOnDevice final : public DgcThere {
   const uint64_t elements_;
   DeviceSelector selector_;
   gpu::DeviceArray<float> weights_, gradient_, velocity_, residual_;
-  gpu::DeviceArray<uint32_t> sizes_;  // [2]: of what is sent, and of the largest move
-  gpu::DeviceArray<uint32_t> index_;  // of moves
+  gpu::DeviceArray<uint32_t> sizes_;  // [2]: the number of sent moves, and the largest size of a move
+  gpu::DeviceArray<uint32_t> index_;  // indices and values of moves
   gpu::DeviceArray<float> value_;
 };
 
@@ -154,7 +158,7 @@ class DgcModelDevice final : public DgcDevice {
   }
 
  private:
-  const std::shared_ptr<ModelDevice> model_;  // whose stream it is
+  const std::shared_ptr<ModelDevice> model_;  // keeps the stream alive
   gpu::Stream& stream_;
 };
 

@@ -1,5 +1,5 @@
-// Deep Gradient Compression of parameters in the memory of the device that computes the model.  Used by those who open devices;
-// compiled for CUDA and for the emulator.
+// Deep Gradient Compression of parameters in the memory of the device that computes the model.  Used by the
+// sources that open devices; compiled for CUDA and for the emulator.
 #ifndef PS_DEVICE_CUDA_DGC_ON_DEVICE_H_
 #define PS_DEVICE_CUDA_DGC_ON_DEVICE_H_
 
@@ -13,7 +13,8 @@ namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// Its work is queued behind that of the model.  Null: the device is of the other kind.
+// Makes the device for compression; its work is queued behind that of the model.  Returns null if the device is
+// of the other kind.
 std::shared_ptr<DgcDevice> make_dgc_on_device(std::shared_ptr<ModelDevice> model);
 
 }  // namespace PS_GPU_NAMESPACE

@@ -9,6 +9,7 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
+// One owner thread. residual_ [rows, cols], p_ and q_ are the factors.
 class PowerOnDevice final : public PowerThere {
  public:
   PowerOnDevice(gpu::Stream& stream, const FactorShape& shape)

@@ -1,5 +1,5 @@
-// A matrix of PowerSGD in the memory of the device that computes the model.  Used by CodecDevice; compiled for CUDA and for the
-// emulator.
+// A matrix of PowerSGD in the memory of the device that computes the model.  Used by CodecDevice; compiled for
+// CUDA and for the emulator.
 #ifndef PS_DEVICE_CUDA_POWER_ON_DEVICE_H_
 #define PS_DEVICE_CUDA_POWER_ON_DEVICE_H_
 

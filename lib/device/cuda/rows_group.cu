@@ -11,12 +11,13 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-// The values of each table begin at multiples of 16 bytes, so that they are read 16 bytes at a time.
+// Rounds a number of values up, so that the values of each table begin at a multiple of 16 bytes, since kernels
+// read 16 bytes at a time.
 constexpr uint64_t rounded_values(uint64_t values) {
   return (values + 3) / 4 * 4;
 }
 
-// Returns true if kernels can use values where they lie: they read them 16 bytes at a time.
+// Returns true if kernels can use the values in place: these are on the device and at a multiple of 16 bytes.
 bool usable(const float* values, bool there) {
   return there && reinterpret_cast<uintptr_t>(values) % 16 == 0;
 }
@@ -54,7 +55,8 @@ void RowsGroup::remove(const DeviceTable& table) noexcept {
   group_ = nullptr;
 }
 
-// The memory of the group before this one is released first, so that both never take memory together.
+// Makes the group of all members.  The memory of the former group is released first, so that both never take
+// memory at the same time.
 void RowsGroup::build() {
   group_ = nullptr;
   keys_ = {}, scores_ = {}, values_ = {}, found_ = {}, which_ = {}, changes_ = {};
@@ -89,13 +91,15 @@ DeviceKeys RowsGroup::stage_keys(const Place& place, std::span<const uint64_t> k
   return {keys_.device.data() + place.keys, std::ssize(keys), scores_.device.data() + place.keys};
 }
 
-// `staged`: values of the table pass through the staged arrays.
+// Moves the place behind the keys of a table, and behind its values if these use the staged arrays.
 void RowsGroup::pass(Place& place, const Member& member, size_t keys, bool staged) {
   PS_CHECK(keys <= member.most_keys);
   place.keys += static_cast<int64_t>(keys);
   if (staged) place.values += static_cast<int64_t>(rounded_values(uint64_t{keys} * member.width));
 }
 
+// All functions below stage the keys of all tables one behind the other, send them together, run one kernel for
+// all tables, and copy the results back.
 void RowsGroup::look_up(std::span<const LookUp> look_ups) {
   if (group_ == nullptr) build();
   std::vector<TableLookUp> calls(members_.size());
@@ -140,6 +144,8 @@ void RowsGroup::advance(std::span<const Advance> advances) {
   stream_.synchronize();
 }
 
+// Weights that kernels can write in place go straight to the caller's memory of the device.  All others pass
+// through the staged array: from there they are copied to the caller's memory, on the device or on the host.
 void RowsGroup::read(std::span<const Read> reads) {
   if (group_ == nullptr) build();
   std::vector<TableFind> calls(members_.size());
@@ -172,10 +178,13 @@ void RowsGroup::read(std::span<const Read> reads) {
   }
 }
 
+// Gradients on the device are used in place if kernels can read them there, and else are copied to the staged
+// array on the device.  Gradients on the host are sent through the staged array.
 void RowsGroup::step(std::span<const Step> steps) {
   if (group_ == nullptr) build();
   std::vector<TablePush> calls(members_.size());
-  std::vector<float*> copied(members_.size());  // where gradients that are there are copied to, or null
+  // by table: staged copy of gradients on the device that kernels cannot use in place, or null
+  std::vector<float*> copied(members_.size());
   Place place;
   bool from_host = false;
   for (const Step& step : steps) {

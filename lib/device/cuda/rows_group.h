@@ -1,5 +1,5 @@
-// RowsGroup: the tables of a device whose rows a batch reads and trains together, with the memory by which keys, gradients and
-// weights come and go.  Used by table_rows.cu.
+// RowsGroup: the tables of a device whose rows a batch reads and trains together, with the staged memory for
+// keys, gradients and weights.  Used by table_rows.cu.
 #ifndef PS_DEVICE_CUDA_ROWS_GROUP_H_
 #define PS_DEVICE_CUDA_ROWS_GROUP_H_
 
@@ -16,7 +16,7 @@ namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// The same array on the host, in page-locked memory, and on the device.
+// An array on the host, in page-locked memory, and its copy on the device.
 template <class T>
 struct StagedArray {
   StagedArray() = default;
@@ -27,6 +27,7 @@ struct StagedArray {
   gpu::DeviceArray<T> device;
 };
 
+// One owner thread.
 class RowsGroup {
  public:
   struct LookUp {
@@ -36,16 +37,16 @@ class RowsGroup {
     uint64_t* scores;  // [keys]
   };
 
-  // As DeviceTable::advance.
+  // The arguments of DeviceTable::advance for one table.
   struct Advance {
     const DeviceTable* table;
     std::span<const uint64_t> keys;
     std::span<const uint32_t> which;
-    std::span<const IdleChange> changes;  // no more than keys
+    std::span<const IdleChange> changes;  // at most as many as keys
     uint64_t score;
   };
 
-  // Weights and gradients are those of the host unless they are `there`, in memory of the device.
+  // Weights and gradients are in memory of the host, or, if `there` is set, in memory of the device.
   struct Read {
     const DeviceTable* table;
     std::span<const uint64_t> keys;
@@ -56,23 +57,23 @@ class RowsGroup {
   struct Step {
     const DeviceTable* table;
     std::span<const uint64_t> keys;
-    uint64_t score;          // of all rows
+    uint64_t score;          // score that all rows get
     const float* gradients;  // [keys, width]
     bool there;
     const CurrentStep<float>& step;
     float scale;
   };
 
-  // The device memory that a table takes here.
+  // Returns the bytes of device memory that the group takes for a table.
   static uint64_t bytes_for(const DeviceTableOptions& options);
 
   explicit RowsGroup(gpu::Stream& stream) : stream_(stream), memory_(stream.device()) {}
 
-  // A table is in the group until it is removed.  Throws kExhausted.
+  // Adds a table, which stays in the group until it is removed.  Throws kExhausted.
   void add(DeviceTable& table, const DeviceTableOptions& options);
   void remove(const DeviceTable& table) noexcept;
 
-  // Each waits for the device.  A table is named once at most.  The keys of a step have rows.
+  // Each call waits for the device, and names a table at most once.  The keys of a step must have rows.
   void look_up(std::span<const LookUp> look_ups);
   void advance(std::span<const Advance> advances);
   void read(std::span<const Read> reads);
@@ -84,7 +85,7 @@ class RowsGroup {
     uint32_t most_keys, width;
   };
 
-  // Where the next keys of a call begin in the staged arrays.
+  // The places in the staged arrays at which the next keys of a call begin.
   struct Place {
     int64_t keys = 0, values = 0;
   };
@@ -97,9 +98,9 @@ class RowsGroup {
   gpu::Stream& stream_;
   gpu::HostMemory memory_;
   std::vector<Member> members_;
-  std::unique_ptr<TableGroup> group_;  // null when a member has been removed
+  std::unique_ptr<TableGroup> group_;  // null: it has to be built again, since a member was removed
   StagedArray<uint64_t> keys_, scores_;
-  StagedArray<float> values_;  // gradients or weights
+  StagedArray<float> values_;  // gradients of a step, or weights of a read
   StagedArray<uint8_t> found_;
   StagedArray<uint32_t> which_;
   StagedArray<IdleChange> changes_;

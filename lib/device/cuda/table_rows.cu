@@ -20,11 +20,13 @@ namespace {
 static_assert(CachedRows::kBucketRows == device_table::kSlots &&
               CachedRows::kNoSource == device_table::kNoSource);
 
-// A row is evicted by the score given with it: the time at which it was touched, and then its stamp, in the low half.
+// Returns the score of a row, by which it is evicted: the time at which it was touched in the high half, and
+// its stamp in the low half.
 constexpr uint64_t score_of(uint64_t touched, uint64_t stamp) {
   return touched << 32 | (stamp & 0xffffffff);
 }
 
+// Reduces scores to the stamps in their low halves.
 void keep_stamps(uint64_t* scores, size_t count) {
   for (size_t i = 0; i < count; ++i) scores[i] &= 0xffffffff;
 }
@@ -44,7 +46,7 @@ uint64_t floats_of_row(const CachedRowsOptions& options) {
   return uint64_t{options.width} * (1 + options.arrays);
 }
 
-// The arrays of TableRows beside its table.
+// Returns the bytes of the arrays of TableRows, without its table.
 uint64_t staging_bytes(const CachedRowsOptions& options) {
   constexpr uint64_t kOfKey = 4 * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t);
   const uint64_t floats = 2 * floats_of_row(options);
@@ -52,6 +54,7 @@ uint64_t staging_bytes(const CachedRowsOptions& options) {
          RowsGroup::bytes_for(table_options(options));
 }
 
+// CachedRows in a DeviceTable.  One owner thread.
 class TableRows final : public CachedRows {
  public:
   TableRows(gpu::Stream& stream, RowsGroup& group, const CachedRowsOptions& options)
@@ -123,7 +126,7 @@ class TableRows final : public CachedRows {
     group_.step(one);
   }
 
-  // The parts of a call for many tables.
+  // The parts of a call for many tables, which RowsGroup makes.
   RowsGroup::LookUp part_of(const RowsLookUp& part) const {
     return {&table_, part.keys, part.found, part.stamps};
   }
@@ -166,7 +169,7 @@ class TableRows final : public CachedRows {
     return {keys_.data(), static_cast<int64_t>(keys.size())};
   }
 
-  // With the scores given_.
+  // Sends the keys with the scores in given_.
   DeviceKeys send_scored_keys(std::span<const uint64_t> keys) {
     stream_.copy_to_device(scores_.data(), given_.data(), given_.size() * sizeof(uint64_t));
     DeviceKeys sent = send_keys(keys);
@@ -174,7 +177,7 @@ class TableRows final : public CachedRows {
     return sent;
   }
 
-  // Waits for the stream.
+  // Copies the rows that a kernel gave out to the host.  Waits for the stream.
   void receive(StampedRows& rows) {
     uint32_t count = 0;
     stream_.copy_to_host(&count, out_count_.data(), sizeof count);
@@ -198,9 +201,10 @@ class TableRows final : public CachedRows {
   gpu::DeviceArray<uint8_t> found_;
   gpu::DeviceArray<float> rows_, out_rows_;
   gpu::DeviceArray<uint32_t> out_count_;
-  std::vector<uint64_t> given_;  // scores that are being sent
+  std::vector<uint64_t> given_;  // scores that are being sent to the device
 };
 
+// A device with tables, of its own or of a model.  One owner thread.
 class TableDevice final : public RowDevice {
  public:
   explicit TableDevice(std::unique_ptr<gpu::Device> device)
@@ -241,9 +245,10 @@ class TableDevice final : public RowDevice {
     return parts;
   }
 
-  const std::unique_ptr<gpu::Device> device_;  // null, as the next: those of the model
+  // null, like own_stream_, if device and stream are those of the model
+  const std::unique_ptr<gpu::Device> device_;
   const std::unique_ptr<gpu::Stream> own_stream_;
-  const std::shared_ptr<ModelDevice> model_;  // null: there is none
+  const std::shared_ptr<ModelDevice> model_;  // null: the device has no model
   gpu::Stream& stream_;
   RowsGroup group_;
 };

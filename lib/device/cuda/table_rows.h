@@ -15,7 +15,7 @@ inline namespace PS_GPU_NAMESPACE {
 
 std::unique_ptr<RowDevice> make_table_device(std::unique_ptr<gpu::Device> device);
 
-// In the memory and on the stream of the device of a model; null for a model on another kind.
+// Uses the memory and the stream of the device of a model.  Returns null for a model on another kind of device.
 std::unique_ptr<RowDevice> make_table_device(std::shared_ptr<ModelDevice> model);
 
 }  // namespace PS_GPU_NAMESPACE
