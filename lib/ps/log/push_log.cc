@@ -13,14 +13,14 @@
 
 namespace ps {
 
-// The segments on the disk.  Used by the writer's tasks alone.
+// The segments on the disk.  Only the writer's tasks use it, one after the other.
 class PushLog::Files {
  public:
   explicit Files(PushLogSettings settings) : settings_(std::move(settings)) {}
 
   void set_chain(std::vector<SegmentHeader> chain) { chain_ = std::move(chain); }
 
-  // Returns the bytes written, which are on the disk.
+  // Writes segments and batches, and syncs them.  Returns the number of bytes written.
   uint64_t write(std::vector<Work>& work) {
     uint64_t bytes = 0;
     for (Work& each : work) bytes += each.segment ? begin(each) : add(each.events);
@@ -28,6 +28,8 @@ class PushLog::Files {
     return bytes;
   }
 
+  // Keeps the segments from the newest base on whose checkpoint is the newest that counts, and removes all
+  // others.  Does nothing if no later segment is a base.
   void prune() {
     const bool has_successor = std::any_of(chain_.begin() + !chain_.empty(), chain_.end(),
                                            [](const SegmentHeader& segment) { return segment.is_base; });
@@ -49,6 +51,8 @@ class PushLog::Files {
     return batch.size();
   }
 
+  // Begins a segment.  The one before it is synced first, since the header of the new one names its end.
+  // Segments of former chains are removed only when the first new one is on the disk.
   uint64_t begin(Work& work) {
     SegmentHeader header = std::move(*work.segment);
     const bool first = !file_;
@@ -76,7 +80,7 @@ class PushLog::Files {
     return bytes.size();
   }
 
-  // Removes the segments that are not of the chain.
+  // Removes the segments that are not in the chain.
   void remove_others() const {
     for (uint64_t number : log_segments(settings_.folder)) {
       const bool needed = std::ranges::any_of(
@@ -86,12 +90,13 @@ class PushLog::Files {
   }
 
   const PushLogSettings settings_;
-  std::vector<SegmentHeader> chain_;  // that are needed, the one being written last
+  std::vector<SegmentHeader> chain_;  // the needed segments; the last one is being written
   std::unique_ptr<OutputFile> file_;
   uint64_t offset_ = 0;
 };
 
-// Outlives the log, for what was posted to the loop before it ended.
+// The address of the log; null when the log has ended.  It outlives the log, since tasks that were posted to
+// the loop use it.
 struct PushLog::Link {
   PushLog* log;
 };
@@ -155,7 +160,7 @@ void PushLog::fail(const Error& error) {
   on_error_(error);
 }
 
-// Events that are added in the same turn of the loop, or while the last batch is written, are the next batch.
+// Events that are added in the same turn of the loop, or while the last batch is written, form the next batch.
 void PushLog::start_commit() {
   ++added_;
   if (error_) return work_.clear();
@@ -177,8 +182,8 @@ void PushLog::commit() {
   });
 }
 
-// Called by the writer's thread, which no exception may leave.  The log waits for this: where there is no memory to tell it,
-// it is told later.
+// Tells the loop that a batch was written.  The writer's thread calls it, and no exception may leave that
+// thread.  The log waits for this message, so without memory for it, this tries again later.
 void PushLog::tell(const std::shared_ptr<Link>& link, uint64_t position, uint64_t bytes,
                    const std::optional<Error>& error) {
   constexpr std::chrono::milliseconds kUntilMemory(1);
@@ -207,7 +212,7 @@ void PushLog::committed(uint64_t position, uint64_t bytes, const std::optional<E
   }
 }
 
-// Files that cannot be removed now are tried again later.
+// Files that cannot be removed now are removed at a later call.
 void PushLog::prune() {
   if (error_ || committing_) return;
   writer_.add(0, [this] {

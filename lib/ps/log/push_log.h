@@ -1,5 +1,5 @@
-// PushLog: writes what changes a shard to files, many changes at once, and says when they are on the disk:
-// then who asked for them may be answered.  Used by ShardServer, with --durability log.
+// PushLog: writes the changes of a shard to files, many changes at once, and tells when they are on the disk.
+// Then the requests that made them may be answered.  Used by ShardServer, with --durability log.
 #ifndef PS_PS_LOG_PUSH_LOG_H_
 #define PS_PS_LOG_PUSH_LOG_H_
 
@@ -25,17 +25,17 @@ namespace ps {
 struct PushLogSettings {
   std::string folder;
   FileSystem* files = &system_files();
-  bool own_thread = true;  // else all is written in the loop, for simulated time
+  bool own_thread = true;  // false: the loop's thread writes, for simulated time
 
-  // Folder of the newest checkpoint that counts, or nothing: what was before it is not needed any more.
-  // Called on the thread that writes.
+  // Returns the folder of the newest checkpoint that counts, or an empty string.  Changes before that
+  // checkpoint are not needed any more.  Called on the thread that writes.
   std::function<std::string()> newest_checkpoint = [] { return std::string(); };
 };
 
-// Everything runs on the loop's thread but the writing.
+// One owner thread, that of the loop; only the writing runs on another one.
 class PushLog {
  public:
-  // `on_error` is called once, when something could not be written: nothing is from then on.
+  // `on_error` is called once, when a write has failed; nothing is written from then on.
   PushLog(Loop& loop, PushLogSettings settings, std::function<void(const Error&)> on_error);
   ~PushLog();
   PushLog(const PushLog&) = delete;
@@ -44,20 +44,20 @@ class PushLog {
   // Begins the first segment.
   void begin(LogEnd end);
 
-  // Begins a segment with a checkpoint that is being made of what has been added so far.
+  // Begins a segment at a checkpoint that is being made of all changes added so far.
   void begin_base(const CheckpointStep& checkpoint, std::string snapshot, const Increments& increments = {});
 
   void add(ShardEvent event, int rank, std::string_view body);
 
-  // Calls done(null) once all that was added is on the disk, in the order of the calls, perhaps at once; or
-  // done(error) when that will not be.
+  // Calls done(null) when all changes added so far are on the disk, or done(error) if they will never be.  The
+  // calls come in the order of the requests, and may come at once.
   using Done = std::function<void(const Error* error)>;
   void when_synced(Done done);
 
-  // Refuses all that wait, and writes nothing more.
+  // Calls all waiting functions with the error, and writes nothing more.
   void end(const Error& error);
 
-  // Removes what is not needed any more.  To be called now and then.
+  // Removes segments that are not needed any more.  The caller calls it now and then.
   void prune();
 
   void note_replayed(uint64_t events) { counters_.replayed = events; }
@@ -67,7 +67,7 @@ class PushLog {
   class Files;
   struct Link;
 
-  // The writer's next work: perhaps a new segment, and then a batch.
+  // The next work of the writer: a new segment, if there is one, and then a batch.
   struct Work {
     std::optional<SegmentHeader> segment;
     std::string snapshot, events;
@@ -89,15 +89,15 @@ class PushLog {
   const std::function<void(const Error&)> on_error_;
   LogOwner owner_;
   LogCounters counters_;
-  std::optional<Error> error_;  // nothing is written after it
+  std::optional<Error> error_;  // after it, nothing is written
   std::vector<Work> work_;
-  uint64_t added_ = 0, synced_ = 0;  // changes
+  uint64_t added_ = 0, synced_ = 0;  // number of changes added, and of those on the disk
   bool committing_ = false;
   std::deque<Waiting> waiting_;
   Timer timer_;
-  std::shared_ptr<Link> link_;    // to here, from what the writer posts
-  std::unique_ptr<Files> files_;  // the writer's
-  BackgroundWriter writer_;       // the last: its tasks end first
+  std::shared_ptr<Link> link_;    // link to this log, for tasks that the writer posts
+  std::unique_ptr<Files> files_;  // used by the writer
+  BackgroundWriter writer_;       // the last member, so that its tasks end first
 };
 
 }  // namespace ps

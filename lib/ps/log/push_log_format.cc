@@ -11,7 +11,7 @@ namespace ps {
 namespace {
 
 constexpr std::string_view kSuffix = ".psl";
-constexpr size_t kCheckedBytes = 16;  // of a batch's head: all but `check`
+constexpr size_t kCheckedBytes = 16;  // bytes of a batch's head before `check`
 
 uint64_t aligned(uint64_t offset) {
   return (offset + kBatchAlignment - 1) / kBatchAlignment * kBatchAlignment;

@@ -14,15 +14,16 @@ namespace ps {
 
 namespace {
 
+// The first batch of a segment, parsed.
 struct SegmentBegin {
   SegmentHeader header;
   std::string snapshot, events;
 };
 
-// One segment, batch after batch.
+// Reads one segment, batch after batch.  One owner thread.
 class SegmentReader {
  public:
-  // With `end`, all before that offset was synced, and nothing behind it counts.
+  // With `end`, all bytes before that offset were synced, and bytes behind it do not count.
   SegmentReader(std::string path, std::optional<uint64_t> end)
       : path_(std::move(path)), in_(path_, std::ios::binary), is_last_(!end) {
     std::error_code error;
@@ -32,9 +33,9 @@ class SegmentReader {
     if (end) size_ = *end;
   }
 
-  uint64_t offset() const { return offset_; }  // of the batch that next() gave
+  uint64_t offset() const { return offset_; }  // offset of the batch that next() returned
 
-  // The bytes of the next batch; nothing at the end.
+  // Returns the bytes of the next batch, or nullopt at the end.
   std::optional<std::string> next() {
     offset_ = next_;
     if (offset_ == size_) return std::nullopt;
@@ -45,7 +46,7 @@ class SegmentReader {
     return std::nullopt;
   }
 
-  // Returns the beginning of the segment; nothing when a crash came before that was whole.
+  // Returns the beginning of the segment, or nullopt if a crash came before it was whole.
   std::optional<SegmentBegin> begin() {
     const bool begins = read(0, kSegmentMagic.size()) == kSegmentMagic;
     offset_ = next_ = kBatchAlignment;
@@ -57,7 +58,8 @@ class SegmentReader {
     return std::nullopt;
   }
 
-  // All that is not zero behind the last batch of the last segment; of one that does not begin, all that is there.
+  // Returns the bytes behind the last batch of the last segment, up to the last that is not zero.  If the
+  // segment has no whole first batch, these are all its bytes.
   TornBytes torn(bool begun) {
     constexpr uint64_t kPiece = uint64_t{1} << 20;
     TornBytes torn{path_, begun ? next_ : 0, 0};
@@ -87,7 +89,7 @@ class SegmentReader {
     }
   }
 
-  // Shorter at the end of the file.
+  // Reads bytes at an offset; returns fewer at the end of the file.
   std::string read(uint64_t offset, uint64_t size) {
     std::string bytes(offset < size_ ? std::min(size, size_ - offset) : 0, '\0');
     in_.clear();
@@ -97,7 +99,7 @@ class SegmentReader {
     return bytes;
   }
 
-  // The one at next_, if it is whole.
+  // Returns the batch at next_ and moves next_ behind it, or nullopt if it is not whole.
   std::optional<std::string> batch() {
     const std::string head = read(next_, kBatchHeadBytes);
     const std::optional<uint64_t> size = decode_batch_head(next_, head);
@@ -112,7 +114,8 @@ class SegmentReader {
     return bytes;
   }
 
-  // Returns true when a batch begins at `begin` or behind: it was written when all before it was on the disk.
+  // Returns true if a batch begins at `begin` or behind it.  Then all bytes before that batch were on the disk
+  // when it was written.
   bool is_batch_behind(uint64_t begin) {
     constexpr uint64_t kPiece = uint64_t{1} << 20;
     for (uint64_t at = begin; at < size_; at += kPiece) {
@@ -131,7 +134,7 @@ class SegmentReader {
   uint64_t offset_ = 0, next_ = 0;
 };
 
-// Calls body(event, rank, bytes) for the events of a batch.
+// Calls body(event, rank, bytes) for each event of a batch.
 template <class Body>
 void for_each_event(std::string_view batch, Body&& body) {
   ByteReader in(batch);
@@ -152,7 +155,8 @@ SegmentHeader continuation(const SegmentHeader& header, uint64_t end) {
   return next;
 }
 
-// The newest segment that was begun; the numbers of those that were not are taken off, and their bytes are added to `torn`.
+// Returns the newest segment that has a whole first batch.  Newer ones are removed from `numbers`, and their
+// bytes are added to `torn`.
 std::optional<SegmentBegin> last_segment(const std::string& folder, std::vector<uint64_t>& numbers,
                                          std::vector<TornBytes>& torn) {
   for (; !numbers.empty(); numbers.pop_back()) {
@@ -175,6 +179,7 @@ std::vector<uint64_t> log_segments(const std::string& folder) {
   return numbers;
 }
 
+// Follows the chain backwards from the newest segment, until a base that belongs to the checkpoint is found.
 std::optional<PushLogReader> PushLogReader::open(const std::string& folder,
                                                  const std::optional<CheckpointStep>& checkpoint,
                                                  std::string& why) {
@@ -200,6 +205,9 @@ std::optional<PushLogReader> PushLogReader::open(const std::string& folder,
   return log;
 }
 
+// Reads the segments of the chain in order; each counts up to the offset that the next one names.  The last
+// batch of the last segment may not have been synced, so it goes into `end` to be written again at the head of
+// the next segment.
 LogEnd PushLogReader::read(const std::function<void(ShardEvent, int rank, std::string_view body)>& on_event) {
   LogEnd end;
   for (size_t i = 0; i < chain_.size(); ++i) {
@@ -215,7 +223,7 @@ LogEnd PushLogReader::read(const std::function<void(ShardEvent, int rank, std::s
     };
     std::optional<SegmentBegin> begin = reader.begin();
     give(begin->events);
-    if (last) {  // without a batch behind its first, it is written again
+    if (last) {  // without a further batch, the first batch is written again
       end = {{chain_.begin(), chain_.end() - 1},
              chain_[i],
              std::move(begin->snapshot),

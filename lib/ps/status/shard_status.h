@@ -1,4 +1,4 @@
-// The status of a shard, told a few times a second, and the board on which it is left for another thread.
+// The status of a shard, published a few times a second, and the board from which another thread reads it.
 // Filled in by Shard and ShardServer, read by StatusService.
 #ifndef PS_PS_STATUS_SHARD_STATUS_H_
 #define PS_PS_STATUS_SHARD_STATUS_H_
@@ -17,21 +17,21 @@ namespace ps {
 
 // Counters of requests; each only grows.
 struct ShardCounters {
-  uint64_t steps = 0;                    // applied
-  uint64_t pulls = 0, rows_pulled = 0;   // answered
-  uint64_t pushes = 0, rows_pushed = 0;  // accepted
+  uint64_t steps = 0;                    // steps applied
+  uint64_t pulls = 0, rows_pulled = 0;   // pulls answered, and their rows
+  uint64_t pushes = 0, rows_pushed = 0;  // pushes accepted, and their rows
   uint64_t pushes_repeated = 0, pushes_dropped = 0;
   uint64_t refused_for_memory = 0;
   uint64_t refused_not_finite = 0;  // pushes and loads with NaN or infinite values
-  uint64_t pulls_repeated = 0;      // answered with what was answered before
+  uint64_t pulls_repeated = 0;      // pulls answered with an earlier answer
   uint64_t trainers_given_up = 0, trainers_returned = 0, trainers_joined = 0;
 };
 
 // Counters of a shard's checkpoints.
 struct CheckpointCounters {
-  uint64_t parts_written = 0;  // of the shard's own
+  uint64_t parts_written = 0;  // parts that this shard has written
   uint64_t failed = 0, given_up = 0;
-  uint64_t written = 0;  // whole ones, by the job's first shard; the last one's:
+  uint64_t written = 0;  // whole checkpoints, counted by the job's first shard; below: the last one's
   int64_t last_step = 0;
   uint64_t last_bytes = 0;
   double last_seconds = 0;
@@ -40,16 +40,17 @@ struct CheckpointCounters {
 // Counters of a shard's log.
 struct LogCounters {
   uint64_t events = 0;  // changes of the shard
-  uint64_t syncs = 0;   // of many at once
+  uint64_t syncs = 0;   // syncs, each of many changes
   uint64_t bytes = 0;
-  uint64_t replayed = 0;  // changes that this process made again when it came
+  uint64_t replayed = 0;  // changes that this process replayed when it started
 };
 
-// How many requests took how long, in buckets with bounds that are about a factor of three apart.
+// A histogram of the times of requests, with bounds that differ by about a factor of three.
 struct RequestSeconds {
   static constexpr std::array<double, 11> kBounds = {1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10};
 
-  std::array<uint64_t, kBounds.size() + 1> counts{};  // up to each bound, above the one before; then the rest
+  // requests up to each bound and above the one before; then the rest
+  std::array<uint64_t, kBounds.size() + 1> counts{};
   double sum = 0;
 
   void add(double seconds) {
@@ -60,14 +61,14 @@ struct RequestSeconds {
   }
 };
 
-// A parameter, as far as one shard has it.
+// The part of a parameter that one shard has.
 struct TableStatus {
   std::string name;
   bool sparse = false;
   uint64_t rows = 0, bytes = 0;
 };
 
-// Memory of one kind that peers have a shard hold.
+// Memory of one kind that the shard holds for peers.
 struct HeldStatus {
   std::string kind;
   uint64_t bytes = 0;
@@ -75,9 +76,9 @@ struct HeldStatus {
 
 struct TrainerStatus {
   int rank = 0;
-  int connections = 0;  // 0: gone, or not there yet
-  uint64_t clock = 0;   // steps that it has pushed
-  uint64_t lag = 0;     // steps behind the trainer that is furthest
+  int connections = 0;  // 0: the trainer is gone, or has not come yet
+  uint64_t clock = 0;   // number of steps that it has pushed
+  uint64_t lag = 0;     // steps behind the trainer that is furthest ahead
   // The memory of requests that wait or are remembered, without rows and state chunks.
   uint64_t held_bytes = 0;
 };
@@ -89,15 +90,15 @@ struct ShardStatus {
   ShardCounters counters;
   CheckpointCounters checkpoints;
   LogCounters log;
-  std::vector<TableStatus> tables;  // none until a trainer has come, as trainers
+  std::vector<TableStatus> tables;  // like `trainers`, empty until a trainer has come
   std::vector<TrainerStatus> trainers;
-  uint64_t message_bytes = 0;    // of requests, of answers, and of pushes that wait for others
-  std::vector<HeldStatus> held;  // the same by kind, and state chunks; none until a trainer has come
+  uint64_t message_bytes = 0;    // memory of requests, of answers, and of pushes that wait for others
+  std::vector<HeldStatus> held;  // the same by kind, and state chunks; empty until a trainer has come
   uint64_t connections = 0;
   NetCounters net;
-  uint64_t peers_refused = 0;  // that did not prove what they may do
+  uint64_t peers_refused = 0;  // peers that could not prove their rights
   RequestSeconds pull_seconds, push_seconds;
-  double pulls_per_second = 0, pushes_per_second = 0;  // over the last seconds
+  double pulls_per_second = 0, pushes_per_second = 0;  // averages of the last seconds
 
   uint64_t rows() const {
     uint64_t sum = 0;
@@ -111,7 +112,7 @@ struct ShardStatus {
   }
 };
 
-// Any thread.  The lock is held for the copy alone: whoever reads never keeps a shard waiting for longer.
+// Any thread may use it.  The lock is held only for the copy, so a reader never delays a shard for longer.
 class StatusBoard {
  public:
   void publish(ShardStatus status) {
@@ -128,7 +129,8 @@ class StatusBoard {
   ShardStatus latest_;  // guarded by mutex_
 };
 
-// How fast a counter grows, smoothed over some two seconds.  One that is smaller than before has begun anew.
+// The rate at which a counter grows, smoothed over about two seconds.  A counter that is smaller than before
+// has restarted at 0.  One owner thread.
 class RateMeter {
  public:
   double update(uint64_t total, Time now);

@@ -5,6 +5,7 @@ namespace ps {
 
 namespace {
 
+// Returns the JSON of one shard, which the page at / shows.
 Json shard_json(const ShardStatus& shard, Time now) {
   Json json = {{"port", shard.port},
                {"age_seconds", to_seconds(now - shard.published)},

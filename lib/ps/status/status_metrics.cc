@@ -1,4 +1,5 @@
-// The text format of Prometheus, version 0.0.4: a family is HELP, TYPE, and its samples.
+// Writes the text format of Prometheus, version 0.0.4: a family is HELP, TYPE, and its samples.  Each function
+// add_… writes the families of one topic.
 #include "ps/status/status_service.h"
 
 #include "base/text.h"
@@ -7,9 +8,10 @@ namespace ps {
 
 namespace {
 
-// {name, value} ...
+// The labels of a sample: {name, value} ...
 using Labels = std::vector<std::pair<std::string_view, std::string>>;
 
+// The text that is being written.  One owner thread.
 class MetricsText {
  public:
   void family(std::string_view name, std::string_view type, std::string_view help) {
@@ -28,7 +30,7 @@ class MetricsText {
     out_ += cat(labels.empty() ? "" : "}", " ", value, "\n");
   }
 
-  // One family with a sample for each shard.
+  // Writes a family with a sample for each shard.
   template <class Value>
   void of_shards(const ServerStatus& server, std::string_view name, std::string_view type,
                  std::string_view help, Value&& value) {
@@ -38,7 +40,7 @@ class MetricsText {
     }
   }
 
-  // One with a sample for each of the shards' tables, or trainers.
+  // Writes a family with a sample for each of the shards' tables, or trainers.
   template <class Items, class Label, class Value>
   void of_parts(const ServerStatus& server, std::string_view name, std::string_view help,
                 std::string_view part, Items ShardStatus::*items, Label&& label, Value&& value) {

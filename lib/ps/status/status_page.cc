@@ -3,7 +3,8 @@
 
 namespace ps {
 
-// The figures of a server, or of a trainer, are put in as text, so that no name in a job can be taken for markup.
+// The page sets the figures of a server, or of a trainer, as text, so that no name in a job can be taken for
+// markup.
 const char* const kStatusPage = R"html(<!DOCTYPE html>
 <html lang="en">
 <head>

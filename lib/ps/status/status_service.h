@@ -1,4 +1,4 @@
-// StatusService: the pages of ps-serve --status-port, made from what the shards have published.
+// StatusService: the pages of ps-serve --status-port, made from the status that the shards publish.
 #ifndef PS_PS_STATUS_STATUS_SERVICE_H_
 #define PS_PS_STATUS_STATUS_SERVICE_H_
 
@@ -15,35 +15,36 @@ namespace ps {
 // Facts of a server that do not change while it runs.
 struct StatusFacts {
   std::string job;
-  std::string exposure;       // who is let in; empty: this machine alone reaches the ports
-  uint64_t memory_limit = 0;  // of tables and messages
+  std::string exposure;  // describes which peers are admitted; empty: only this machine reaches the ports
+  uint64_t memory_limit = 0;  // limit of the memory of tables and messages
 };
 
-// One server, as its pages show it.
+// The status of one server, as its pages show it.
 struct ServerStatus {
   std::string job;
   std::string exposure;
   double uptime_seconds = 0;
   Time now{};
-  uint64_t resident_bytes = 0;  // of the process
-  uint64_t memory_limit = 0;    // of tables and messages
+  uint64_t resident_bytes = 0;  // resident memory of the process
+  uint64_t memory_limit = 0;    // limit of the memory of tables and messages
   double cpu_seconds = 0;
   uint64_t status_refused = 0;  // requests for pages with a wrong token
   std::vector<ShardStatus> shards;
 };
 
-// /metrics, in the text format of Prometheus, and what the page at / asks for every second.
+// metrics_text returns /metrics, in the text format of Prometheus. status_json returns the data that the page
+// at / asks for every second.
 std::string metrics_text(const ServerStatus& server);
 std::string status_json(const ServerStatus& server);
 
-// The page: HTML that shows status.json of a server, or of a trainer, with a script of its own.
+// The page at /: HTML that shows status.json of a server, or of a trainer, with a script of its own.
 extern const char* const kStatusPage;
 
-// answer() and count_refusal() belong to the thread of `loop`.
+// One owner thread, that of `loop`; any thread may call end().
 class StatusService {
  public:
-  // A shard that has published nothing for this long is taken for dead; while it works through one long
-  // request, such as the list of 100 million keys, it does not.
+  // A shard that has published nothing for this long counts as dead.  It publishes nothing while it works on
+  // one long request, such as the list of 100 million keys.
   static constexpr Duration kDeadAfter = std::chrono::seconds(60);
 
   // The boards are those of the server's shards, and outlive this, as the loop does.
@@ -51,10 +52,10 @@ class StatusService {
 
   HttpResponse answer(const HttpRequest& request) const;
 
-  // A request was not let through to answer(), for its wrong token.
+  // Counts a request that was refused before answer() for its wrong token.
   void count_refusal() { ++num_refused_; }
 
-  // From now on the server is not ready.  Any thread.
+  // From now on the server is not ready.  Any thread may call it.
   void end() { ending_ = true; }
 
  private:
