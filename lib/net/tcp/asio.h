@@ -1,9 +1,10 @@
-// The headers of Asio that are used here, built in one way.  Used by make_tcp_transport and its sources alone.
+// The headers of Asio that are used here, compiled with the same settings everywhere.  Used by
+// make_tcp_transport and its sources alone.
 #ifndef PS_NET_TCP_ASIO_H_
 #define PS_NET_TCP_ASIO_H_
 
-// A loop is run by one thread, and what others post passes a mutex: Asio's fences around handlers order
-// nothing, and the thread sanitizer of g++ does not know them.
+// One thread runs a loop, and tasks that other threads post pass a mutex.  So Asio's fences around handlers are
+// not needed; moreover the thread sanitizer of g++ does not understand them.
 #define BOOST_ASIO_DISABLE_FENCED_BLOCK
 
 #include <boost/asio/connect.hpp>

@@ -15,10 +15,10 @@ namespace ps {
 
 namespace {
 
-// Bytes on their way, at most: few enough to be in a cache still when they are read.
+// The largest number of bytes in the socket, few enough to be in a cache still when they are read.
 constexpr int kSendBuffer = 250000;
 
-// Closed unless it is released.
+// A file descriptor that is closed unless it is released.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
@@ -36,7 +36,7 @@ class Descriptor {
 };
 
 struct LocalAddress {
-  // A name that begins with a zero byte is an abstract one.
+  // The address begins with a zero byte, so that the name is an abstract one.
   explicit LocalAddress(const std::string& name) {
     address.sun_family = AF_UNIX;
     const size_t length = std::min(name.size(), sizeof address.sun_path - 1);
@@ -68,7 +68,9 @@ std::string local_name(const std::string& host, uint16_t port) {
   return cat("pskit:", host.empty() ? "*" : host, ":", port);
 }
 
-// The system chooses to send from an address to itself; to others of the loopback device, from 127.0.0.1.
+// Returns true if the system would send to the address from the same address, which it does for this machine's
+// own addresses.  To other addresses of the loopback device it sends from 127.0.0.1, so these are recognised by
+// their first byte.
 bool is_own_address(const sockaddr* address, unsigned size) {
   if (address->sa_family == AF_INET) {
     const auto* v4 = reinterpret_cast<const sockaddr_in*>(address);
@@ -98,7 +100,8 @@ int connect_locally(const std::string& name) {
   const LocalAddress address(name);
   Descriptor socket(open_local());
   if (connect(socket.get(), address.get(), address.size) < 0) return -1;
-  return credentials(socket.get()).uid == geteuid() ? socket.release() : -1;  // of who listens
+  // the user of the listening process
+  return credentials(socket.get()).uid == geteuid() ? socket.release() : -1;
 }
 
 bool is_from_trusted_user(int descriptor) {

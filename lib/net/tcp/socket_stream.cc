@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Options only help; a socket that refuses one works without.
+// Sets options that only improve the connection; a socket that refuses one works without it.
 void set_options(ConnectedSocket& socket) {
   using KeepIdle = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
   using KeepInterval = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
@@ -32,7 +32,7 @@ void set_options(ConnectedSocket& socket) {
   socket.set_option(KeepCount(3), ignored);
 }
 
-// Reads and writes go straight to the system; Asio tells when they would not block.
+// Reads and writes are system calls; Asio tells when they would not block.  One owner thread, that of the loop.
 class SocketStream final : public Stream {
  public:
   SocketStream(TcpLoop& loop, ConnectedSocket socket, std::string peer)
@@ -92,7 +92,7 @@ class SocketStream final : public Stream {
   const std::string& peer() const override { return peer_; }
 
  private:
-  // Outlives the stream while the loop holds a handler.
+  // The state that handlers use; it outlives the stream while the loop holds a handler.
   struct State {
     explicit State(ConnectedSocket open_socket) : socket(std::move(open_socket)) {}
     ConnectedSocket socket;

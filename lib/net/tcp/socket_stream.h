@@ -13,7 +13,7 @@ namespace ps {
 
 using ConnectedSocket = boost::asio::generic::stream_protocol::socket;
 
-// `peer` is for messages.
+// Makes a stream of an open socket.  `peer` is its name in messages.
 std::unique_ptr<Stream> make_socket_stream(TcpLoop& loop, ConnectedSocket socket, std::string peer);
 
 }  // namespace ps

@@ -12,11 +12,13 @@
 
 namespace ps {
 
+// One owner thread, which runs it; any thread may call post().
 class TcpLoop final : public Loop {
  public:
   boost::asio::io_context& context() { return context_; }
 
-  // Runs `task` before the loop waits: what a system call per wait costs is spent when nobody waits for it.
+  // Runs `task` before the loop waits.  So a system call that only prepares a wait is saved if the loop need
+  // not wait.
   void before_waiting(Task task) { before_waiting_.push_back(std::move(task)); }
 
   Time now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
@@ -37,7 +39,8 @@ class TcpLoop final : public Loop {
   }
 
  private:
-  static constexpr int kMaxReady = 1000;  // events that poll handles when each brings forth another
+  // the most events in one poll, in case each event causes another one
+  static constexpr int kMaxReady = 1000;
 
   bool run_ready(const std::function<bool()>& done) {
     for (int i = 0; i < kMaxReady; ++i) {
@@ -53,7 +56,7 @@ class TcpLoop final : public Loop {
     before_waiting_.clear();
   }
 
-  // One that is earlier stays, and asks for this one when it comes.
+  // If an earlier alarm is set, it stays; when it fires, the next one is asked for.
   void set_alarm(Time time) override {
     if (time <= now()) return boost::asio::post(context_, [this] { fire_timers(); });
     if (alarm_time_ <= time) return;
@@ -69,8 +72,8 @@ class TcpLoop final : public Loop {
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
   boost::asio::steady_timer alarm_{context_};
-  Time alarm_time_ = kNever;          // of alarm_
-  std::vector<Task> before_waiting_;  // none starts another
+  Time alarm_time_ = kNever;          // the time for which alarm_ is set
+  std::vector<Task> before_waiting_;  // tasks that run before the next wait; none of them adds another
 };
 
 }  // namespace ps

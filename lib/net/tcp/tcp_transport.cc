@@ -39,8 +39,8 @@ Address to_address(const tcp::endpoint& endpoint) {
   return {endpoint.address().to_string(), endpoint.port()};
 }
 
-// Connecting leaves a socket registered for writing too, and then every wait for reading would wake the loop
-// once more, at once: the same socket, registered like an accepted one.
+// Registers a connected socket with the loop anew.  Connecting leaves it registered for writing too, and then
+// every wait for reading would wake the loop once more at once.  An accepted socket has no such registration.
 tcp::socket register_anew(tcp::socket socket) {
   error_code error;
   tcp::endpoint local = socket.local_endpoint(error);
@@ -59,8 +59,8 @@ std::string peer_of(const tcp::socket& socket) {
   return unknown ? "a peer that has gone" : to_text(to_address(endpoint));
 }
 
-// An empty host listens on all addresses, of both families where the system has both; localhost on those of this machine
-// alone, of which there may be one.
+// Returns the addresses to listen on.  An empty host means all addresses, of both families if the system has
+// both; localhost means the loopback addresses of both families, one of which may be missing.
 std::vector<tcp::endpoint> listening_endpoints(asio::io_context& context, const Address& address) {
   if (address.host.empty()) {
     tcp::socket probe(context);
@@ -80,12 +80,13 @@ std::vector<tcp::endpoint> listening_endpoints(asio::io_context& context, const 
   return {results.begin()->endpoint()};
 }
 
-// The system has no address of this family here.
+// Returns true if the system has no address of this family.
 bool is_missing(error_code error) {
   return error == asio::error::address_family_not_supported || error.value() == EADDRNOTAVAIL;
 }
 
-// Takes connections from one acceptor, while the listener lives.
+// Accepts connections from one acceptor, while the listener lives.  One owner thread, that of the loop, as for
+// all classes of this file.
 template <class Protocol>
 class Accepting {
  public:
@@ -107,7 +108,8 @@ class Accepting {
 
   Acceptor& acceptor() { return *acceptor_; }
 
-  // The handler holds the acceptor: one that is not open any more tells that the listener has gone.
+  // Accepts the next connection.  The handler holds the acceptor; if it is not open any more, the listener has
+  // gone.
   void accept() {
     acceptor_->async_accept([this, acceptor = acceptor_](error_code error, Socket socket) {
       if (!acceptor->is_open()) return;
@@ -125,7 +127,7 @@ class Accepting {
   }
 
  private:
-  // The time until another attempt when the process has no descriptors left.
+  // The time until another attempt after an error, as when the process has no descriptors left.
   static constexpr Duration kRetry = std::chrono::milliseconds(50);
 
   const OnTrouble on_trouble_;
@@ -135,7 +137,7 @@ class Accepting {
   Timer retry_;
 };
 
-// One address, and the Unix socket beside it.
+// One address at which a listener listens, and the Unix socket beside it.
 class ListeningAddress {
  public:
   ListeningAddress(TcpLoop& loop, const OnTrouble& on_trouble, const Transport::OnAccept& on_accept,
@@ -176,7 +178,7 @@ class ListeningAddress {
 
  private:
   Accepting<tcp> ports_;
-  Accepting<LocalProtocol> local_;  // open if it is wanted
+  Accepting<LocalProtocol> local_;  // open only if local connections are wanted
 };
 
 class TcpListener final : public Listener {
@@ -192,9 +194,10 @@ class TcpListener final : public Listener {
   const Address& address() const override { return address_; }
 
  private:
-  static constexpr int kAttempts = 100;  // of a port that is free at one address, and may not be at the other
+  static constexpr int kAttempts = 100;  // attempts to find a port that is free at both addresses
 
-  // All of them at the same port, if there are several.  Returns false when that is taken at one, and another may do.
+  // Listens on all endpoints at the same port.  Returns false if the port is taken at one of them, and another
+  // port may work.
   bool listen_on(std::span<const tcp::endpoint> endpoints, const Address& address, bool local,
                  bool may_fail) {
     addresses_.clear();
@@ -225,12 +228,13 @@ class TcpListener final : public Listener {
   TcpLoop& loop_;
   const OnTrouble on_trouble_;
   const Transport::OnAccept on_accept_;
-  uint64_t& num_refused_;  // of the transport
+  uint64_t& num_refused_;  // counter of the transport
   Address address_;
   std::vector<std::unique_ptr<ListeningAddress>> addresses_;
 };
 
-// Resolving and connecting are steps of one state, which the handlers hold until they have run.
+// An attempt to connect.  Resolving and connecting are steps of one state, which the handlers hold until they
+// have run.
 class TcpAttempt final : public ConnectAttempt {
  public:
   TcpAttempt(TcpLoop& loop, Address address, bool local, Duration timeout, Transport::OnConnect on_connect)
@@ -253,7 +257,8 @@ class TcpAttempt final : public ConnectAttempt {
             finish(nullptr, make_error("cannot connect to", address, asio::error::timed_out));
           }) {}
 
-    // The first name of a loop has Asio start a thread, which may be one too many.
+    // Resolves the host.  For the first name of a loop Asio starts a thread, which fails if the system has no
+    // more threads.
     void resolve() {
       try {
         resolver.async_resolve(
@@ -279,7 +284,8 @@ class TcpAttempt final : public ConnectAttempt {
           });
     }
 
-    // False when none listens there.
+    // Connects to the Unix socket beside the port, if the address is this machine's.  Returns false if no
+    // process of this user listens there.
     bool connect_to_neighbour(const tcp::endpoint& endpoint) {
       if (!is_own_address(endpoint.data(), static_cast<unsigned>(endpoint.size()))) return false;
       int descriptor = connect_locally(local_name(endpoint.address().to_string(), endpoint.port()));
@@ -310,7 +316,7 @@ class TcpAttempt final : public ConnectAttempt {
     TcpLoop& loop;
     const Address address;
     const bool local;
-    Transport::OnConnect on_connect;  // null: has been called, or given up
+    Transport::OnConnect on_connect;  // null: it was called, or the attempt was given up
     tcp::resolver resolver;
     tcp::socket socket;
     Timer limit;
@@ -339,7 +345,7 @@ class TcpTransport final : public Transport {
 
  private:
   TcpLoop loop_;
-  uint64_t num_refused_ = 0;  // of other users, over Unix sockets
+  uint64_t num_refused_ = 0;  // connections of other users over Unix sockets
   const bool local_;
   const OnTrouble on_trouble_;
 };

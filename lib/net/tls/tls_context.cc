@@ -13,10 +13,11 @@ namespace ps {
 
 namespace {
 
-// So many bytes are read from a connection at once: four records, a tenth of whose cost the system calls are.
+// The number of bytes that are read from a connection at once: four records.  System calls are then a tenth of
+// the cost of a record.
 constexpr size_t kReadAheadBytes = 64 << 10;
 
-// A key that has a password is refused; nobody is there to be asked.
+// Refuses a key with a password, since no user can be asked for it.
 int no_password(char*, int, int, void*) {
   return 0;
 }
@@ -66,7 +67,7 @@ void TlsContext::load_certificate(const TlsFiles& files) {
   if (SSL_CTX_use_certificate_chain_file(context_, files.certificate.c_str()) != 1) {
     fail(Code::kUsage, "certificate ", quote(files.certificate), ": ", take_openssl_error());
   }
-  // A key of another kind than the certificate's is taken without a word, and is no use.
+  // OpenSSL accepts a key that does not match the certificate without an error, so the match is checked.
   if (SSL_CTX_use_PrivateKey_file(context_, files.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
       SSL_CTX_check_private_key(context_) != 1) {
     fail(Code::kUsage, "key ", quote(files.key), " of certificate ", quote(files.certificate), ": ",

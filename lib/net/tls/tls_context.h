@@ -1,5 +1,5 @@
-// Certificates, keys and authorities out of files, as OpenSSL wants them.  Used by TlsTransport and by who makes
-// one.
+// TlsContext: certificates, keys and authorities from files, in the form that OpenSSL takes.  Used by
+// TlsTransport and by code that makes one.
 #ifndef PS_NET_TLS_TLS_CONTEXT_H_
 #define PS_NET_TLS_TLS_CONTEXT_H_
 
@@ -11,21 +11,21 @@ struct ssl_ctx_st;
 
 namespace ps {
 
-// PEM files; empty where there is none.
+// PEM files; an empty name means that there is no such file.
 struct TlsFiles {
-  std::string certificate;  // the own one, then those between it and its authority's
-  std::string key;          // of the certificate, without a password
-  std::string authority;    // certificates of those who vouch for peers
+  std::string certificate;  // the own certificate, then those between it and its authority's
+  std::string key;          // key of the certificate, without a password
+  std::string authority;    // certificates of the authorities that sign those of peers
 };
 
 enum class TlsSide { kServer, kClient };
 
-// TLS 1.3 with these files.  A server has a certificate, and with an authority it lets in clients that have one
-// too; a client has an authority, and shows a certificate if it has one.  Any thread may use one, and many
-// connections share it.
+// TLS 1.3 with these files.  A server has a certificate; with an authority, it accepts only clients that have a
+// certificate too.  A client has an authority, and shows a certificate if it has one.  Constant after
+// construction: any thread may use it, and many connections share it.
 class TlsContext {
  public:
-  // Throws kUsage when a file is missing, cannot be read, or does not fit the others.
+  // Throws kUsage if a file is missing, cannot be read, or does not match the others.
   TlsContext(const TlsFiles& files, TlsSide side);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
@@ -34,7 +34,7 @@ class TlsContext {
   TlsSide side() const { return side_; }
   ssl_ctx_st* get() const { return context_; }
 
-  // Through which OpenSSL reads and writes a session's bytes; see tls_session.cc.
+  // The method through which OpenSSL reads and writes a session's bytes; see tls_session.cc.
   const bio_method_st* streams() const { return streams_; }
 
  private:
@@ -46,7 +46,7 @@ class TlsContext {
   bio_method_st* const streams_;
 };
 
-// The first of OpenSSL's errors of this thread, and none is left.
+// Returns the reason of the first of OpenSSL's errors of this thread, and clears them all.
 std::string take_openssl_error();
 
 }  // namespace ps

@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// The BIO's functions: OpenSSL calls them with the BIO, whose data is the session.
+// The functions of the BIO, which OpenSSL calls; its data is the session.
 struct TlsStreamMethod {
   static TlsSession& session(BIO* bio) { return *static_cast<TlsSession*>(BIO_get_data(bio)); }
 
@@ -45,7 +45,7 @@ bio_method_st* make_stream_method() {
 
 namespace {
 
-// Alerts by which a peer says that it does not take our certificate.
+// Returns true for the alerts by which a peer refuses our certificate.
 bool rejects_certificate(unsigned long error) {
   switch (ERR_GET_REASON(error)) {
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
@@ -63,7 +63,7 @@ bool rejects_certificate(unsigned long error) {
   }
 }
 
-// The server's certificate must be for `host`.
+// Makes OpenSSL require that the server's certificate is for `host`.
 void expect_host(SSL* ssl, const std::string& host) {
   X509_VERIFY_PARAM* parameters = SSL_get0_param(ssl);
   in6_addr number{};
@@ -116,7 +116,7 @@ Handshake::Step TlsSession::handshake(Stream& stream) {
   if (write_error_ != 0) throw io_error(write_error_);
   if (!flushed()) return Handshake::Step::kWaitWritable;
   if (done != 1) return Handshake::Step::kWaitReadable;
-  more_ = true;  // bytes may have come with the last of the handshake
+  more_ = true;  // more bytes may have arrived with the end of the handshake
   return Handshake::Step::kDone;
 }
 
@@ -140,7 +140,8 @@ std::string TlsSession::last_words() const {
   return notice_frame(Error(Code::kAuthentication, "this server speaks TLS: --tls-ca"));
 }
 
-// For OpenSSL: what has come.
+// Reads from the stream for OpenSSL. If the first bytes of the peer begin a frame, they are not TLS, which
+// fail_handshake reports.
 int TlsSession::pull(char* into, int size) {
   IoResult result{.error = EAGAIN};
   const MutableBytes bytes(into, static_cast<size_t>(size));
@@ -161,6 +162,8 @@ int TlsSession::pull(char* into, int size) {
 
 // ---- reading
 
+// Fills the spans with decrypted bytes until OpenSSL needs more bytes, or an error or the end comes.  Errors
+// are returned only if no bytes were read, and then by every further call.
 IoResult TlsSession::read(Stream& stream, std::span<const MutableBytes> into) {
   if (read_end_) return {.error = *read_end_};
   stream_ = &stream;
@@ -175,7 +178,7 @@ IoResult TlsSession::read(Stream& stream, std::span<const MutableBytes> into) {
         const int error = read_error();
         if (error == EAGAIN) more_ = false;
         if (error != EAGAIN) read_end_ = error;
-        flush(stream);  // an alert, or an answer to a change of keys
+        flush(stream);  // sends an alert, or an answer to a change of keys
         return {.bytes = taken, .error = taken != 0 ? 0 : error};
       }
       taken += got;
@@ -185,7 +188,7 @@ IoResult TlsSession::read(Stream& stream, std::span<const MutableBytes> into) {
   return {.bytes = taken};
 }
 
-// 0 for the end.
+// Returns the errno of the last SSL_read_ex; 0 is the end of the stream.
 int TlsSession::read_error() {
   switch (SSL_get_error(ssl_, 0)) {
     case SSL_ERROR_WANT_READ:
@@ -223,7 +226,7 @@ IoResult TlsSession::write(Stream& stream, std::span<const ConstBytes> from) {
   return {.bytes = taken, .error = taken != 0 ? 0 : EAGAIN};
 }
 
-// Returns the bytes behind the first `taken`, up to a record: in place, or joined when they lie in several
+// Returns the bytes behind the first `taken`, up to a record: in place, or joined if they are in several
 // pieces.
 ConstBytes TlsSession::next_piece(std::span<const ConstBytes> from, size_t taken) {
   size_t index = 0;

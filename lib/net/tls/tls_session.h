@@ -1,5 +1,6 @@
-// TLS over one stream: what is written comes out of the other side's read, hidden and protected.  Used by
-// TlsTransport's handshake, and by TlsStream after it.
+// TlsSession: TLS over one stream.  Bytes that are written on one side are encrypted and authenticated on the
+// way, and are returned by the read of the other side.  Used by TlsTransport's handshake, and by TlsStream
+// after it.
 #ifndef PS_NET_TLS_TLS_SESSION_H_
 #define PS_NET_TLS_TLS_SESSION_H_
 
@@ -17,33 +18,33 @@ struct ssl_st;
 
 namespace ps {
 
-// OpenSSL's side is a BIO of ours: it reads from the stream itself, and writes into `out_`, which is bounded and
-// goes into the stream as far as that takes it.  Every call names the stream, which is always the same.  Owner
-// thread only.
+// OpenSSL uses a BIO of this class.  The BIO reads from the stream itself, and writes into `out_`, which is
+// bounded and is moved into the stream as far as the stream takes it.  Every call names the stream, which is
+// always the same.  One owner thread.
 class TlsSession {
  public:
-  // `host` is the name or number that the certificate of a server must have; empty for a server.
+  // `host` is the name or IP address that the certificate of a server must have; empty for a server.
   TlsSession(std::shared_ptr<const TlsContext> context, const std::string& host);
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
 
-  // As Handshake's.
+  // The functions of Handshake.
   Handshake::Step handshake(Stream& stream);
   std::string last_words() const;
 
-  // As Stream's.  An end without the peer's word for it is ECONNRESET; a peer that does not take our certificate,
-  // EKEYREJECTED; what is not TLS, EPROTO.
+  // The functions of Stream.  An end without the peer's close alert is ECONNRESET. A peer that refuses our
+  // certificate gives EKEYREJECTED; bytes that are not TLS give EPROTO.
   IoResult read(Stream& stream, std::span<const MutableBytes> into);
   IoResult write(Stream& stream, std::span<const ConstBytes> from);
 
-  // Returns true if a read may return bytes although none arrive.
+  // Returns true if a read may return bytes although no more arrive.
   bool has_more() const { return more_; }
 
   // Tells the peer that nothing more is written.
   void end_writing();
 
-  // Moves what is to be written into the stream as far as that goes without waiting.
+  // Moves waiting bytes into the stream as far as that is possible without waiting.
   void flush(Stream& stream);
   bool flushed() const { return out_.empty(); }
   size_t held_bytes() const { return out_.size() - out_sent_; }
@@ -62,22 +63,22 @@ class TlsSession {
 
   const std::shared_ptr<const TlsContext> context_;
   ssl_st* const ssl_;
-  bio_st* bio_ = nullptr;     // of ssl_
-  Stream* stream_ = nullptr;  // of the call
-  bool drained_ = false;      // nothing more comes from the stream in this call
-  bool began_ = false;        // something has come
-  bool plain_ = false;        // and it was no TLS, but a frame
+  bio_st* bio_ = nullptr;     // owned by ssl_
+  Stream* stream_ = nullptr;  // the stream of the current call
+  bool drained_ = false;      // the stream has no more bytes in this call
+  bool began_ = false;        // bytes have arrived
+  bool plain_ = false;        // the first bytes were a frame instead of TLS
   bool more_ = false;
   bool stream_ended_ = false;
   int stream_error_ = 0;
-  std::optional<int> read_end_;  // what every further read comes to
+  std::optional<int> read_end_;  // the error that every further read returns; 0: the end
   int write_error_ = 0;
-  std::string out_;  // sent up to out_sent_
+  std::string out_;  // encrypted bytes; those before out_sent_ are sent
   size_t out_sent_ = 0;
-  std::string record_;  // small pieces, joined
+  std::string record_;  // joined small pieces
 };
 
-// For TlsContext.
+// Makes the method of the BIO, for TlsContext.
 bio_method_st* make_stream_method();
 
 }  // namespace ps

@@ -8,6 +8,7 @@ namespace ps {
 
 namespace {
 
+// An encrypted stream in front of another one.  One owner thread, that of the loop.
 class TlsStream final : public Stream, private Stream::Events {
  public:
   TlsStream(Loop& loop, std::unique_ptr<Stream> behind, std::unique_ptr<TlsSession> session)
@@ -19,7 +20,8 @@ class TlsStream final : public Stream, private Stream::Events {
     behind_->set_events(this);
   }
 
-  // The peer can tell this end from one that an attacker makes, if there is room to say so.
+  // Tells the peer about the end, if the stream has room.  So the peer can distinguish it from an end that an
+  // attacker causes.
   ~TlsStream() override {
     if (!ending_) session_->end_writing();
     session_->flush(*behind_);

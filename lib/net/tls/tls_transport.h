@@ -1,4 +1,5 @@
-// Encrypted connections: TLS 1.3, by OpenSSL 3.  In front of a transport on both sides.  Used by SecureTransport.
+// TlsTransport: encrypted connections by TLS 1.3 of OpenSSL 3, in front of a transport on both sides.  Used by
+// SecureTransport.
 #ifndef PS_NET_TLS_TLS_TRANSPORT_H_
 #define PS_NET_TLS_TLS_TRANSPORT_H_
 
@@ -9,17 +10,17 @@
 
 namespace ps {
 
-// The contexts of accepting and of connecting; null: such connections are not encrypted.
+// The contexts for accepted and for own connections; null: such connections are not encrypted.
 struct TlsContexts {
   std::shared_ptr<const TlsContext> server, client;
 };
 
-// The certificate of a server must be for the host of the address that is connected to.
+// The certificate of a server must be for the host of the address that is connected to.  One owner thread.
 class TlsTransport final : public HandshakeTransport {
  public:
   TlsTransport(Transport& behind, TlsContexts contexts, HandshakeOptions options = {});
 
-  // For connections from now on.
+  // Sets the contexts of later connections.
   void set_contexts(TlsContexts contexts) { contexts_ = std::move(contexts); }
 
  private:
