@@ -20,7 +20,9 @@ void AsynchronousClock::advance(int rank) {
   go_on();
 }
 
-// A step that ends may have those of all trainers applied: then these are first, and the rest of its trainer's follow.
+// Applies the steps of the trainers in to_advance_.  A step that ends a checkpoint's wait puts all trainers
+// into the list (begin_aligned_checkpoint): these come first, then the rest of this trainer's steps, then the
+// trainers that were behind it.
 void AsynchronousClock::go_on() {
   if (advances_) return;
   advances_ = true;
@@ -36,7 +38,8 @@ void AsynchronousClock::go_on() {
   if (to_advance_.empty() && std::exchange(ends_behind_, false)) end_pass_of_all();
 }
 
-// False when there is none, it waits for others, or it is applied in slices: then it is called again.
+// Applies the next step of the trainer.  Returns false if there is none, if it waits for others, or if it is
+// applied in slices; in the last case this is called again.
 bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   PendingPush* push = trainer.next_push();
   if (push == nullptr || trainer.has_marker) return false;
@@ -61,7 +64,7 @@ bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   return true;
 }
 
-// Where gradients are clipped by norm: tells the trainer the squares of this shard's part of its push, and
+// If gradients are clipped by norm, sends the trainer the squares of this shard's part of its push, and
 // returns true until the sums of all shards have come back.
 bool AsynchronousClock::wait_for_squares(PendingPush& push) {
   if (!context_.applier.needs_squares()) return false;
@@ -72,7 +75,8 @@ bool AsynchronousClock::wait_for_squares(PendingPush& push) {
   return true;
 }
 
-// Answers all trainers once the last of them has no data left.
+// Once the last trainer has no data left, ends the pass or deals the rest of its data, and answers all
+// trainers.
 void AsynchronousClock::end_pass_of_all() {
   const std::vector<TrainerSteps*> all = pushers([](const TrainerSteps&) { return true; });
   if (std::ranges::any_of(all, &TrainerSteps::has_marker)) return;
@@ -95,8 +99,9 @@ void AsynchronousClock::end_pass_of_all() {
   if (checkpoint) begin_end_checkpoint();
 }
 
-// Returns which of its steps the trainer is to mark; 0: none.  A trainer does not begin a step before all
-// shards have answered the last of those that it may be ahead of: the push after these is the first that it has not made.
+// Returns the number of steps of the trainer before the checkpoint, the last of which it marks; 0: it marks
+// none.  A trainer does not begin a step before all shards have answered the last of the steps that it may be
+// ahead of, so the push after these is the first that it has not made.
 uint64_t AsynchronousClock::plan_marker(TrainerSteps& trainer) {
   bool& wanted = context_.checkpoints.plan().wants_markers;
   if (!wanted) wanted = context_.checkpoints.decide(checkpoint_number() + 1);
@@ -105,8 +110,8 @@ uint64_t AsynchronousClock::plan_marker(TrainerSteps& trainer) {
   return trainer.marker_at;
 }
 
-// Where all trainers come to the end of the pass without a barrier marker, the checkpoint there is the one that
-// is wanted.
+// Begins the checkpoint when every trainer with data left has pushed its barrier marker.  If all trainers
+// come to the end of the pass without a marker, the checkpoint at that end is the one that was wanted.
 void AsynchronousClock::begin_aligned_checkpoint() {
   auto awaited = [this](TrainerSteps& each) {
     return !context_.roster.is_given_up(each.rank) && !each.has_marker && has_data_left(each);
@@ -122,7 +127,8 @@ void AsynchronousClock::begin_aligned_checkpoint() {
   go_on();
 }
 
-// A push alone, without others' to be part of, is dropped; the end of the data counts.
+// A push of these ranks is dropped, since there are no pushes of others with which it makes a step.  A push
+// that says that the data have ended stays.
 void AsynchronousClock::go_on_without(std::span<const int> ranks) {
   for (int rank : ranks) {
     std::erase_if(trainer(rank).pushes,

@@ -11,11 +11,11 @@
 
 namespace ps {
 
-// Applies every push at once; each trainer has a clock of its own.  A push whose weights are older than
-// max_lag steps is dropped.  The pass ends, or its rest is dealt, when the last trainer has pushed "ended": then all are
-// answered.
-// Messages of later steps may come before all of one: of a reader with several batches on their way, whose compute
-// trainer pushes parts of them before the reader does.
+// Applies every push at once, as a step of its own; each trainer has its own count of steps.  A push is
+// dropped if its weights are older than max_lag steps.  When the last trainer has pushed "ended", all
+// trainers are answered: the pass ends, or the rest of its data is dealt.  Messages of a later step may come
+// before all messages of an earlier one: a reader may have several batches on their way, and its compute
+// trainer pushes parts of them before the reader does.  One owner thread, as of every StepClock.
 class AsynchronousClock final : public StepClock {
  public:
   // max_lag 0: no push is dropped.
@@ -41,10 +41,10 @@ class AsynchronousClock final : public StepClock {
 
   const uint64_t max_lag_, lead_;
 
-  // Trainers whose steps are to be applied, as far as they can be, one trainer after the other.
+  // Ranks of the trainers whose steps are still to be applied, one trainer after the other.
   std::vector<int> to_advance_;
-  bool advances_ = false;     // in this moment
-  bool ends_behind_ = false;  // the pass may end behind that
+  bool advances_ = false;     // go_on is running
+  bool ends_behind_ = false;  // go_on tries to end the pass when to_advance_ is empty
 };
 
 }  // namespace ps

@@ -17,17 +17,17 @@ class ChangeNotifier {
  public:
   void set_sink(ShardEventSink sink) { sink_ = std::move(sink); }
 
-  // body() gives the event's body, and is called only when somebody listens.
+  // body() returns the body of the event; it is called only if there is a sink.
   template <class Body>
   void note(ShardEvent event, int rank, Body&& body) const {
     if (sink_) sink_(event, rank, body());
   }
 
  private:
-  ShardEventSink sink_;  // null: nobody listens
+  ShardEventSink sink_;  // null: there is no log
 };
 
-// The body of an event that has numbers alone, and of one that has nothing.
+// Return the body of an event that consists of numbers, and of one without a body.
 template <class... Numbers>
 std::string event_of_numbers(Numbers... numbers) {
   std::string body;

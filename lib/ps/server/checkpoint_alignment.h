@@ -1,5 +1,5 @@
-// CheckpointAlignment: decides when the next checkpoint of a shard begins, so that it begins on all shards after the same
-// pushes.  Used by Shard and its StepClock; ShardHost gives the function that begins it.
+// CheckpointAlignment: decides when the next checkpoint of a shard begins, so that it begins on all shards
+// after the same pushes.  Used by Shard and its StepClock; ShardHost gives the function that begins it.
 #ifndef PS_PS_SERVER_CHECKPOINT_ALIGNMENT_H_
 #define PS_PS_SERVER_CHECKPOINT_ALIGNMENT_H_
 
@@ -11,13 +11,15 @@
 
 namespace ps {
 
-// The job's first shard decides on a checkpoint, and tells the trainers with its answers to their pushes.  The
-// other shards hear of it by the pushes themselves: the last push before the checkpoint is a barrier marker.
+// The job's first shard decides on a checkpoint, and tells the trainers with its answers to their pushes.
+// The other shards learn of it from the pushes themselves: the last push before the checkpoint is a barrier
+// marker.
 //
 // Synchronous trainers are told the step after which the checkpoint begins, and mark their pushes for it.
-// Asynchronous trainers are told, each with the answer to a push, that its next push is its barrier marker.  A
-// shard applies markers as they come, but nothing that a trainer pushes after its own, until it has those of
-// all who have data left: so every push is in the checkpoint of all shards, or in none.  Pulls do not wait.
+// Asynchronous trainers are each told, with the answer to a push, that their next push is their barrier
+// marker.  A shard applies markers as they come.  It applies nothing that a trainer pushes after its marker
+// until it has the markers of all trainers that have data left.  So every push is in the checkpoint of all
+// shards or in none.  Pulls do not wait.
 //
 // One owner thread.
 class CheckpointAlignment {
@@ -27,10 +29,11 @@ class CheckpointAlignment {
 
   explicit CheckpointAlignment(const ChangeNotifier& changes) : changes_(changes) {}
 
-  // `begin` is called after the step with which a checkpoint begins, with the number by which all shards know it:
-  // the checkpoint is of the tables and states as they then are.  `wanted` is asked, at the job's first shard
-  // alone, whether one is to begin with a number.  Checkpoints `at_end` of a pass are begun unasked, whatever
-  // else is being written: with `at_ends` after every pass, else after those of which a trainer says so.
+  // `begin` is called after the step with which a checkpoint begins, with the number by which all shards know
+  // it.  The checkpoint is of the tables and states at that time.  `wanted` is called only at the job's first
+  // shard, and returns true if a checkpoint is to begin with a number.  Checkpoints at the end of a pass
+  // begin without that question, even if another one is still being written: with `at_ends` after every pass,
+  // else after the passes for which a trainer asks.
   void on_checkpoint(Begin begin, Wanted wanted, bool at_ends = true) {
     begin_ = std::move(begin);
     wanted_ = std::move(wanted);
@@ -40,8 +43,8 @@ class CheckpointAlignment {
   // Replaces the function that decides, for example while a log is replayed.  Returns the former function.
   Wanted exchange_wanted(Wanted wanted) { return std::exchange(wanted_, std::move(wanted)); }
 
-  // At the job's first shard: decides to begin the checkpoint with this number.  The decision is written to the log, since
-  // a replay cannot make it again where it depended on the time.
+  // At the job's first shard: decides to begin the checkpoint with this number.  The decision is written to
+  // the log, since a replay cannot repeat a decision that depended on the time.
   bool decide(uint64_t number) const {
     if (!wanted_ || !wanted_(number)) return false;
     changes_.note(ShardEvent::kCheckpoint, 0, [number] { return event_of_numbers(number); });
@@ -52,12 +55,12 @@ class CheckpointAlignment {
     if (begin_) begin_(number, at_end);
   }
 
-  // Every pass ends with a checkpoint, not only those of which a trainer says so.
+  // Returns true if every pass ends with a checkpoint, false if only those for which a trainer asks.
   bool at_ends() const { return at_ends_; }
 
-  // How far the next checkpoint of the run has come.
+  // The state of the plan for the run's next checkpoint.
   struct Plan {
-    uint64_t next_step = 0;      // synchronous: it begins after this step; 0: none is decided on
+    uint64_t next_step = 0;      // synchronous: it begins after this step; 0: none is planned
     bool wants_markers = false;  // asynchronous: trainers are told to push barrier markers
   };
   Plan& plan() { return plan_; }

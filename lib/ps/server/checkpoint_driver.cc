@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-constexpr const char* kSchemaState = "schema";  // on disk, as in what a process without servers writes
+constexpr const char* kSchemaState = "schema";  // on disk; a process without servers uses the same name
 
 }  // namespace
 
@@ -35,8 +35,8 @@ void CheckpointDriver::detach(const Error& reason) {
   shard_files_.refuse(reason);
 }
 
-// One at the end of a pass may take the place of one that is being made: it is not sure that what that builds
-// on will count.
+// A checkpoint at the end of a pass may replace one that is still being written.  It is then a full one,
+// since it is not certain that the checkpoint on which an increment would build will count.
 CheckpointStep CheckpointDriver::begin(uint64_t number, bool at_end) {
   last_begun_ = loop_.now();
   if (last_pass_ && busy()) requests_.end({false, "it was given up for the next one"});
@@ -64,8 +64,9 @@ void CheckpointDriver::checkpoint_ended(const AskedCheckpoint& answer) {
   on_end_();
 }
 
-// None while the last one is not done: it would be given up.  And none while a model is made of the last: a
-// run that goes back then comes to the end of that pass, and saves it again.
+// Returns false while the last checkpoint is not done, since it would be given up.  Also returns false while
+// a model is made from the last one: a run that goes back must come to the end of that pass, and save the
+// model again.
 bool CheckpointDriver::wants(uint64_t number) const {
   if (busy() || saves_.saves_pass()) return false;
   if (requests_.any()) return true;
@@ -99,8 +100,9 @@ void CheckpointDriver::ask(int64_t pass, ReplyPtr reply) {
   reply->answer(Payload(encode_asked_checkpoint(answer)));
 }
 
-// Files that this shard has forgotten, since it was restarted, and that are in no checkpoint, do not come any
-// more.
+// The files come if their checkpoint begins later or is being written.  A shard that was restarted has
+// forgotten older files, and looks for them on the disk.  Files that are in no checkpoint there do not come
+// any more.
 void CheckpointDriver::ask_shard_files(uint64_t step, ReplyPtr reply) {
   const bool comes =
       is_attached() && (step > shard_->steps().checkpoint_number() || checkpoint_->is_writing(step));

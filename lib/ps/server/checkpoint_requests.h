@@ -1,5 +1,5 @@
-// CheckpointRequests: who has asked for a checkpoint, and the trainers of them that wait until it counts.
-// Used by CheckpointDriver of the job's first shard.
+// CheckpointRequests: the requests for checkpoints, and the trainers among them that wait until their
+// checkpoint counts.  Used by CheckpointDriver of the job's first shard.
 #ifndef PS_PS_SERVER_CHECKPOINT_REQUESTS_H_
 #define PS_PS_SERVER_CHECKPOINT_REQUESTS_H_
 
@@ -19,11 +19,11 @@ class CheckpointRequests {
  public:
   // A request that comes while a checkpoint is being written gets the next one.
   void add(ReplyPtr reply) { waiting_.push_back(std::move(reply)); }
-  void add() { asked_ = true; }                                           // nobody waits for it
-  void add_begun(ReplyPtr reply) { begun_.push_back(std::move(reply)); }  // of the one that is being written
+  void add() { asked_ = true; }                                           // without a reply
+  void add_begun(ReplyPtr reply) { begun_.push_back(std::move(reply)); }  // for the one that is being written
   bool any() const { return asked_ || !waiting_.empty(); }
 
-  // A checkpoint begins; it counts, or has failed.
+  // begin: a checkpoint begins, for all requests so far. end: it counts, or has failed.
   void begin();
   void end(const AskedCheckpoint& answer);
 
@@ -31,12 +31,12 @@ class CheckpointRequests {
   void forget_unwanted();
   size_t num_waiting() const { return waiting_.size() + begun_.size(); }
 
-  // There will be none.
+  // Fails all requests: there will be no checkpoint.
   void refuse(const Error& error);
 
  private:
-  bool asked_ = false;
-  std::vector<ReplyPtr> waiting_, begun_;
+  bool asked_ = false;                     // a checkpoint was asked for without a reply
+  std::vector<ReplyPtr> waiting_, begun_;  // for the next checkpoint; for the one that is being written
 };
 
 }  // namespace ps

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kRemembered = 4;  // checkpoints
 
-// The answer names all files, and may find no memory: then it is that.
+// Answers with the names of all files.  If there is no memory for the answer, it fails with that error.
 void give(const CheckpointShardAnswer& answer, Reply& reply) {
   try {
     reply.answer(Payload(encode_shard_answer(answer)));

@@ -1,5 +1,5 @@
-// CheckpointShardService: gives out the files that a shard has written for a checkpoint, so that a trainer
-// far away can make a model of them.  Used by CheckpointDriver.
+// CheckpointShardService: gives out the files that a shard has written for a checkpoint, so that a trainer on
+// another machine can make a model from them.  Used by CheckpointDriver.
 #ifndef PS_PS_SERVER_CHECKPOINT_SHARD_SERVICE_H_
 #define PS_PS_SERVER_CHECKPOINT_SHARD_SERVICE_H_
 
@@ -20,26 +20,26 @@ namespace ps {
 // One owner thread.
 class CheckpointShardService {
  public:
-  // `reply` is answered when the shard's files of this step are written, or will not be; at once unless they
-  // `come`.
+  // Answers when the shard's files of this step are written, or will not be.  If the files do not `come`,
+  // answers at once.
   void ask(uint64_t step, bool come, ReplyPtr reply);
 
-  // True after add() for this step.
+  // Returns true after add() for this step.
   bool knows(uint64_t step) const;
 
-  // The shard's files of a checkpoint are written, or will not be.  They are in the first of the folders that has
-  // them.
+  // Notes that the shard's files of a checkpoint are written, or will not be, and answers the requests for
+  // them.  A file lies in the first of the folders that has it.
   void add(int64_t step, const CheckpointShardAnswer& answer, std::vector<std::string> folders);
 
   // Drops the requests of connections that are gone: trainers ask again over new ones.
   void forget_unwanted();
   size_t num_waiting() const { return waiting_.size(); }
 
-  // Tells all who wait that no files will come any more, and forgets those that came.
+  // Tells all waiting requests that no files will come any more, and forgets the files that came.
   void refuse(const Error& error);
 
-  // Returns the bytes as encode_shard_bytes does, or that the file is not there any more.  Throws kData for a file
-  // that never was.
+  // Returns the bytes as encode_shard_bytes does, or that the file is not there any more.  Throws kData for a
+  // file that never existed.
   std::string read(const CheckpointShardSlice& slice) const;
 
  private:
@@ -49,7 +49,7 @@ class CheckpointShardService {
     std::vector<std::string> folders;
   };
 
-  std::vector<Written> written_;               // the last few
+  std::vector<Written> written_;               // the last few, oldest first
   std::multimap<uint64_t, ReplyPtr> waiting_;  // by step
 };
 

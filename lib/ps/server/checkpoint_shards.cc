@@ -24,7 +24,8 @@ std::string run_prefix(uint64_t run) {
   return cat(kWritingPrefix, checksum_text(run), "-");
 }
 
-// "shard-d0-s1": the numbers of a shard; -1 where it has none of a kind.
+// Returns a name such as "shard-d0-s1" with the numbers of a shard; a number is -1 if it has none of that
+// kind.
 std::string shard_name(const ShardPlace& place) {
   return "shard-" + place_name(place);
 }
@@ -37,7 +38,8 @@ std::string dense_file(const ShardPlace& place) {
   return cat("dense-", place.dense, kFileSuffix);
 }
 
-// Returns the folder of the shards' files: that of the checkpoint, once the first shard has renamed it.
+// Returns the folder of the shards' files.  It is the checkpoint's folder once the first shard has renamed
+// it.
 std::string shards_folder(const std::string& directory, const CheckpointStep& checkpoint) {
   const std::string writing = join_path(directory, writing_folder(checkpoint));
   return is_directory(writing) ? writing : join_path(directory, step_folder(checkpoint.step));
@@ -47,7 +49,7 @@ Manifest read_shard_manifest(const std::string& path) {
   return decode_manifest(read_file(path, kMaxManifestBytes), path);
 }
 
-// Nothing when there is none, or it goes away while it is looked for.
+// Returns nothing if there is no manifest, or if it is removed meanwhile.
 std::optional<Manifest> find_manifest(const std::string& path) {
   try {
     return read_shard_manifest(path);
@@ -74,7 +76,8 @@ Manifest manifest_of_shard(const Manifest& whole, const ShardPlace& place) {
   return shard;
 }
 
-// Opens the full checkpoint that an increment builds on; null when there is none of this run at that step.
+// Opens the full checkpoint on which an increment builds; returns null if there is none of this run at that
+// step.
 std::unique_ptr<CheckpointReader> open_base(const std::string& directory, uint64_t run,
                                             std::optional<int64_t> step) {
   if (!step) return nullptr;
@@ -85,7 +88,8 @@ std::unique_ptr<CheckpointReader> open_base(const std::string& directory, uint64
   return fits ? std::move(base) : nullptr;
 }
 
-// A full disk is no mistake of whoever started the job.
+// Runs body() with its kUsage errors as kUnavailable: a full disk is no mistake of the person who started the
+// job.
 template <class Body>
 void as_output(Body&& body) {
   try {
@@ -114,7 +118,8 @@ CheckpointShardWriter::CheckpointShardWriter(const std::string& directory, const
 
 CheckpointShardWriter::~CheckpointShardWriter() = default;
 
-// A file for each table: partitions come in their order, but those of several tables may come by turns.
+// Returns the file of the table, and makes it for the first partition.  The partitions of one table come in
+// order, but those of several tables may alternate.
 CheckpointShardWriter::TableFile& CheckpointShardWriter::file_of(const TableLayout& layout) {
   TableFile& file = sparse_[layout.name];
   if (!file.writer) {
@@ -124,7 +129,7 @@ CheckpointShardWriter::TableFile& CheckpointShardWriter::file_of(const TableLayo
   return file;
 }
 
-// Partitions before `end` that have rows in the base, and none any more.
+// Begins those partitions of this shard before `end` that have rows in the base, but none now.
 void CheckpointShardWriter::begin_emptied(TableFile& file, const TableLayout& layout, uint32_t end) {
   for (; file.next < end; ++file.next) {
     const bool mine = static_cast<int>(file.next) % place_.num_sparse == place_.sparse;
@@ -172,8 +177,8 @@ Manifest CheckpointShardWriter::finish(const std::vector<TableLayout>& layouts,
   return manifest;
 }
 
-// Looks where the manifest may be in the order in which it comes there, since the first shard may be renaming the
-// folder meanwhile.
+// Looks for the manifest in the order in which it moves from place to place, since the first shard may rename
+// the folder meanwhile.
 std::optional<Manifest> find_shard_manifest(const std::string& directory, const CheckpointStep& checkpoint,
                                             const ShardPlace& place) {
   for (const std::string& folder : {writing_folder(checkpoint), step_folder(checkpoint.step)}) {

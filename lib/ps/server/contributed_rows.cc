@@ -48,7 +48,7 @@ void ContributedRows::begin(std::span<const Contribution> contributions, int64_t
   }
 }
 
-// Returns the key that comes in the chain behind `count` others; nothing when it has no more.
+// Returns the key that comes in the chain after `count` others; nothing if it has no more.
 std::optional<uint64_t> ContributedRows::key_behind(const Chain& chain, uint64_t count) {
   for (size_t i = chain.first; i < chain.rows.size(); ++i) {
     const std::span<const uint64_t> keys = chain.rows[i].keys;
@@ -58,6 +58,7 @@ std::optional<uint64_t> ContributedRows::key_behind(const Chain& chain, uint64_t
   return std::nullopt;
 }
 
+// Moves the rows of the chain with keys below `end` to `some`; all rows, if there is no `end`.
 void ContributedRows::take_below(Chain& chain, std::optional<uint64_t> end, std::vector<RowsOfOne>& some) {
   while (!chain.ended()) {
     RowsOfOne& rows = chain.rows[chain.first];
@@ -71,7 +72,8 @@ void ContributedRows::take_below(Chain& chain, std::optional<uint64_t> end, std:
   }
 }
 
-// Returns the key before which a slice ends; nothing when it has all that is left.
+// Returns the key before which the next slice ends; nothing if it takes all rows that are left.  Every chain
+// may give an equal share of `most`; the slice ends at the smallest of the keys that follow these shares.
 std::optional<uint64_t> ContributedRows::end_of_slice(uint64_t most) const {
   if (most >= num_left_) return std::nullopt;
   const int64_t num_chains =

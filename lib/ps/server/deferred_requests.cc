@@ -20,7 +20,8 @@ void DeferredRequests::handle_first() {
   first->handle();
 }
 
-// Applies a slice of the step, and handles some requests that have waited for its end, which may have the shard busy again.
+// Applies a slice of the step.  When the step has ended, handles some of the waiting requests; each of them
+// may make the shard busy again.
 void DeferredRequests::go_on() {
   constexpr int kMostRequests = 64;
   constexpr Duration kLongest = std::chrono::milliseconds(1);

@@ -1,4 +1,5 @@
-// DeferredRequests: requests that wait until a shard has applied the step that it is busy with, in the order in which they came.
+// DeferredRequests: requests that wait, in order of arrival, until a shard has applied the step with which it
+// is busy.
 // Used by ShardHost and ShardSession.
 #ifndef PS_PS_SERVER_DEFERRED_REQUESTS_H_
 #define PS_PS_SERVER_DEFERRED_REQUESTS_H_
@@ -16,31 +17,33 @@ namespace ps {
 
 class DeferredRequest {
  public:
-  // Bytes of the lists that hold one, beside its body, which stays in the memory of connections: it waits for nothing that
-  // comes from another peer.
+  // Bytes that one request takes in lists.  Its body stays in the memory of connections, since a request does
+  // not wait for other peers.
   static constexpr uint64_t kBytes = 512;
 
   virtual ~DeferredRequest() = default;
-  virtual void handle() = 0;  // throws nothing; does nothing when the connection has gone
+  virtual void handle() = 0;  // throws nothing; does nothing if the connection has gone
   virtual void fail(const Error& error) = 0;
 
-  HeldBytes held;  // for trainers; the requests of others are one a connection
+  HeldBytes held;  // memory of a trainer's request; other peers have one request per connection
 };
 
-// While a shard is busy with a step, requests that would have it finish that at once wait here, and behind them all that come
-// later, until they are handled in their order.  Requests that only read need not wait.  Everything runs on the loop's thread.
+// While a shard is busy with a step, requests that would make it finish the step at once wait here.  All
+// later requests wait behind them, and they are handled in order.  Requests that only read need not wait.
+// Everything runs on the loop's thread.
 class DeferredRequests {
  public:
-  // `runner` returns that of the shard; null: there is no shard.  Between two slices of a step other work has `rest`.
+  // `runner` returns the runner of the shard, or null if there is no shard.  Between two slices of a step
+  // there is a pause of `rest` for other work.
   DeferredRequests(Loop& loop, Duration rest, std::function<StepRunner*()> runner);
 
   bool must_wait() const { return is_busy() || !requests_.empty(); }
   void defer(std::unique_ptr<DeferredRequest> request);
 
-  // Has the step that the shard is busy with gone on with, soon, and then the requests handled.
+  // Soon continues the step with which the shard is busy, and then handles the requests.
   void go_on_soon() { timer_.start_after(rest_); }
 
-  // To be called before the ledger ends.
+  // Gives the memory of the requests back.  Must be called before the ledger is destroyed.
   void forget_held();
 
   void fail_all(const Error& error);
@@ -56,7 +59,7 @@ class DeferredRequests {
   Loop& loop_;
   const Duration rest_;
   const std::function<StepRunner*()> runner_;
-  Timer timer_;  // started while something has to be gone on with
+  Timer timer_;  // started while a step or a request is to be continued
   std::deque<std::unique_ptr<DeferredRequest>> requests_;
 };
 

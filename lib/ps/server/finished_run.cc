@@ -18,7 +18,7 @@ void FinishedRun::read() {
   passes_ = 0;
   if (!exists(path())) return;
   const std::string text = read_file(path(), kMaxBytes);
-  const bool is_line = text.ends_with('\n');  // else it was cut, and its number may be another
+  const bool is_line = text.ends_with('\n');  // else the file was cut, and its number may be wrong
   const std::optional<int64_t> passes = parse_int(std::string_view(text).substr(0, text.find('\n')));
   if (!is_line || !passes || *passes < 0) {
     fail(Code::kCorrupt, path(), ": offset 0: ", quote(text), " is no number of passes");

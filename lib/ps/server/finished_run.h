@@ -9,7 +9,7 @@
 
 namespace ps {
 
-// A trainer that comes when the run is over, also to a server that was restarted, is told that there is nothing
+// A trainer that comes after the end of the run, also to a server that was restarted, is told that nothing is
 // left to do.  One owner thread.
 class FinishedRun {
  public:
@@ -18,7 +18,7 @@ class FinishedRun {
   uint64_t passes() const { return passes_; }  // 0: the run is not over
 
   void read();                  // throws kCorrupt
-  void write(uint64_t passes);  // a file that cannot be written is an error in the server's log alone
+  void write(uint64_t passes);  // an error of the file is only written to the server's log
   void forget();
 
  private:

@@ -25,6 +25,7 @@ Payload Gathered::piece(uint64_t first) const {
   return payload;
 }
 
+// Appends up to kGatherPieceBytes from `first` on; what the ranks gave counts as one string.
 void Gathered::append(uint64_t first, Payload& out) const {
   uint64_t left = kGatherPieceBytes;
   for (const std::string& bytes : all_) {

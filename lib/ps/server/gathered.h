@@ -1,4 +1,5 @@
-// Gathered: what the trainers of a run gave to a gathering, and the answers that have it, in pieces.  Used by Gathering.
+// Gathered: the bytes that the trainers of a run gave to a gathering, and the answers with them, in pieces.
+// Used by Gathering.
 #ifndef PS_PS_SERVER_GATHERED_H_
 #define PS_PS_SERVER_GATHERED_H_
 
@@ -11,17 +12,18 @@
 
 namespace ps {
 
-// Never changes.  Answers point into it, and keep it.
+// Constant after construction; any thread may use it.  Answers point into it, and keep it alive.
 class Gathered : public std::enable_shared_from_this<Gathered> {
  public:
   explicit Gathered(std::vector<std::string> all);
 
   const std::vector<std::string>& all() const { return all_; }  // by rank
 
-  // The answer to those who have given: the sizes, and the first bytes of what all gave.
+  // Returns the answer to trainers that have given: the sizes, and the first bytes of what all trainers gave.
   Payload beginning() const;
 
-  // Some of the bytes of all, one after the other, from `first` on.  Throws kData when there are none.
+  // Returns some bytes, from `first` on, of what all gave, one after the other.  Throws kData if there are
+  // none.
   Payload piece(uint64_t first) const;
 
  private:

@@ -110,7 +110,7 @@ void Gathering::release_replies(std::vector<ReplyPtr>& out) {
 }
 
 // gathering := number:u64 last:text before:text given:u32 (rank:u32 text)[given]
-// Pieces that are not answered are sent again, and not saved.
+// Pieces without an answer are not saved, since they are sent again.
 void Gathering::save(std::string& out) const {
   put(out, number_);
   for (const auto& answer : answers_) put_text(out, answer != nullptr ? encode_gathered(answer->all()) : "");

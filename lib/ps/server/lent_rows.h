@@ -1,5 +1,6 @@
-// Rows that a shard lends to a trainer, which trains them itself or keeps copies: the trainer gets the rows as the shard
-// stores them, weights with optimizer state, and returns them in the same form (ps/wire/stored_rows.h).  Used by Shard.
+// Rows that a shard lends to a trainer, which trains them itself or keeps copies: the trainer gets the rows
+// as the shard stores them, weights with optimizer state, and returns them in the same form
+// (ps/wire/stored_rows.h).  Used by Shard.
 #ifndef PS_PS_SERVER_LENT_ROWS_H_
 #define PS_PS_SERVER_LENT_ROWS_H_
 
@@ -17,7 +18,7 @@
 
 namespace ps {
 
-// The rows of a parameter by their keys.
+// Returns a slice of the rows of a parameter with these keys.
 inline RowSlice rows_of_keys(uint32_t parameter, std::vector<uint64_t> keys) {
   RowSlice slice;
   slice.parameter = parameter;
@@ -25,14 +26,17 @@ inline RowSlice rows_of_keys(uint32_t parameter, std::vector<uint64_t> keys) {
   return slice;
 }
 
-// Returns the rows of sparse parameters as they are stored, for those keys that have a row.  Creates no rows, and applies no
-// idle steps.  Throws kData as check_slices does, for tables with a row policy, and for more rows than one answer holds.
+// Returns the rows of sparse parameters as they are stored, for those keys that have a row.  Creates no rows,
+// and applies no idle steps.  Throws kData as check_slices does, for tables with a row policy, and for more
+// rows than one answer holds.
 std::string stored_rows(const ParameterTables& tables, std::span<const RowSlice> slices);
 
-// Stores rows that a trainer returns in the form in which stored_rows gave them.  Throws kData unless all of them are rows of
-// this shard, of sparse parameters without a row policy, with finite values and with stamps of steps up to the next.
+// Stores rows that a trainer returns in the form in which stored_rows gave them.  Throws kData unless all of
+// them are rows of this shard, of sparse parameters without a row policy, with finite values and with stamps
+// of steps up to the next.
 ReturnedRows decode_returned(const ParameterTables& tables, std::string_view body);
 
+// Stores the rows of one slice in its table.
 void put_rows(const ParameterTables& tables, const ReturnedRows::Slice& slice, Device& device);
 
 }  // namespace ps

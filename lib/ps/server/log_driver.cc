@@ -12,6 +12,7 @@ namespace ps {
 
 namespace {
 
+// Passes an answer on when everything logged before it is on the disk, or the error of the log.
 class SyncedReply final : public Reply {
  public:
   SyncedReply(PushLog& log, ReplyPtr reply) : log_(log), reply_(std::move(reply)) {}
@@ -74,7 +75,8 @@ std::optional<PushLogReader> LogDriver::open(const Json& place, const Checkpoint
   return std::nullopt;
 }
 
-// A crash may have come between the last event and the segment of the checkpoint that began with it.
+// A crash may have come between the last event and the segment of the checkpoint that began with it; the
+// segment is then begun now.
 void LogDriver::resume(Shard& shard, const ShardPlace& place, LogEnd end, uint64_t events,
                        const std::function<void(const CheckpointStep&)>& on_logged) {
   const std::optional<BegunCheckpoint> begun = std::exchange(replayed_, std::nullopt);

@@ -1,4 +1,4 @@
-// LogDriver: a shard's log: begins it, resumes it, and holds answers back until what they follow from is on
+// LogDriver: begins and resumes a shard's log, and holds answers back until the changes before them are on
 // the disk.  Used by ShardHost.
 #ifndef PS_PS_SERVER_LOG_DRIVER_H_
 #define PS_PS_SERVER_LOG_DRIVER_H_
@@ -17,7 +17,7 @@
 
 namespace ps {
 
-// A checkpoint that has begun, and the shard as it then was.
+// A checkpoint that has begun, and the state of the shard at that time.
 struct BegunCheckpoint {
   CheckpointStep step;
   std::string snapshot;
@@ -33,26 +33,28 @@ class LogDriver {
 
   bool is_on() const { return log_ != nullptr; }
 
-  // The reply answers when all that was logged until then is on the disk.
+  // Returns a reply that answers only when all changes logged until the answer are on the disk.
   ReplyPtr when_synced(ReplyPtr reply);
 
-  // For a shard that begins a run, at this place.  Throws kUsage when there is a log that the run does not
-  // resume.  begin: whatever log there was belongs to a run that is over.
+  // For a shard that begins a run, at this place. check_is_new throws kUsage if there is a log that the run
+  // does not resume. begin replaces whatever log there was, since its run is over.
   void check_is_new(const ShardPlace& place, bool recovers) const;
   void begin(Shard& shard, const ShardIdentity& identity, const RunOrigin& origin);
 
-  // For a shard that resumes a run.  open: the log that goes on from the checkpoint, or, with null, from the
-  // beginning; nothing when there is none for these servers.  Throws kUsage when it is of another job.
+  // For a shard that resumes a run. open returns the log that goes on from the checkpoint, or from the
+  // beginning if it is null; nothing if there is none for these servers.  It throws kUsage for a log of
+  // another job. resume writes on after `end`, once `events` changes were replayed.
   std::optional<PushLogReader> open(const Json& place, const CheckpointReader* checkpoint) const;
   void resume(Shard& shard, const ShardPlace& place, LogEnd end, uint64_t events,
               const std::function<void(const CheckpointStep&)>& on_logged);
   std::string folder(const ShardPlace& place) const;
 
-  // A checkpoint has begun: the log goes on from it.  `on_logged` is called as soon as that is on the disk. While
-  // a log is replayed, the last checkpoint that begins is held for resume.
+  // Says that a checkpoint has begun, from which the log goes on.  `on_logged` is called as soon as that is
+  // on the disk.  While a log is replayed, the last checkpoint that begins is kept for resume.
   void begin_checkpoint(BegunCheckpoint begun, std::function<void(const CheckpointStep&)> on_logged);
 
-  // Refuses all answers that are held back, and writes nothing more; close comes after the shard's end.
+  // end refuses all answers that are held back, and writes nothing more. close is called after the shard's
+  // end.
   void end(const Error& reason);
   void close() { log_.reset(); }
 

@@ -9,12 +9,13 @@ namespace ps {
 
 namespace {
 
-// A message is about 8 MiB long, kMessageBytes, and lies in a buffer up to a fifth longer.
+// A message is about 8 MiB long (kMessageBytes), and lies in a buffer that is up to a fifth longer.
 constexpr uint64_t kLeastMessages = uint64_t{16} << 20;
 constexpr uint64_t kMostMessages = uint64_t{1} << 30;
 constexpr int kMessageKinds = 3;
 
-// Taken ahead of need: counting a table's memory costs a microsecond, this much lasts for some 100,000 rows.
+// Bytes taken ahead of need: counting a table's memory costs a microsecond, and this lasts for some 100,000
+// rows.
 constexpr uint64_t kAhead = uint64_t{8} << 20;
 
 constexpr const char* kWayOut = "; give ps-serve more with --max-memory, or the job more servers";
@@ -61,7 +62,7 @@ TableMemory::~TableMemory() {
   budget_->give_back(taken_);
 }
 
-// taken_ <- bytes, if the budget has them.
+// Sets taken_ to `bytes` if the budget has them; else returns false.
 bool TableMemory::resize(uint64_t bytes) {
   if (bytes > taken_ && !budget_->try_take(bytes - taken_)) return false;
   if (bytes < taken_) budget_->give_back(taken_ - bytes);
@@ -75,7 +76,8 @@ bool TableMemory::set_aside(uint64_t bytes) {
   return true;
 }
 
-// At first as if no key had a row; only when that does not fit are the keys looked up.
+// First assumes that no key has a row, which needs no look-up.  Only if that does not fit are the keys looked
+// up.
 void TableMemory::make_room(const ShardTables& tables, std::span<const RowSlice> row_slices) {
   const uint64_t most = tables.row_bytes(row_slices);
   if (most <= room_) return void(room_ -= most);

@@ -1,4 +1,4 @@
-// How much memory a server may take, and how its shards share it.  Made by serve_job, kept by Shard and
+// The memory that a server may take, and the shares of its shards.  Made by serve_job, kept by Shard and
 // ShardServer.
 #ifndef PS_PS_SERVER_MEMORY_LIMITS_H_
 #define PS_PS_SERVER_MEMORY_LIMITS_H_
@@ -18,13 +18,16 @@ namespace ps {
 
 class ShardTables;
 
-// The memory that the tables of all shards of a server may take, and how much they use.  Any thread.
+// The memory that the tables of all shards of a server may take, and the memory that they use.  Any thread
+// may use it.
 class MemoryBudget {
  public:
   explicit MemoryBudget(uint64_t max_bytes = UINT64_MAX) : max_bytes_(max_bytes) {}
 
   bool try_take(uint64_t bytes);
-  void take(uint64_t bytes) { used_ += bytes; }  // what is used already, beyond the limit if need be
+  void take(uint64_t bytes) {
+    used_ += bytes;
+  }  // counts bytes that are used already, beyond the limit if need be
   void give_back(uint64_t bytes) { used_ -= bytes; }
 
   uint64_t max_bytes() const { return max_bytes_; }
@@ -38,18 +41,19 @@ class MemoryBudget {
 // The limits of one shard.
 struct ShardLimits {
   std::shared_ptr<MemoryBudget> tables = std::make_shared<MemoryBudget>();  // of all shards together
-  uint64_t request_bytes = uint64_t{1} << 30;  // bodies that come, or that a request is made from
-  uint64_t held_bytes = UINT64_MAX;            // what waits for other trainers
-  uint64_t answer_bytes = UINT64_MAX;          // what has not been taken by whoever asked
+  uint64_t request_bytes = uint64_t{1} << 30;  // bodies that come, or from which a request is made
+  uint64_t held_bytes = UINT64_MAX;            // requests that wait for other trainers
+  uint64_t answer_bytes = UINT64_MAX;          // answers that their peers have not taken
   uint64_t array_bytes = uint64_t{16}
                          << 20;  // of arrays through which rows are reached, where keys are bounded
-  SpillSettings spill = {};      // of rows of sparse tables
+  SpillSettings spill = {};      // for rows of sparse tables
 
-  // Values of rows that a step changes in a slice: less than a hundredth of a second of work.  Others are served in between.
+  // The number of values of rows that a step changes in a slice: less than a hundredth of a second of work.
+  // Other requests are served between slices.
   uint64_t slice_work = uint64_t{1} << 17;
-  Duration slice_rest{};  // from one slice to the next, at least
+  Duration slice_rest{};  // shortest time between two slices
 
-  // Bounds of the connections of a port.  Trainers have half of them: kMostTrainers, with one each.
+  // Bounds on the connections of a port.  Trainers have half of them: kMostTrainers, with one each.
   size_t max_connections = 2048, max_readers = 512;
 };
 
@@ -57,36 +61,36 @@ struct ShardLimits {
 // the rest for tables.
 ShardLimits share_memory(uint64_t max_bytes, int shards);
 
-// The least that so many shards work with.
+// The least memory with which so many shards work.
 uint64_t least_memory_bytes(int shards);
 
-// One shard's part of the budget: what its tables use, and some more, so that it need not be counted for
-// every request.  Owner thread.
+// One shard's part of the budget: the memory that its tables use, and some more, so that it need not be
+// counted for every request.  One owner thread.
 class TableMemory {
  public:
-  // Takes what the shard begins with; throws kExhausted, naming the largest parameter.
+  // Takes the memory with which the shard begins; throws kExhausted, naming the largest parameter.
   TableMemory(std::shared_ptr<MemoryBudget> budget, const DenseBytes& dense);
   ~TableMemory();
   TableMemory(const TableMemory&) = delete;
   TableMemory& operator=(const TableMemory&) = delete;
 
-  // Returns when all keys of `row_slices` may have rows; throws kExhausted when there is no room for those that
-  // have none yet.
+  // Makes sure that all keys of `row_slices` may have rows; throws kExhausted if there is no room for the
+  // keys that have none yet.
   void make_room(const ShardTables& tables, std::span<const RowSlice> row_slices);
 
-  // Keeps so many bytes of the budget for something else; false when it has not so many.
+  // Keeps so many bytes of the budget for something else; returns false if it does not have so many.
   bool set_aside(uint64_t bytes);
 
-  // How often there was no room.
+  // The number of calls that found no room.
   uint64_t refused() const { return refused_; }
 
  private:
   bool resize(uint64_t bytes);
 
   const std::shared_ptr<MemoryBudget> budget_;
-  uint64_t taken_ = 0;  // of the budget
-  uint64_t aside_ = 0;  // of it
-  uint64_t room_ = 0;   // of it, that no row has used since this was counted
+  uint64_t taken_ = 0;  // bytes of the budget
+  uint64_t aside_ = 0;  // part of taken_ that is set aside
+  uint64_t room_ = 0;   // part of taken_ that no row has used since it was counted
   uint64_t refused_ = 0;
 };
 

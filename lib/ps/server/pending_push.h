@@ -21,16 +21,16 @@ struct PendingPush {
 
   int rank = 0;
   StepInfo info;
-  bool ended = false;                      // the trainer has no data left in this pass
-  bool asks = false, absent = false;       // as PushHeader says
-  bool checkpoint = false;                 // one begins after this step: the push is a barrier marker
-  uint32_t num_slices = 0;                 // 0: not known; the slices that have come do not say it
-  std::map<uint32_t, PushRequest> slices;  // of the message, by number
+  bool ended = false;                 // the trainer has no data left in this pass
+  bool asks = false, absent = false;  // as PushHeader says
+  bool checkpoint = false;            // a checkpoint begins after this step: the push is a barrier marker
+  uint32_t num_slices = 0;            // 0: unknown, since no slice so far tells it
+  std::map<uint32_t, PushRequest> slices;                        // slices of the message, by number
   std::map<uint32_t, std::shared_ptr<const PulledRows>> pulled;  // where a pull has found the rows of a slice
-  std::vector<HeldBytes> held;                                   // of the slices, less their rows
-  std::vector<ReplyPtr> replies;  // to the last slice, more than one when it was sent again
-  std::vector<ExactSquares>
-      measured;           // squares of the step, once they were sent to the trainer: its apply comes next
+  std::vector<HeldBytes> held;                                   // memory of the slices, without their rows
+  std::vector<ReplyPtr> replies;  // to the last slice; several if it was sent again
+  // Squares of the step, once they were sent to the trainer.  Its apply request comes next.
+  std::vector<ExactSquares> measured;
   bool all_hold = false;  // the trainer has said that all shards hold its push of this step (AheadClock)
 
   bool complete() const { return num_slices > 0 && slices.size() == num_slices; }

@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-constexpr size_t kMostPulls = 4096;  // each is a whole message: gigabytes of rows
+constexpr size_t kMostPulls = 4096;  // each pull is a whole message, so these are gigabytes of rows
 
 bool same_rows(const RowSlice& a, const RowSlice& b) {
   return a.parameter == b.parameter && a.by_keys == b.by_keys && a.exact == b.exact && a.first == b.first &&

@@ -16,22 +16,23 @@
 
 namespace ps {
 
-// A pull and the memory that it was given, which is freed with the last owner of this.
+// A pull and its memory in the ledger, which is freed with the last owner of this.
 struct RememberedPull {
   PullRequest request;
   HeldBytes held;
 };
 
 struct AnsweredPull {
-  std::shared_ptr<const PullRequest>
-      request;  // of a RememberedPull; a push that names the pull shares its row slices
+  // Part of a RememberedPull.  A push that names the pull shares its row slices.
+  std::shared_ptr<const PullRequest> request;
   std::shared_ptr<const Payload> rows;  // the answer, if it may have to be sent again; else null
-  std::shared_ptr<const PulledRows> pulled = nullptr;  // where the tables have its rows; null: not known
+  std::shared_ptr<const PulledRows> pulled = nullptr;  // where the tables have its rows; null: unknown
 };
 
-// A push may give the number of a pull in place of its keys; therefore the pulls of a step are kept until the trainer has
-// pushed that step.  In a synchronous job with several shards, a shard also keeps the pulls of the last step that it has
-// applied, with their answers, until it knows that all shards have applied the step.  One owner thread.
+// A push may give the number of a pull in place of its keys; therefore the pulls of a step are kept until the
+// trainer has pushed that step.  In a synchronous job with several shards, a shard also keeps the pulls of
+// the last step that it has applied, with their answers, until it knows that all shards have applied the
+// step.  One owner thread.
 class PullHistory {
  public:
   // Pulls of number 0 are not kept.
@@ -40,23 +41,25 @@ class PullHistory {
   // Returns null when no such pull is kept.
   const AnsweredPull* find(uint64_t number) const;
 
-  // The answer to an equal pull of this process or one before it; null when none is kept.
+  // Returns the answer to an equal pull of this process or an earlier process of the rank; null if none is
+  // kept.
   std::shared_ptr<const Payload> answer_to(const PullRequest& request) const;
 
+  // Forgets the pulls of earlier steps.
   void forget_before(uint64_t step);
 
-  // To be called when another process takes the rank over, which numbers its pulls anew.  Keeps the pulls that have
-  // answers, and frees all other pulls.
+  // To be called when another process takes the rank over, which numbers its pulls anew.  Keeps the pulls
+  // that have answers, and frees all other pulls.
   void take_over();
 
-  // Save and load the pulls whose answers may have to be sent again.  load allocates the answers in `pool`, and takes the
-  // memory of the pulls from the account of trainer `rank`.
+  // Save and load the pulls whose answers may have to be sent again.  load allocates the answers in `pool`,
+  // and takes the memory of the pulls from the account of trainer `rank`.
   void save(std::string& out) const;
   void load(ByteReader& in, BufferPool& pool, HeldMemory& held, int rank);
 
  private:
   std::map<uint64_t, AnsweredPull> pulls_;  // by number
-  std::vector<AnsweredPull> former_pulls_;  // of the processes before this one; all have rows
+  std::vector<AnsweredPull> former_pulls_;  // of earlier processes of the rank; all have answers
 };
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// PullQueue: the pulls that wait for room for their answers, in an order that is fair to those who ask.  Used
-// by PullService.
+// PullQueue: the pulls that wait for room for their answers, in an order that is fair to the peers.  Used by
+// PullService.
 #ifndef PS_PS_SERVER_PULL_QUEUE_H_
 #define PS_PS_SERVER_PULL_QUEUE_H_
 
@@ -16,17 +16,17 @@
 namespace ps {
 
 struct WaitingPull {
-  HeldPeer peer;  // who asks
-  int rank;       // of a trainer; -1: a reader
+  HeldPeer peer;  // the peer that asks
+  int rank;       // rank of a trainer; -1: a reader
   PullRequest request;
   ReplyPtr reply;
   HeldBytes held;
 };
 
-// Start-time fair queuing (Goyal et al., SIGCOMM 1996): a pull's tag is the largest of the virtual time,
-// which is the tag of the last pull that was taken, and the end of the peer's last pull, which is that pull's
-// tag and its bytes.  The lowest tag is next.  So one that asks for much, or often, gets no more bytes than
-// each of the others while these wait.  One owner thread.
+// Start-time fair queuing (Goyal et al., SIGCOMM 1996).  A pull's tag is the larger of two numbers: the
+// virtual time, which is the tag of the last pull that was taken, and the end of the peer's last pull, which
+// is that pull's tag plus its bytes.  The pull with the lowest tag is next.  So a peer that asks for much, or
+// often, gets no more bytes than each of the others while these wait.  One owner thread.
 class PullQueue {
  public:
   bool empty() const { return pulls_.empty(); }
@@ -54,7 +54,7 @@ class PullQueue {
     std::erase_if(pulls_, [](const auto& each) { return is_unwanted(each.second.reply); });
   }
 
-  // Empties the queue.
+  // Empties the queue, and returns its pulls in order.
   std::vector<WaitingPull> take_all() {
     std::vector<WaitingPull> all;
     while (!empty()) all.push_back(pop());
@@ -68,9 +68,9 @@ class PullQueue {
   }
 
  private:
-  std::multimap<uint64_t, WaitingPull> pulls_;  // by tag; of one tag in the order of arrival
-  std::map<uint64_t, uint64_t> ends_;           // by peer, while the queue is not empty
-  uint64_t virtual_time_ = 0;
+  std::multimap<uint64_t, WaitingPull> pulls_;  // by tag; those of one tag in the order of arrival
+  std::map<uint64_t, uint64_t> ends_;           // by peer: end of its last pull, while the queue is not empty
+  uint64_t virtual_time_ = 0;                   // tag of the pull that was taken last
 };
 
 }  // namespace ps

@@ -21,7 +21,8 @@ void PullService::answer(int rank, PullRequest request, uint64_t clock, ReplyPtr
   answer_or_wait({peer, rank, std::move(request), nullptr, std::move(held)}, clock, reply);
 }
 
-// Nobody overtakes those that wait for room already.
+// Answers the pull, or queues it.  No pull overtakes those that already wait for room.  If it throws, the
+// caller has the reply again.
 void PullService::answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& reply) {
   pull.reply = std::move(reply);
   try {
@@ -41,8 +42,8 @@ void PullService::answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& rep
   }
 }
 
-// Returns false when there is no room for the answer.  A kept answer costs no copy, but the memory of the
-// answers for two steps at most.
+// Returns false if there is no room for the answer.  An answer that is kept costs no copy when it is sent
+// again, but the memory of the answers of at most two steps.
 bool PullService::try_answer(WaitingPull& pull, uint64_t clock) {
   const PullRequest& request = pull.request;
   if (pull.rank >= 0 && keeps_answers_ && answer_again(pull)) return true;
@@ -63,7 +64,7 @@ bool PullService::try_answer(WaitingPull& pull, uint64_t clock) {
   return true;
 }
 
-// Returns false when no equal pull was answered before.
+// Sends the answer to an equal earlier pull again.  Returns false if there was none.
 bool PullService::answer_again(WaitingPull& pull) {
   std::shared_ptr<const Payload> rows = history(pull.rank).answer_to(pull.request);
   if (rows == nullptr) return false;
@@ -105,7 +106,7 @@ void PullService::check(const PullRequest& request) const {
   }
 }
 
-// Gives room for an answer; one alone is never too long.
+// Returns room for an answer, or nothing.  An answer that is alone is never too long.
 std::optional<Buffer> PullService::find_room(uint64_t bytes) {
   if (answers_.bytes_in_use() == 0) return answers_.take(bytes);
   return answers_.try_take(bytes);
@@ -137,7 +138,7 @@ void PullService::answer_waiting(const std::function<bool(uint64_t step)>& may_p
   }
 }
 
-// A connection that takes too little is closed before that.
+// A connection that takes too little is closed before this time is over.
 void PullService::check_room(Time now) {
   constexpr Duration kLong = std::chrono::seconds(90);
   if (starved_.empty()) return starved_since_.reset();

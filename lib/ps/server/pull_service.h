@@ -1,5 +1,5 @@
-// PullService: answers what a shard's trainers and readers pull, now or when the clock allows.  Used by Shard
-// and its StepClock.
+// PullService: answers the pulls of a shard's trainers and readers, at once or when the clock allows.  Used
+// by Shard and its StepClock.
 #ifndef PS_PS_SERVER_PULL_SERVICE_H_
 #define PS_PS_SERVER_PULL_SERVICE_H_
 
@@ -22,8 +22,8 @@
 
 namespace ps {
 
-// Puts the answers into memory of their own, and counts them until they have been sent.  A pull for whose
-// answer there is no room waits until there is some: on_room says when to call answer_starved.  One owner
+// Every answer lies in memory of its own, which is counted until the answer has been sent.  A pull whose
+// answer finds no room waits until there is some: on_room says when to call answer_starved.  One owner
 // thread.
 class PullService {
  public:
@@ -42,26 +42,26 @@ class PullService {
   // `on_room` is called, on any thread, when answer_starved has to be called soon.
   void on_room(std::function<void()> on_room) { on_room_ = std::move(on_room); }
 
-  // Another run begins, with so many trainers.
+  // Begins another run, with so many trainers.
   void restart(size_t num_trainers) { histories_ = std::vector<PullHistory>(num_trainers); }
 
-  // Throws kData unless the rows of the request make one answer, of kMaxMessageBytes at most: a request may
+  // Throws kData unless the rows of the request make one answer of at most kMaxMessageBytes: a request may
   // name the same rows many times.
   void check(const PullRequest& request) const;
 
-  // Reads rows for `peer` without taking part in steps.  Throws as check; kUnavailable when there is no room
-  // for the answer, nor for one more that waits for it.
+  // Reads rows for `peer`, which takes no part in steps.  Throws as check does, and kUnavailable if there is
+  // no room for the answer, nor for one more pull that waits for it.
   void read(uint64_t peer, PullRequest request, ReplyPtr& reply);
 
-  // Answers a trainer's pull; `clock` is the present step.  Throws as read, and kExhausted when there is no
-  // room for its rows, or to remember it.
+  // Answers a trainer's pull; `clock` is the present step.  Throws as read does, and kExhausted if there is
+  // no room for its rows, or to remember it.
   void answer(int rank, PullRequest request, uint64_t clock, ReplyPtr& reply);
 
-  // Answers those that wait for room, as far as there is some.
+  // Answers the pulls that wait for room, as far as there is some.
   void answer_starved(uint64_t clock);
 
-  // Answers it when answer_waiting comes to a clock that `may_pull` its step.  Throws kExhausted when there
-  // is no room for it, and then has not taken the reply.
+  // Keeps the pull until answer_waiting is called with a `may_pull` that allows its step.  Throws kExhausted
+  // if there is no room for it, and then has not taken the reply.
   void wait(int rank, PullRequest request, ReplyPtr& reply);
   void answer_waiting(const std::function<bool(uint64_t step)>& may_pull, uint64_t clock);
 
@@ -69,19 +69,20 @@ class PullService {
   const PullHistory& history(int rank) const { return histories_[static_cast<size_t>(rank)]; }
   bool keeps_answers() const { return keeps_answers_; }
 
-  // To be called now and then: where no room has come for longer than a connection may take nothing, those
+  // To be called now and then.  If no room has come for longer than a connection may take nothing, the pulls
   // that wait for it are refused.
   void check_room(Time now);
 
   BufferPool& pool() { return answers_; }
   uint64_t bytes_in_use() const { return answers_.bytes_in_use(); }
 
-  size_t num_waiting() const { return waiting_.size(); }  // for a step
-  size_t num_starved() const { return starved_.size(); }  // for room
+  size_t num_waiting() const { return waiting_.size(); }  // pulls that wait for a step
+  size_t num_starved() const { return starved_.size(); }  // pulls that wait for room
   void forget_unwanted();
   void release_replies(std::vector<ReplyPtr>& out);
 
-  // For shard snapshots, where answers are kept: the pulls that wait.  load_waiting tells each of them.
+  // For shard snapshots of shards that keep answers: saves the pulls that wait. load_waiting passes each of
+  // them to `tell`.
   void save_waiting(std::string& out) const;
   static void load_waiting(ByteReader& in, const std::function<void(int rank, std::string_view pull)>& tell);
 
@@ -101,11 +102,11 @@ class PullService {
   const bool keeps_answers_;
   BufferPool answers_;
   std::vector<PullHistory> histories_;  // by rank
-  std::vector<WaitingPull> waiting_;    // for a step, in order of arrival
+  std::vector<WaitingPull> waiting_;    // pulls that wait for a step, in order of arrival
 
   std::function<void()> on_room_;
-  PullQueue starved_;                  // for room
-  std::optional<Time> starved_since_;  // as check_room has seen it; nothing: one was answered since
+  PullQueue starved_;                  // pulls that wait for room
+  std::optional<Time> starved_since_;  // when check_room first saw them; nothing: one was answered since
 };
 
 }  // namespace ps

@@ -12,10 +12,11 @@ namespace ps {
 
 namespace {
 
-// Slices of a push have half a MiB or more where there are several.  A shard may look through all of them for a message.
+// The largest number of slices of a push.  Slices have half a MiB or more if there are several; a shard may
+// look through all of them for one message.
 constexpr uint32_t kMaxSlices = 1 << 16;
 
-// Gives the push the row slices that it has of a pull.
+// Gives the push the row slices of the pull that it names.
 void use_pulled_rows(const PullHistory& pulls, PushRequest& request, Widths widths) {
   if (request.pulled == 0) return;
   const AnsweredPull* pull = pulls.find(request.pulled);
@@ -25,8 +26,8 @@ void use_pulled_rows(const PullHistory& pulls, PushRequest& request, Widths widt
 
 }  // namespace
 
-// A process that computes for the trainer, and does not tell the number of slices, may be a step before it: what it
-// pulls is answered before the log has the step before, which a server that comes again then lacks.
+// A compute trainer does not tell the number of slices, and may be a step ahead of its reader: its pulls are
+// answered before the log has the step before.  A server that was restarted then lacks that step.
 void PushIntake::check_order(int rank, const PushRequest& request, bool resumed) const {
   const uint64_t next = clock_.trainer(rank).next_step;
   const uint64_t lead = clock_.lead() + (request.num_slices == 0 ? 1 : 0);
@@ -57,7 +58,8 @@ void PushIntake::admit_weights(const PushRequest& request) {
   memory_.make_room(tables_, request.row_slices);
 }
 
-// The bytes of the body of a push that waits: as it came less its chunk, or of its decoded rows alone.
+// Returns the bytes of the body of a push that waits: as it came without its chunk, or of its decoded rows
+// alone.
 uint64_t PushIntake::body_bytes(const PushRequest& request) const {
   if (request.row_slices.empty()) return 0;
   if (request.type != RowType::kF32 || request.coded)
@@ -65,8 +67,8 @@ uint64_t PushIntake::body_bytes(const PushRequest& request) const {
   return request.body.size() - (request.chunk ? request.chunk->size() : 0);
 }
 
-// Finds room for all that the push would have the shard hold: new rows, gradients, the slice and its keys,
-// unless these are a pull's, and its trainer state chunk.
+// Takes room for all that the push makes the shard hold: new rows, gradients, the slice and its keys, unless
+// these are a pull's, and its trainer state chunk.
 HeldBytes PushIntake::make_room(int rank, const PushRequest& request) {
   memory_.make_room(tables_, request.row_slices);
   const uint64_t slice_bytes = memory_of_push(request), bytes = slice_bytes + body_bytes(request);
@@ -78,7 +80,7 @@ HeldBytes PushIntake::make_room(int rank, const PushRequest& request) {
   return room;
 }
 
-// A gradient that is not a number would make a weight that is none, and no later step mends that.
+// A gradient that is not finite makes a weight that is not, and no later step repairs it.
 void PushIntake::check_finite(const PushRequest& request, std::string_view what) {
   for (const RowSlice& slice : request.row_slices) {
     const size_t cols = static_cast<size_t>(tables_.widths()[slice.parameter]);
@@ -89,7 +91,7 @@ void PushIntake::check_finite(const PushRequest& request, std::string_view what)
 }
 
 void PushIntake::hold(PendingPush& push, PushRequest request, HeldBytes room) {
-  if (request.row_slices.empty()) request.body = Buffer();  // its chunk is beside it
+  if (request.row_slices.empty()) request.body = Buffer();  // its chunk is stored separately
   push.held.push_back(std::move(room));
   ++context_.counters.pushes;
   for (const RowSlice& slice : request.row_slices) context_.counters.rows_pushed += slice.rows();
@@ -100,7 +102,7 @@ void PushIntake::hold(PendingPush& push, PushRequest request, HeldBytes room) {
   push.slices.emplace(number, std::move(request));
 }
 
-// The chunk is beside the body, and need not be held in it too.
+// Copies the rows without the chunk, which is stored separately.
 void PushIntake::copy_rows(PushRequest& request) {
   const size_t begin = request.rows_at.front(), size = request.body.size() - begin;
   Buffer rows = context_.held.pool().take(size);

@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// The owner thread of the shard, whose objects that it is given outlive it.
+// Owned by the thread of the shard.  The objects that it is given belong to the shard, and outlive it.
 class PushIntake {
  public:
   PushIntake(ShardTables& tables, TableMemory& memory, const PushCodecs& codecs, StepClock& clock,
@@ -20,27 +20,28 @@ class PushIntake {
 
   // A push that was admitted.
   struct Admitted {
-    HeldBytes room;  // of all that the push makes the shard hold beside its rows
-    Buffer encoded;  // the body as it came, where its rows were decoded; else empty
+    HeldBytes room;  // memory of all that the push makes the shard hold beside its rows
+    Buffer encoded;  // the body as it came, if its rows were decoded; else empty
   };
 
-  // Throws unless the push is of a step that the trainer may push now: kData, or kStateLost where the shard was
-  // `resumed` from a log, whose end may be lost.
+  // Throws kData unless the push is of a step that the trainer may push now; throws kStateLost instead if the
+  // shard was `resumed` from a log, whose end may be lost.
   void check_order(int rank, const PushRequest& request, bool resumed) const;
 
-  // Gives the push the row slices that it has of a pull, checks its gradients, takes room for it, and decodes its
-  // rows.  Throws kData when it makes no sense, kExhausted when there is no room; then nothing is held.
+  // Gives the push the row slices of the pull that it names, checks its gradients, takes memory for it, and
+  // decodes its rows.  Throws kData if the push makes no sense, kExhausted if there is no room; then nothing
+  // is held.
   Admitted admit(int rank, PushRequest& request);
 
-  // The push holds its slice from now on.
+  // Puts the slice into the push, which holds it from now on.
   void hold(PendingPush& push, PushRequest request, HeldBytes room);
 
-  // To be called when the steps that a push could complete are over.  A slice that has to wait for other trainers must not take
-  // up the memory of connections, or these could not be heard: the slice that is held last is moved to the memory of what
-  // waits, unless its step was applied.
+  // To be called when the steps that a push could complete are over.  If the slice that was held last still
+  // waits for other trainers, moves it to the memory of waiting pushes: in the memory of connections it would
+  // keep these from being read.
   void end_steps();
 
-  // Checks weights that are loaded, and makes room for their rows.  Throws as admit.
+  // Checks weights that are loaded, and makes room for their rows.  Throws as admit does.
   void admit_weights(const PushRequest& request);
 
  private:
@@ -63,7 +64,7 @@ class PushIntake {
     uint64_t step;
     uint32_t slice;
   };
-  std::optional<Held> last_;  // the slice that is held last, until end_steps
+  std::optional<Held> last_;  // the slice that was held last, until end_steps
 };
 
 }  // namespace ps

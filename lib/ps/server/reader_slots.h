@@ -1,4 +1,5 @@
-// ReaderSlots: the share of a server's connections that readers may have, so that trainers find one.  Used by ShardHost.
+// ReaderSlots: the share of a server's connections that readers may have, so that trainers find one.  Used by
+// ShardHost.
 #ifndef PS_PS_SERVER_READER_SLOTS_H_
 #define PS_PS_SERVER_READER_SLOTS_H_
 
@@ -13,7 +14,8 @@ class ReaderSlots {
  public:
   explicit ReaderSlots(size_t most) : most_(most) {}
 
-  // A reader has been welcomed, or its connection has gone.  Throws kUnavailable when all slots are taken.
+  // join takes a slot for a reader that is welcomed, and leave frees it. join throws kUnavailable if all are
+  // taken.
   void join() {
     if (taken_ >= most_) fail(Code::kUnavailable, "too many readers, at most ", most_);
     ++taken_;

@@ -1,5 +1,5 @@
-// Reply: where the answer to one request goes.  Used by Shard and by all that answers for it; made by
-// ShardSession, and by tests.
+// Reply: the destination of the answer to one request.  Used by Shard and by the objects that answer for it;
+// made by ShardSession, and by tests.
 #ifndef PS_PS_SERVER_REPLY_H_
 #define PS_PS_SERVER_REPLY_H_
 
@@ -17,7 +17,7 @@ class Reply {
   virtual ~Reply() = default;
   virtual void answer(std::shared_ptr<const Payload> payload) = 0;
   virtual void fail(const Error& error) = 0;
-  virtual bool wanted() const = 0;  // false once the connection of the request is gone
+  virtual bool wanted() const = 0;  // returns false once the connection of the request is gone
   void answer(Payload payload) { answer(std::make_shared<const Payload>(std::move(payload))); }
 };
 using ReplyPtr = std::unique_ptr<Reply>;

@@ -35,7 +35,8 @@ void RestOfPass::deal(std::span<const uint64_t> pass_batches, std::span<const in
   divide(strand, takers);
 }
 
-// Strands become sparser each time that one who has some of one is lost; at some point one trainer takes it all.
+// Strands become sparser each time that a trainer with a part of one is lost; at some point one trainer takes
+// all of it.
 void RestOfPass::divide(const DataStrand& strand, std::span<const int> takers) {
   const bool too_sparse = strand.stride > kLargestStride / takers.size();
   const size_t strands = too_sparse ? 1 : takers.size();

@@ -22,7 +22,7 @@ void RunGatherings::finish_if_complete() {
   finish(/*end_confirmed=*/false);
 }
 
-// Trainers that were given up give nothing.
+// Asks all trainers that were not given up; the others give nothing.
 bool RunGatherings::all_have(bool (Gathering::*given)(int rank) const) const {
   return std::ranges::all_of(std::as_const(roster_).trainers(), [&](const RosterEntry& trainer) {
     return trainer.given_up || (present_.*given)(trainer.rank);

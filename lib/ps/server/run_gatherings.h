@@ -1,5 +1,5 @@
-// RunGatherings: the gatherings of a shard's run, and the end of the run, which the last of them tells.  Used by
-// Shard, which owns it, and by ShardHost, which confirms the end.
+// RunGatherings: the gatherings of a shard's run, and the end of the run, which follows from the last of
+// them.  Used by Shard, which owns it, and by ShardHost, which confirms the end.
 #ifndef PS_PS_SERVER_RUN_GATHERINGS_H_
 #define PS_PS_SERVER_RUN_GATHERINGS_H_
 
@@ -13,25 +13,26 @@
 
 namespace ps {
 
-// The owner thread of the shard; what it is given outlives it.
+// Owned by the thread of the shard.  The objects that it is given outlive it.
 class RunGatherings {
  public:
   RunGatherings(TrainerRoster& roster, const StepClock& clock, HeldMemory& held,
                 const ChangeNotifier& changes)
       : roster_(roster), clock_(clock), held_(held), changes_(changes) {}
 
-  // A trainer of the run gives a piece of its bytes.  Answers it, now when the gathering is one of the last two; else when
-  // all have given, or where it is not the last piece, when the trainer has.  Throws kData for a gathering that is neither
-  // and for a piece that does not follow, kExhausted when there is no room.
+  // A trainer of the run gives a piece of its bytes.  It is answered at once if the gathering is one of the
+  // last two.  Else its last piece is answered when all trainers have given, and an earlier piece when the
+  // trainer has given all.  Throws kData for any other gathering and for a piece that does not follow,
+  // kExhausted if there is no room.
   void give(int rank, const GatherRequest& request, ReplyPtr& reply);
 
-  // Answers all, if every trainer has given that was not given up; the trainers then have ended, if all gave
-  // their last.
+  // Answers all trainers if every one that was not given up has given.  If all gave the last gathering of the
+  // run, the trainers have then ended.
   void finish_if_complete();
 
-  // `finished` is called, at the job's first shard, when the trainers have done all that there is to do.  They
-  // hear of it after confirm_end, when the end counts: a trainer that hears of it may be gone for good.  It is
-  // called at once where a log has left the last gathering complete.
+  // `finished` is called, at the job's first shard, when the trainers have done all of their work.  They
+  // learn of it only after confirm_end, when the end counts: a trainer that learns of it may be gone for
+  // good.  It is called at once if a log has left the last gathering complete.
   void on_finished(std::function<void(uint64_t passes)> finished);
   void confirm_end();
 
@@ -47,7 +48,7 @@ class RunGatherings {
   HeldMemory& held_;
   const ChangeNotifier& changes_;
   Gathering present_;
-  std::function<void(uint64_t)> finished_;  // null: nobody is to confirm the end of the run
+  std::function<void(uint64_t)> finished_;  // null: the end of the run needs no confirmation
 };
 
 }  // namespace ps

@@ -12,7 +12,7 @@
 
 namespace ps {
 
-// The reason for which a run without these ranks cannot go on.
+// Returns the error that says why a run without these ranks cannot go on.
 static Error without(const TrainerRoster& roster, std::span<const int> missing, uint64_t clock) {
   std::vector<std::string> ranks;
   bool left = false;
@@ -67,15 +67,15 @@ void RunMembership::begin_run(uint64_t run, const Member& member, Time now) {
   shard_.checkpoints.plan() = {};
   shard_.going = false;
   count_chunk_bytes(shard_.held, shard_.states, shard_.clock);
-  shard_.trainers_held = HeldBytes();  // nothing is held for the run before
+  shard_.trainers_held = HeldBytes();  // nothing is held for the last run any more
   shard_.trainers_held = shard_.held.take_trainers(num_ranks);
   const std::optional<RunState> from = parts_.recovery.release_restored(num_ranks);
   if (!from) return;
   shard_.clock.resume_from(*from);
   shard_.states.resume();
   count_chunk_bytes(shard_.held, shard_.states, shard_.clock);
-  // As if all trainers had died right after the checkpoint began: they begin with a gathering, and end every
-  // pass with one.
+  // The run begins as if all trainers had died right after the checkpoint began: trainers begin with a
+  // gathering, and end every pass with one.
   parts_.gatherings.present().restart(from->pass + (from->pass_begun() ? 1 : 0));
 }
 
@@ -92,8 +92,9 @@ void RunMembership::take_over(int rank, uint64_t generation) {
   count_chunk_bytes(shard_.held, shard_.states, shard_.clock);
 }
 
-// A trainer that has pushed for a pass has done what follows the one before, or has its model made of what the
-// servers keep: to save what they have now would be too late as soon as the others push too.
+// Returns where the trainer begins.  A trainer that has pushed for a pass has done the work that follows the
+// pass before, or has its model made from what the servers keep: saving what they have now would be too late
+// as soon as the others push too.
 RunStatus RunMembership::run_status(const RosterEntry& trainer) const {
   const TrainerPosition position = shard_.clock.position_of(trainer.rank);
   return {.run = shard_.roster.run(),
@@ -131,8 +132,8 @@ void RunMembership::end_run(int rank) {
   ending.ended = true;
 }
 
-// A process that came when the others had gone on without its rank found them in the midst of a run: nobody waits for
-// another in its place.
+// A process that came after the others had gone on without its rank found them within a run, so they need not
+// wait for another process in its place.
 void RunMembership::leave_run(int rank, Time now) {
   parts_.runner.finish();
   shard_.roster.leave_run(rank, now);
@@ -168,7 +169,8 @@ void RunMembership::go_on_without(std::span<const int> ranks) {
   parts_.runner.settle();
 }
 
-// Trainers that were given up take no part in steps, if the job and its consistency allow that.
+// Returns true if the run goes on without trainers that were given up: the job and its consistency must allow
+// that.
 bool RunMembership::goes_on() const {
   return shard_.roster.loss().go_on && shard_.clock.goes_on_without_trainers();
 }
@@ -184,7 +186,7 @@ void RunMembership::refuse_waiting(const Error& error) {
   for (ReplyPtr& reply : replies) reply->fail(error);
 }
 
-// Nobody is connected to a shard that was made from a log.
+// No trainer is connected to a shard that was made from a log.
 void RunMembership::end_replay(Time now) {
   resumed_ = true;
   for (RosterEntry& trainer : shard_.roster.trainers()) trainer.gone_since = now;

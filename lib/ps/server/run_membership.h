@@ -1,6 +1,6 @@
-// RunMembership: the trainers of a shard's run as they come and go.  Begins runs, takes ranks over, goes on without trainers
-// that are missing for too long, and says where a trainer has to begin.  Used by Shard, which owns it; by ShardHost and
-// ShardReplay.
+// RunMembership: the trainers of a shard's run as they come and go.  It begins runs, gives ranks to new
+// processes, goes on without trainers that are missing for too long, and says where a trainer has to begin.
+// Used by Shard, which owns it; by ShardHost and ShardReplay.
 #ifndef PS_PS_SERVER_RUN_MEMBERSHIP_H_
 #define PS_PS_SERVER_RUN_MEMBERSHIP_H_
 
@@ -18,7 +18,7 @@
 
 namespace ps {
 
-// The owner thread of the shard, whose parts outlive it.
+// Owned by the thread of the shard, whose parts outlive it.
 class RunMembership {
  public:
   struct Parts {
@@ -31,31 +31,31 @@ class RunMembership {
 
   RunMembership(const SnapshotContext& shard, const Parts& parts) : shard_(shard), parts_(parts) {}
 
-  // A trainer has connected, or lost a connection.  Another process than before takes its rank over, or begins
-  // the next run, with the weights as they are: TrainerRoster says which.  join throws as the roster's
-  // check_can_begin, check_can_take_over and connect.
+  // join: a trainer has connected. leave: it has lost a connection.  A process that was not here before takes
+  // its rank over, or begins the next run, with the weights as they are; TrainerRoster decides which. join
+  // throws as the roster's check_can_begin, check_can_take_over and connect do.
   RunStatus join(const Member& member, Time now);
   void leave(const Member& member, Time now);
 
-  // Returns true when no run would lose anything with this shard: none has begun, or none of its steps was
-  // applied and its trainers have left, or have never been all there.
+  // Returns true if no run would lose anything with this shard: no run has begun, or no step of it was
+  // applied and its trainers have left, or were never all present.
   bool is_unused(Time now) const;
 
   // To be called when a trainer has done all of its work in this run.
   void end_run(int rank);
 
-  // To be called when a trainer ends before its run does: the others soon go on without it, or get the error that the run
-  // cannot go on.
+  // To be called when a trainer ends before its run does: the others soon go on without it, or get the error
+  // that the run cannot go on.
   void leave_run(int rank, Time now);
 
-  // Looks for trainers that have been gone for too long while others wait: goes on without them, or fails
-  // what waits with kFenced, which says that the run cannot go on.  To be called now and then.
+  // Looks for trainers that have been gone for too long while requests wait.  Goes on without them, or fails
+  // the waiting requests with kFenced, which says that the run cannot go on.  To be called now and then.
   void check_trainers(Time now);
 
   // Answers all waiting requests with an error.
   void refuse_waiting(const Error& error);
 
-  // For changes that are made again from a log.
+  // For changes that are repeated from a log.
   void begin_run(uint64_t run, const Member& member, Time now);
   void take_over(int rank, uint64_t generation);
   void go_on_without(std::span<const int> ranks);
@@ -63,7 +63,8 @@ class RunMembership {
 
   bool resumed() const { return resumed_; }  // the shard was made from a log, whose end may be lost
 
-  // To be called when no step is under way any more: trainers that were lost meanwhile may have been the last to give something.
+  // To be called when no step is under way any more: a trainer that was lost meanwhile may have been the last
+  // that a gathering waited for.
   void settle();
 
  private:
@@ -73,8 +74,8 @@ class RunMembership {
 
   const SnapshotContext shard_;
   const Parts parts_;
-  bool was_lost_ = false;  // trainers have been, since the last settle
-  bool resumed_ = false;
+  bool was_lost_ = false;  // trainers were lost since the last settle
+  bool resumed_ = false;   // the shard was made from a log
 };
 
 }  // namespace ps

@@ -11,7 +11,8 @@ namespace ps {
 
 namespace {
 
-// Servers and trainers may be others than before, and more or fewer.
+// Returns the job without its cluster: there may be other servers and trainers than before, and more or
+// fewer.
 Json without_cluster(Json job) {
   job.erase("cluster");
   return job;
@@ -22,7 +23,8 @@ std::string newest_folder(const std::string& directory) {
   return latest ? latest->folder : "";
 }
 
-// A peer has named it: what it is told of one that is not there tells nothing of the folders of this server.
+// Opens the checkpoint that a peer has named.  The error that the peer gets for a missing checkpoint tells
+// nothing about the folders of this server.
 std::unique_ptr<CheckpointReader> open_named(const std::string& name, const CheckpointSettings& settings) {
   const std::optional<int64_t> step = step_of_folder(name);
   if (!step) fail(Code::kUsage, "hello: ", quote(name), " is not the name of a checkpoint's folder");
@@ -70,7 +72,8 @@ void check_is_of_job(const CheckpointReader& checkpoint, const CheckpointSetting
   fail(Code::kUsage, quote(checkpoint.folder()), " is of another job: ", *difference, " there");
 }
 
-// Another shard may just make the next checkpoint of shards that are all there, and remove this one.
+// If the checkpoint cannot be opened, and there is a newer one, opens that: another shard may just have made
+// the next checkpoint, of shards that are all there, and removed this one.
 std::unique_ptr<CheckpointReader> open_for_log(const CheckpointSettings& settings) {
   std::string folder;
   try {

@@ -1,4 +1,4 @@
-// The checkpoint with which a shard's run begins: which one it is, and whether it may be used.  Used by
+// The checkpoint with which a shard's run begins: functions that choose, open and check it.  Used by
 // ShardHost.
 #ifndef PS_PS_SERVER_RUN_ORIGIN_H_
 #define PS_PS_SERVER_RUN_ORIGIN_H_
@@ -11,21 +11,21 @@
 
 namespace ps {
 
-// The run that begins with this hello is one that goes on.
+// Returns true if the run that begins with this hello goes on from an earlier one.
 bool goes_back(const Hello& hello, const CheckpointSettings& settings);
 
-// The checkpoint with which the run begins; null: with none.  The job's first shard takes the newest that is
-// whole, the others the one that it took, which the hello names.  Throws kUsage when there are some and the run does
-// not go back.
+// Opens the checkpoint with which the run begins; returns null if it begins without one.  The job's first
+// shard takes the newest checkpoint that is whole, and the others the one that it took, which the hello
+// names.  Throws kUsage if there are checkpoints and the run does not go back.
 std::unique_ptr<CheckpointReader> open_origin(const Hello& hello, const CheckpointSettings& settings);
 
-// Throws kUsage when it is of another job.
+// Throws kUsage if the checkpoint is of another job.
 void check_is_of_job(const CheckpointReader& checkpoint, const CheckpointSettings& settings);
 
-// The newest checkpoint, from which a log goes on.  Null: there is none, or it is damaged.
+// Opens the newest checkpoint, from which a log goes on.  Returns null if there is none, or if it is damaged.
 std::unique_ptr<CheckpointReader> open_for_log(const CheckpointSettings& settings);
 
-// Warns of a damaged checkpoint, after which a log is of no use; throws other errors on.
+// Warns of a damaged checkpoint, without which the log after it is of no use; throws any other error again.
 void warn_of_damage(const CheckpointSettings& settings, const Error& error);
 
 }  // namespace ps

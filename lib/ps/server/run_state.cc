@@ -6,10 +6,11 @@
 
 namespace ps {
 
-static constexpr uint32_t kHasRest = uint32_t{1} << 31;  // beside the number of trainers
+static constexpr uint32_t kHasRest = uint32_t{1} << 31;  // flag in the number of trainers
 
 // state := clock:u64 pass:u64 trainers:u32 (batches:u64 pass_batches:u64)[trainers] rest?
-// The highest bit of the number of trainers says that there is a rest, of RestOfPass: it was dealt in this pass.
+// The highest bit of the number of trainers is set if the rest of the pass was dealt; then `rest` follows
+// (RestOfPass).
 void RunState::save(std::string& out) const {
   put(out, clock);
   put(out, pass);

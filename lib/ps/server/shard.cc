@@ -14,7 +14,7 @@ namespace ps {
 
 namespace {
 
-// The job has other shards: one of them may be a step behind.
+// Returns true if the job has other shards, one of which may be a step behind.
 bool has_others(const ShardPlace& place) {
   return place.num_dense > 1 || place.num_sparse > 1 || place.dense < 0 || place.sparse < 0;
 }
@@ -27,7 +27,8 @@ std::string_view text_of(const Buffer& buffer) {
   return {buffer.data(), buffer.size()};
 }
 
-// The slices of a push before the last are answered when they have come: only the step's end is waited for.
+// Answers a slice of a push when it comes, unless it is the last: that one is answered at the end of the
+// step.
 void answer_or_wait(const PushRequest& request, PendingPush& push, ReplyPtr& reply) {
   if (request.num_slices > 0 && request.slice + 1 == request.num_slices)
     return push.replies.push_back(std::move(reply));
@@ -66,7 +67,7 @@ SnapshotContext Shard::snapshot_context() {
 
 // ---- steps
 
-// Does what follows from a request whose steps are over.
+// Does what follows when the steps of a request are over.
 void Shard::settle() {
   intake_.end_steps();
   applier_.clear_whole_squares();
@@ -92,9 +93,6 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
   pulls_.answer(rank, std::move(request), clock_->clock(), reply);
 }
 
-// In synchronous mode a trainer pushes a step when all shards have applied those before: then the answers for
-// these are not needed any more.  A compute trainer, which does not tell the number of slices, may push it when its reader
-// has not heard of that yet.
 void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   runner_.finish();
   const bool has_chunk = request.chunk.has_value();
@@ -107,6 +105,9 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   if (has_chunk) count_chunks();
 }
 
+// In synchronous mode a trainer pushes a step only when all shards have applied the steps before it, so that
+// the answers to the pulls of those are not needed any more.  A compute trainer does not tell the number of
+// slices; it may push the step before its reader has learned of that.
 void Shard::receive_push(int rank, PushRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   going_ = true;
@@ -127,7 +128,7 @@ void Shard::receive_push(int rank, PushRequest request, ReplyPtr& reply) {
   runner_.settle();
 }
 
-// All trainers send the same sums: the first that come apply the step.
+// All trainers send the same sums, so the first that come apply the step.
 void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
   runner_.finish();
   roster_.at(rank);
@@ -168,7 +169,8 @@ std::string Shard::stored_rows(std::span<const RowSlice> slices) {
   return ps::stored_rows(tables_.parameters(), slices);
 }
 
-// Connections end with this process: the number of the last message need not outlive it.
+// The number of the last message need not be stored beyond this process: its connections end with it, and
+// with them repeated messages.
 void Shard::return_rows(int rank, std::string_view body) {
   runner_.finish();
   roster_.at(rank);
@@ -231,7 +233,7 @@ void Shard::describe(ShardStatus& status) const {
   status.held.push_back({"answers", pulls_.bytes_in_use()});
   uint64_t furthest = 0;
   for (const RosterEntry& trainer : roster_.trainers()) {
-    if (trainer.given_up && trainer.generation == 0) continue;  // nobody has come
+    if (trainer.given_up && trainer.generation == 0) continue;  // no process has come
     const uint64_t clock = clock_->trainer(trainer.rank).pushed_steps();
     furthest = std::max(furthest, clock);
     status.trainers.push_back({.rank = trainer.rank,

@@ -1,12 +1,13 @@
-// Shard: one thread's share of the parameters, and the run of the trainers that use them.  Knows nothing of
-// connections: it takes requests, and answers each through its Reply, now or when its clock allows.  Used by
-// ShardServer, and by tests directly.
+// Shard: one thread's share of the parameters, and the run of the trainers that use them.  It does not handle
+// connections: it takes requests, and answers each through its Reply, at once or when its clock allows.  Used
+// by ShardServer, and by tests directly.
 //
-// A shard joins objects that each do one thing.  TrainerRoster lists the trainers of the run.  StepClock decides which pushes
-// make a step; its implementations differ in how far trainers may be apart (step_clock.h).  PushIntake checks pushes, and holds
-// them until their step.  StepApplier applies a step to the tables.  PullService answers pulls.  RunGatherings collects the
-// texts that trainers give each other.  TrainerStates stores the trainer state chunks.  CheckpointAlignment decides when
-// checkpoints begin.  ShardRecovery saves the run, and puts it back.  StepRunner has steps applied at once or in slices, and
+// A shard joins objects that each do one thing.  TrainerRoster lists the trainers of the run.  StepClock
+// decides which pushes make a step; its implementations differ in how far trainers may be apart
+// (step_clock.h).  PushIntake checks pushes, and holds them until their step.  StepApplier applies a step to
+// the tables.  PullService answers pulls.  RunGatherings collects the texts that trainers give each other.
+// TrainerStates stores the trainer state chunks.  CheckpointAlignment decides when checkpoints begin.
+// ShardRecovery saves the run, and puts it back.  StepRunner has steps applied at once or in slices, and
 // RunMembership has trainers come and go.
 //
 // A process that comes in place of one that died resumes its rank at the first step that some shard has not
@@ -44,36 +45,39 @@
 
 namespace ps {
 
-// One owner thread.  Requests throw kData when they make no sense, kExhausted when there is no memory for
-// what they would create or hold, kStateLost when the run has no such rank, and then have no effect; `reply`
-// is taken only by those that do not throw.
+// One owner thread.  A request throws kData if it makes no sense, kExhausted if there is no memory for what
+// it would create or hold, and kStateLost if the run has no such rank.  It then has no effect, and does not
+// take `reply`.
 class Shard {
  public:
   Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
         const Consistency& consistency, const TrainerLoss& loss, const ShardLimits& limits = {},
         const Json& push_codec = nullptr);
 
-  // Room for a request of a trainer that waits, for a step to end or for a checkpoint.  Throws kExhausted.
+  // Takes memory for a request of a trainer that waits for a step to end, or for a checkpoint.  Throws
+  // kExhausted.
   HeldBytes hold_request(int rank, HeldKind kind) {
     return held_.take(static_cast<HeldPeer>(rank), kind, DeferredRequest::kBytes);
   }
 
   void pull(int rank, PullRequest request, ReplyPtr& reply);
   void push(int rank, PushRequest request, ReplyPtr& reply);
-  void apply(int rank, ApplyRequest request, ReplyPtr& reply);  // of a step whose pushes gave squares
+  // For a step whose pushes were measured or held.
+  void apply(int rank, ApplyRequest request, ReplyPtr& reply);
   void gather(int rank, const GatherRequest& request, ReplyPtr& reply);
 
-  void load(const PushRequest& request);  // takes no part in steps
+  void load(const PushRequest& request);  // sets weights; takes no part in steps
 
-  // Returns the state of the schedule and of the optimizers, those of the dense or those of the sparse parameters.
+  // Returns the state of the schedule, and of the optimizers of the dense or of the sparse parameters.
   std::string optimizers(bool sparse);
 
   // Returns the rows of these keys as they are stored, without waiting for any step.
   std::string stored_rows(std::span<const RowSlice> slices);
 
-  // Stores rows that the trainer, which is alone, has trained itself (ps/wire/stored_rows.h).  A message that comes twice
-  // changes nothing the second time, also when it comes late over a connection that was given up.  From the first message on,
-  // which may have no rows, the trainer may have rows that are ahead of the shard's (TrainerStates::give_rows).
+  // Stores rows that the only trainer of the run has trained itself (ps/wire/stored_rows.h).  A message that
+  // comes twice changes nothing the second time, even if it comes late over a connection that was given up.
+  // From the first message on, which may have no rows, the trainer may have rows that are ahead of the
+  // shard's (TrainerStates::give_rows).
   void return_rows(int rank, std::string_view body);
 
   // Returns the answer to a trainer that asks for one of its state chunks.
@@ -84,7 +88,8 @@ class Shard {
 
   // For ShardReplay, which calls begin_replay first and end_replay last.
   void begin_replay();
-  void resume();  // from the snapshot: steps whose pushes are all there follow at once, as they did then
+  // After a snapshot was loaded: applies at once the steps whose pushes are all there, as the shard did then.
+  void resume();
   void end_replay(Time now);
 
   size_t num_waiting() const { return waiting_.size(); }  // requests that are not answered
@@ -92,7 +97,7 @@ class Shard {
   StepRunner& runner() { return runner_; }
   RunMembership& membership() { return membership_; }
   ShardTables& tables() { return tables_; }
-  PullService& pulls() { return pulls_; }  // readers, who take no part in steps, ask it
+  PullService& pulls() { return pulls_; }  // readers, which take no part in steps, use it directly
   CheckpointAlignment& checkpoints() { return checkpoints_; }
   RunGatherings& gatherings() { return gatherings_; }
   ShardRecovery& recovery() { return recovery_; }
@@ -120,7 +125,7 @@ class Shard {
   ShardTables tables_;
   const PushCodecs codecs_;
 
-  // The run.
+  // The objects of the run.
   ChangeNotifier changes_;
   TrainerRoster roster_;
   StepApplier applier_;

@@ -11,16 +11,16 @@
 
 namespace ps {
 
-// The files that are being written.  The writer's tasks share this with the loop, which looks at it when the writer
-// is idle.
+// The files that are being written.  The writer's tasks share this with the loop, which reads it only when
+// the writer is idle.
 struct ShardCheckpoint::Writing {
   std::atomic<bool> given_up = false;
   std::unique_ptr<CheckpointShardWriter> writer;
   std::optional<Error> error;
-  Manifest manifest;   // of the shard's files, once they are written
-  uint64_t bytes = 0;  // of the whole checkpoint, once it counts
+  Manifest manifest;   // manifest of the shard's files, once they are written
+  uint64_t bytes = 0;  // bytes of the whole checkpoint, once it counts
 
-  // After an error nothing else is done.
+  // Runs body(), unless the checkpoint was given up or an error has come before.
   template <class Body>
   void run(Body&& body) {
     if (given_up || error) return;
@@ -57,6 +57,7 @@ std::vector<std::string> ShardCheckpoint::folders(const CheckpointStep& checkpoi
   return all;
 }
 
+// Returns the step of the full checkpoint on which this one builds; nothing if this one is full.
 std::optional<int64_t> ShardCheckpoint::choose_base(const CheckpointStep& checkpoint, bool full) {
   if (!full && increments_.full_step >= 0 && increments_.since_full + 1 < settings_.full_every) {
     ++increments_.since_full;
@@ -66,6 +67,7 @@ std::optional<int64_t> ShardCheckpoint::choose_base(const CheckpointStep& checkp
   return std::nullopt;
 }
 
+// If an earlier process of this shard has written its files of this checkpoint, uses these, and returns true.
 bool ShardCheckpoint::adopt_written() {
   std::optional<Manifest> written = find_shard_manifest(directory(), checkpoint_, place_);
   if (!written) return false;
@@ -126,7 +128,10 @@ void ShardCheckpoint::add_dense(const TableLayout& layout, const BlockCyclicRows
   });
 }
 
-// Called again and again until the phase ends.
+// Continues the checkpoint; the timer calls this until the phase is kIdle.  The phases follow each other:
+// kSweeping hands the rows to the writer, kWriting waits until the writer has written them, kGathering waits
+// for the files of the other shards, and kCommitting joins the files of all.  Only the first shard has the
+// last two phases.
 void ShardCheckpoint::work() {
   constexpr Duration kAskWriter = std::chrono::milliseconds(2), kAskOthers = std::chrono::milliseconds(10);
   if (phase_ == Phase::kSweeping) return sweep();
@@ -139,13 +144,14 @@ void ShardCheckpoint::work() {
   if (busy()) timer_.start_after(kAskOthers);
 }
 
-// A fraction of a millisecond at a time; and, while requests come, an eleventh of all time at most, so that
-// they go on at about their rate.
+// Sweeps for a fraction of a millisecond at a time.  While requests come, sweeping takes at most an eleventh
+// of all time, so that requests are served at about their usual rate.
 void ShardCheckpoint::sweep() {
   constexpr Duration kAskRoom = std::chrono::milliseconds(1);
-  // Slices: a small table need not wait, nor a request for more than a millisecond.
+  // Slices without a rest: a small table need not wait, and no request waits for more than a millisecond.
   constexpr int kAtOnce = 4;
-  // Times what sweeping took, by the clock, in which others may have had the processor.
+  // The rest is this many times what sweeping took, by the clock, during which others may have had the
+  // processor.
   constexpr int kRest = 10;
   constexpr Duration kLongestRest = std::chrono::milliseconds(1);
   if (!writer_.has_room()) return timer_.start_after(kAskRoom);
@@ -170,7 +176,8 @@ void ShardCheckpoint::sweep() {
   timer_.start_after(Duration());
 }
 
-// Rows are of any size: a few at a time, as long as they are taken quickly.  Returns whether there are more.
+// Rows are of any size, so this sweeps a few at a time, until it has taken too long.  Returns true if there
+// are more.
 bool ShardCheckpoint::sweep_some() {
   constexpr uint64_t kRows = 64, kMostRows = 1024;
   constexpr Duration kLongest = std::chrono::microseconds(100);
@@ -181,7 +188,7 @@ bool ShardCheckpoint::sweep_some() {
   return true;
 }
 
-// Rows could not be read.  The checkpoint ends after all that the writer has been given.
+// Ends a checkpoint whose rows could not be read.  It ends after all work that the writer was given before.
 void ShardCheckpoint::give_up_sweep(const Error& error) {
   tables_.parameters().end_snapshot();
   writer_.add(0, [writing = writing_, error] { writing->run([&] { throw error; }); });
@@ -198,7 +205,7 @@ void ShardCheckpoint::finish_writing() {
     events_.checkpoint_ended({true, step_folder(checkpoint_.step), checkpoint_.run});
 }
 
-// Waits for the other shards' files, and makes one checkpoint of all.
+// Waits for the files of the other shards, and then joins all to one checkpoint.
 void ShardCheckpoint::gather() {
   constexpr Duration kLongest = std::chrono::seconds(60);
   if (all_shards_written(settings_.directory, checkpoint_, place_)) return commit();
@@ -218,7 +225,7 @@ void ShardCheckpoint::commit() {
   });
 }
 
-// The checkpoint counts already: an error from here on does not take it away.
+// The checkpoint counts already, and an error from here on does not change that.
 void ShardCheckpoint::prune(const CheckpointStep& checkpoint) const {
   try {
     prune_checkpoints(*settings_.files, settings_.directory, checkpoint.step, settings_.keep);
@@ -243,7 +250,7 @@ void ShardCheckpoint::end_committed() {
                       join_path(settings_.directory, step_folder(checkpoint_.step)));
 }
 
-// The checkpoint before stays valid.
+// The checkpoint before this one stays valid.
 void ShardCheckpoint::end_failed(const Error& error) {
   phase_ = Phase::kIdle;
   ++counters_.failed;

@@ -1,6 +1,7 @@
-// ShardCheckpoint: snapshots and writes one shard of checkpoints while the shard goes on: it sweeps snapshots of
-// the tables between requests, and writes on a thread of its own.  That of the job's first shard also joins the
-// files of all shards to one checkpoint.  Begun by CheckpointDriver, which hears of its end as CheckpointEvents.
+// ShardCheckpoint: snapshots and writes one shard's part of checkpoints while the shard goes on.  It sweeps
+// snapshots of the tables between requests, and writes on a thread of its own.  At the job's first shard it
+// also joins the files of all shards to one checkpoint.  Begun by CheckpointDriver, which learns of its end
+// as CheckpointEvents.
 #ifndef PS_PS_SERVER_SHARD_CHECKPOINT_H_
 #define PS_PS_SERVER_SHARD_CHECKPOINT_H_
 
@@ -25,36 +26,37 @@
 
 namespace ps {
 
-// How the shards of a server write checkpoints; the same for all of them.
+// The settings with which the shards of a server write checkpoints; all shards have the same.
 struct CheckpointSettings {
-  std::string directory;  // the same one of all servers; empty: no checkpoints
-  std::string scratch;    // without a directory: this server's own, for shards that trainers make models of
-  bool resume = false;    // whoever begins a run goes on from the newest one
-  int64_t steps = 0;      // between two; 0: not by steps
-  Duration period{};      // 0: not by time
-  int keep = 2;
-  int full_every = 1;  // so many checkpoints, one holds all rows
+  std::string directory;  // the same for all servers; empty: no checkpoints
+  // Without a directory: this server's own folder, for shards from which trainers make models.
+  std::string scratch;
+  bool resume = false;  // every run that begins goes on from the newest checkpoint
+  int64_t steps = 0;    // steps between two checkpoints; 0: not by steps
+  Duration period{};    // time between two checkpoints; 0: not by time
+  int keep = 2;         // number of checkpoints that are kept
+  int full_every = 1;   // one checkpoint in so many holds all rows
   int zstd_level = 1;
-  uint64_t memory_bytes = uint64_t{512} << 20;     // of a shard: rows kept aside, or waiting to be written
-  std::shared_ptr<WriteRate> rate = nullptr;       // null: no limit
-  Json job = {};                                   // what must be equal to go on
-  std::map<std::string, std::string> states = {};  // what else a checkpoint says of the job
+  uint64_t memory_bytes = uint64_t{512} << 20;  // of a shard: rows that are kept aside, or wait to be written
+  std::shared_ptr<WriteRate> rate = nullptr;    // null: no limit
+  Json job = {};                                // settings that must be equal to go on
+  std::map<std::string, std::string> states = {};  // other states of the job in a checkpoint
   FileSystem* files = &system_files();
-  Log* log = nullptr;      // null: nothing is said
-  bool durable = false;    // what is applied between two is logged, before it is answered
-  bool own_thread = true;  // else all is written in the loop, for simulated time
+  Log* log = nullptr;      // null: no messages
+  bool durable = false;    // changes between two checkpoints are logged before they are answered
+  bool own_thread = true;  // false: all is written in the loop, for simulated time
 };
 
-// The end of a checkpoint, and of this shard's files of it.  Called on the loop's thread.
+// Receives the end of a checkpoint, and of this shard's files of it.  Called on the loop's thread.
 class CheckpointEvents {
  public:
   virtual ~CheckpointEvents() = default;
 
-  // This shard's files are written, with their manifest; or the answer says why they will not be.
+  // This shard's files and their manifest are written, or the answer says why they will not be.
   virtual void shard_ended(const CheckpointStep& checkpoint, const CheckpointShardAnswer& answer) = 0;
 
-  // At the first shard: the checkpoint counts, or has failed.  Where each server has a folder of its own: the first
-  // shard's files are written.
+  // At the first shard: the checkpoint counts, or has failed.  If each server has a folder of its own: the
+  // first shard's files are written.
   virtual void checkpoint_ended(const AskedCheckpoint& answer) = 0;
 };
 
@@ -65,27 +67,28 @@ class ShardCheckpoint final : private SnapshotTarget {
                   ShardTables& tables, CheckpointEvents& events);
   ~ShardCheckpoint() override;
 
-  // Begins a checkpoint of the tables as they are, and of the states.  One that is not done is given up.  It may
-  // hold the rows that have changed since an earlier one, unless it is to be `full`.  Files that the process before
-  // this one has written are not written again.
+  // Begins a checkpoint of the tables and the states as they are now.  A checkpoint that is not done is given
+  // up.  The new one may hold only the rows that have changed since an earlier one, unless it is `full`.
+  // Files that an earlier process of this shard has written are not written again.
   void begin(const CheckpointStep& checkpoint, std::map<std::string, std::string> states, bool full,
              SharedStates shared = {});
 
-  // For a shard that takes up what another process has begun.
+  // For a shard that continues the work of another process.
   void set_increments(const Increments& increments) { increments_ = increments; }
   const Increments& increments() const { return increments_; }
 
   // Returns the folders in which the files of a checkpoint are, or will be once they are moved.
   std::vector<std::string> folders(const CheckpointStep& checkpoint) const;
 
-  // With a log, the shard's files are not whole before this is said of them: the log of the steps that follow the
-  // checkpoint is on the disk, for a process that takes this shard over when the checkpoint counts.
+  // With a log, the shard's files are not complete before this call.  It says that the log of the steps after
+  // the checkpoint is on the disk, for a process that takes this shard over when the checkpoint counts.
   void note_logged(const CheckpointStep& checkpoint) { logged_ = logged_ || checkpoint == checkpoint_; }
 
-  // True until the shard's files are written; at the first shard, until the checkpoint counts, or has failed.
+  // Returns true until the shard's files are written; at the first shard, until the checkpoint counts or has
+  // failed.
   bool busy() const { return phase_ != Phase::kIdle; }
 
-  // True while it writes its files of the checkpoint at this step.
+  // Returns true while it writes its files of the checkpoint at this step.
   bool is_writing(uint64_t step) const { return busy() && static_cast<uint64_t>(checkpoint_.step) == step; }
 
   const CheckpointCounters& counters() const { return counters_; }
@@ -131,10 +134,10 @@ class ShardCheckpoint final : private SnapshotTarget {
   std::shared_ptr<Writing> writing_;
   Time begun_{}, gathering_since_{};
   bool logged_ = false;
-  int slices_ = 0;              // of the sweep, while requests came
-  uint64_t requests_seen_ = 0;  // by the tables, when they were last swept
+  int slices_ = 0;              // slices of the sweep, counted while requests came
+  uint64_t requests_seen_ = 0;  // requests that the tables had counted at the last sweep
 
-  BackgroundWriter writer_;  // the last: its tasks end first
+  BackgroundWriter writer_;  // last member: its tasks end before the others are destroyed
 };
 
 }  // namespace ps

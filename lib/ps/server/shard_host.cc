@@ -64,7 +64,8 @@ void ShardHost::admit(const Hello& hello) {
   make_first_shard(hello);
 }
 
-// A trainer that joins a run neither begins one nor has one go back: those with whom the run began do.
+// A trainer that joins a run neither begins a run nor makes one go back: the trainers with which the run
+// began do that.
 void ShardHost::check_has_run_of(const Hello& hello) const {
   if (hello.known || hello.going) return;
   const uint64_t run = shard_ ? shard_->roster().run() : 0;
@@ -72,7 +73,7 @@ void ShardHost::check_has_run_of(const Hello& hello) const {
   if (run == 0 || is_another || has_lost_run(hello)) fail_to_join(hello.rank, hello.trainers);
 }
 
-// Rows that nobody has trained are the same on every server: a reader of them has come too early.
+// Rows that no trainer has trained are the same on every server, so a reader of them has come too early.
 void ShardHost::make_first_shard(const Hello& hello) {
   const bool goes_on = checkpoints_.has_directory() && job_.checkpoints.resume;
   if (hello.role != "train" && !goes_on) {
@@ -81,15 +82,15 @@ void ShardHost::make_first_shard(const Hello& hello) {
   make_shard(hello);
 }
 
-// The shard is as whoever came first has described it, rightly or not.  Readers make place for trainers, and
-// for each other once they have gone.
+// The shard is as the first peer has described it, rightly or not.  A shard made for readers is replaced for
+// a trainer, and for another reader once all readers have gone.
 bool ShardHost::gives_way(const Hello& hello) const {
   if (!shard_->membership().is_unused(loop_.now())) return false;
   return hello.role == "train" || (shard_->roster().run() == 0 && !readers_.any());
 }
 
-// The shard has a run that is over because some of it is lost elsewhere; or, beside the first shard, any run
-// but that in which all go back.
+// Returns true if the shard has a run that is over because a part of it was lost elsewhere.  At a shard other
+// than the first, that is any run except the one in which all go back.
 bool ShardHost::has_lost_run(const Hello& hello) const {
   if (!checkpoints_.has_directory() || hello.role != "train") return false;
   const uint64_t run = shard_->roster().run();
@@ -98,8 +99,8 @@ bool ShardHost::has_lost_run(const Hello& hello) const {
   return run != 0 || hello.checkpoint != origin_.folder;
 }
 
-// A number of another run is not enough to end this one: the trainer whose rank the hello names must be gone,
-// unless the hello is its own.  A rank that the run does not have takes the place of all.
+// The number of another run is not enough to end this one: the trainer whose rank the hello names must be
+// gone, unless the hello is from its own process.  If the run has no such rank, all trainers must be gone.
 void ShardHost::check_may_drop(const Hello& hello) const {
   const TrainerRoster& roster = shard_->roster();
   const size_t rank = static_cast<size_t>(hello.rank);
@@ -123,7 +124,7 @@ Welcome ShardHost::welcome() const {
   return welcome;
 }
 
-// A run that begins without going back leaves nothing to do to the other shards.
+// A run that begins without going back leaves nothing to do for the other shards.
 RunStatus ShardHost::join(const Member& member) {
   const uint64_t before = shard_->roster().run();
   RunStatus run_status = shard_->membership().join(member, loop_.now());
@@ -157,8 +158,7 @@ void ShardHost::new_shard(const Json& schema, const Json& place, const std::stri
   identity_ = {schema, place, cpu, shard_place};
   shard_->pulls().on_room([this, guard = std::weak_ptr<const bool>(exists_)] {
     loop_.post([this, guard] {
-      if (guard.expired() || !shard_ || shard_->runner().busy())
-        return;  // the end of a step has them answered too
+      if (guard.expired() || !shard_ || shard_->runner().busy()) return;  // the end of the step answers them
       shard_->pulls().answer_starved(shard_->steps().clock());
     });
   });
@@ -182,7 +182,7 @@ void ShardHost::make_shard(const Hello& hello) {
   watch_end();
 }
 
-// The others begin with what the first shard says.
+// The first shard chooses the checkpoint, and the others begin with the same one.
 void ShardHost::restore(const Hello& hello) {
   origin_ = {.recovers = goes_back(hello, job_.checkpoints), .folder = "", .step = {}};
   if (hello.run == 0) origin_.recovers ? finished_.read() : finished_.forget();
@@ -196,7 +196,7 @@ void ShardHost::restore(const Hello& hello) {
   if (job_.checkpoints.log != nullptr) job_.checkpoints.log->info("Going on from ", reader->folder());
 }
 
-// All who wait hear of it, and begin anew.
+// All waiting trainers get an error, and begin anew.
 void ShardHost::drop_shard() {
   shard_->runner().finish();
   deferred_.forget_held();
@@ -236,8 +236,8 @@ void ShardHost::watch_end() {
   });
 }
 
-// The checkpoint of the end counts, or has failed.  Until here every server that dies takes all back, so that
-// nobody may leave.
+// Ends the run when the checkpoint of its end counts, or has failed.  Until then every server that dies takes
+// all trainers back to a checkpoint, so that none may leave.
 void ShardHost::end_run() {
   shard_->runner().finish();
   finished_.write(std::exchange(ending_, 0));
@@ -246,10 +246,10 @@ void ShardHost::end_run() {
 
 // ---- the log
 
-// Makes the shard that the process before had, if its log goes on from the newest checkpoint.  A trainer that
-// begins a run that has nothing before it does not look for a log.
+// Makes the shard again that the process before this one had, if its log goes on from the newest checkpoint.
+// A trainer that begins a run without an earlier one does not look for a log.
 //
-// An error ends the server: it may not begin anew in place of what is there.
+// An error ends the server, since it may not begin anew in place of the run that is there.
 void ShardHost::resume_log(const Hello& hello) {
   const bool resumes =
       job_.checkpoints.resume || hello.resume || hello.known || hello.going || hello.lost != 0;
@@ -265,7 +265,7 @@ void ShardHost::resume_log(const Hello& hello) {
   }
 }
 
-// False when the checkpoint is damaged.
+// Returns false if the checkpoint is damaged.
 bool ShardHost::restore_for_log(const CheckpointReader& checkpoint) {
   check_is_of_job(checkpoint, job_.checkpoints);
   try {
@@ -278,6 +278,9 @@ bool ShardHost::restore_for_log(const CheckpointReader& checkpoint) {
   }
 }
 
+// Makes the shard that the log describes, restores the checkpoint and the snapshot from which the log goes
+// on, and then makes all logged changes again in their order.  Afterwards the log is written on behind the
+// last of them.
 void ShardHost::replay(PushLogReader& log, const CheckpointReader* checkpoint) {
   const Time begun = loop_.now();
   const SegmentHeader& base = log.base();

@@ -1,5 +1,5 @@
-// ShardHost: makes a server's shard when the first trainer says what its data look like, or out of a
-// checkpoint or a log, drops it when its run is lost, and joins it with its checkpoints and its log.  Used by
+// ShardHost: makes a server's shard when the first trainer describes its data, or from a checkpoint or a log.
+// It drops the shard when its run is lost, and joins it with its checkpoints and its log.  Used by
 // ShardServer and its sessions.
 #ifndef PS_PS_SERVER_SHARD_HOST_H_
 #define PS_PS_SERVER_SHARD_HOST_H_
@@ -24,32 +24,33 @@
 
 namespace ps {
 
-// Knows nothing of connections.  Everything runs on the loop's thread.
+// It does not handle connections.  Everything runs on the loop's thread.
 class ShardHost {
  public:
-  // `job` outlives this.  `on_failed` is called once, when the server cannot go on: its log cannot be written,
-  // or not be read.  Every hello is refused from then on.
+  // `job` outlives this.  `on_failed` is called once, when the server cannot go on because its log cannot be
+  // written or read.  Every hello is refused from then on.
   ShardHost(Loop& loop, const ServedJob& job, const ShardLimits& limits,
             std::function<void(const Error&)> on_failed);
   ~ShardHost();
 
-  // Each hello goes through these in this order.  check_job throws kUsage unless it is of this job.
-  // has_finished says that its trainer's process, which was not here before, has nothing to do any more, and
-  // needs neither a run nor the other shards.  admit makes the shard, or throws kUsage unless the hello is of
-  // the same data and servers as the shard.  A trainer's replaces those of whoever came before, as long as
-  // nobody has trained with them; a reader's makes a shard only where a server was told to go on from a
-  // checkpoint, so that there is something to read, and else throws kUnavailable.
+  // Each hello goes through these functions in this order. check_job throws kUsage unless the hello is of
+  // this job. has_finished returns true if the trainer's process, which was not here before, has nothing left
+  // to do: it then needs neither a run nor the other shards. admit makes the shard, or throws kUsage unless
+  // the hello is of the same data and servers as the shard.  A trainer's data and servers replace those of
+  // the peer that came before, as long as no trainer has trained with them.  A reader's hello makes a shard
+  // only if the server was told to go on from a checkpoint, so that there is something to read; else it
+  // throws kUnavailable.
   void check_job(const Hello& hello) const;
   bool has_finished(const Hello& hello);
   void admit(const Hello& hello);
 
-  // The answers to the hellos of which has_finished is true, and of those that were admitted.
+  // Return the answers to the hellos for which has_finished is true, and to those that were admitted.
   Welcome welcome_finished(const Hello& hello) const;
   Welcome welcome() const;
   RunStatus join(const Member& member);  // throws as Shard::join
   void leave(const Member& member);
 
-  // Answers a trainer that would save a model.  One that still is in an earlier run is not elected.
+  // Answers a trainer that would save a model.  A trainer that still is in an earlier run is not elected.
   Saver elect_saver(const Member& member, const SaveRequest& request);
 
   ReaderSlots& readers() { return readers_; }
@@ -64,13 +65,13 @@ class ShardHost {
   Fence* fence() const { return job_.fence; }
   Time now() const { return loop_.now(); }
 
-  // To be called now and then: looks for trainers that are missing, and for segments that are not needed.
+  // To be called now and then: looks for trainers that are missing, and for log segments that are not needed.
   void check();
 
-  // Fails all that waits.
+  // Fails all waiting requests.
   void refuse_waiting(const Error& reason);
 
-  // Fills in what is known here of the shard's status.
+  // Fills in the fields of the shard's status that are known here.
   void describe(ShardStatus& status) const;
 
  private:
@@ -100,20 +101,21 @@ class ShardHost {
 
   ShardIdentity identity_;        // of the shard
   std::unique_ptr<Shard> shard_;  // null: none was made yet, or its run is lost
-  RunOrigin origin_;              // of its run
+  RunOrigin origin_;              // origin of the shard's run
   ServerSaveRecords saves_;
   CheckpointDriver checkpoints_;
   LogDriver log_;
   bool log_looked_for_ = false;
 
-  DeferredRequests deferred_;  // they hold memory of the shard
+  DeferredRequests deferred_;  // its requests hold memory of the shard
   ReaderSlots readers_;
 
   FinishedRun finished_;
-  // Calls that are posted to the loop see by this if the object still exists.
+  // Calls that are posted to the loop check through this that the object still exists.
   const std::shared_ptr<const bool> exists_ = std::make_shared<const bool>(true);
-  uint64_t ending_ = 0;          // passes of a run that ends with the checkpoint that is being written
-  std::optional<Error> failed_;  // for good
+  // Passes of a run that ends with the checkpoint that is being written; 0: no run ends.
+  uint64_t ending_ = 0;
+  std::optional<Error> failed_;  // the error for which every hello is refused
 };
 
 }  // namespace ps

@@ -30,7 +30,7 @@ class ResponderReply final : public Reply {
   Responder responder_;
 };
 
-// One that counts how long it took; a refusal does not count.
+// A reply that measures how long its answer took; a refusal does not count.
 class TimedReply final : public Reply {
  public:
   TimedReply(Responder responder, const ShardHost& host, RequestSeconds& seconds)
@@ -49,7 +49,7 @@ class TimedReply final : public Reply {
   RequestSeconds& seconds_;
 };
 
-// One that is counted until it is answered or forgotten.
+// A reply whose memory is counted until it is answered or dropped.
 class CountedReply final : public Reply {
  public:
   CountedReply(Responder responder, HeldBytes held) : reply_(std::move(responder)), held_(std::move(held)) {}
@@ -74,14 +74,15 @@ ReplyPtr timed(ShardPeer& peer, Responder& responder, RequestSeconds& seconds) {
   return std::make_unique<TimedReply>(std::move(responder), peer.host, seconds);
 }
 
-// For what waits for a checkpoint that may never come.  Throws kExhausted while `responder` is in place.
+// For requests that wait for a checkpoint that may never come.  If it throws kExhausted, `responder` was not
+// taken.
 ReplyPtr counted_reply_to(ShardPeer& peer, Responder& responder) {
   HeldBytes held = peer.host.shard().hold_request(peer.member->rank, HeldKind::kCheckpoints);
   return std::make_unique<CountedReply>(std::move(responder), std::move(held));
 }
 
-// An error that `body` throws is answered through the reply, want of memory too: a reply that is dropped without an answer has
-// the peer ask again, and so without end.
+// An error that `body` throws is answered through the reply, also when memory is short: after a reply that is
+// dropped without an answer the peer would ask again, and so without end.
 template <class Body>
 void with_reply(ReplyPtr reply, Body&& body) {
   try {
@@ -91,7 +92,7 @@ void with_reply(ReplyPtr reply, Body&& body) {
   }
 }
 
-// ---- codecs: decode(peer, frame) gives the request.
+// ---- decoders: decode(peer, frame) returns the request
 
 struct Nothing {};
 Nothing no_body(ShardPeer&, Frame) {
@@ -109,7 +110,7 @@ uint32_t row_report_body(ShardPeer&, Frame frame) {
   return parameter;
 }
 
-// Requests with rows, whose widths the shard knows.
+// Decodes requests with rows, whose widths the shard knows.
 PushRequest push_body(ShardPeer& peer, Frame frame) {
   return decode_push(std::move(frame.body), peer.host.shard().tables().widths());
 }
@@ -117,19 +118,19 @@ PushRequest load_body(ShardPeer& peer, Frame frame) {
   return decode_load(std::move(frame.body), peer.host.shard().tables().widths());
 }
 
-// All other requests.
+// Decodes all other requests.
 template <auto decode>
 auto bytes_body(ShardPeer&, Frame frame) {
   return decode(frame.body.bytes());
 }
 
-// ---- handlers: answer(peer, request, responder).
+// ---- handlers: answer(peer, request, responder)
 
 void describe(ShardPeer& peer, Nothing, Responder& responder) {
   responder.answer(Payload(peer.description));
 }
 
-// Before anything of the job is compared: a difference would tell a stranger what there is.
+// To be called before anything of the job is compared: a difference would tell a stranger about the job.
 void check_granted(const ShardPeer& peer, Access needed) {
   if (peer.access >= needed) return;
   fail(Code::kAuthentication, "the token is for '", access_name(peer.access), "', this needs one for '",
@@ -169,7 +170,7 @@ void report_rows(ShardPeer& peer, uint32_t parameter, Responder& responder) {
   responder.answer(Payload(encode_row_report(peer.host.shard().tables().row_report(parameter))));
 }
 
-// Training pulls may wait for the clock; others are answered at once.
+// A pull to train may wait for the clock; others are answered at once.
 void pull(ShardPeer& peer, PullRequest request, Responder& responder) {
   Shard& shard = peer.host.shard();
   if (request.mode == PullMode::kRead) {
@@ -237,7 +238,7 @@ void tell_stored_rows(ShardPeer& peer, const std::vector<RowSlice>& slices, Resp
   responder.answer(Payload(peer.host.shard().stored_rows(slices)));
 }
 
-// Behind all that this connection was answered before.
+// The answer comes after all earlier answers of this connection.
 void tell_applied(ShardPeer& peer, Nothing, Responder& responder) {
   synced_reply_to(peer, responder)->answer(Payload(encode_applied(peer.host.shard().steps().clock())));
 }
@@ -285,7 +286,7 @@ bool never(const ShardPeer&, const Frame&) {
   return false;
 }
 
-// Readers change nothing.
+// Returns true for the hello of a trainer.  A reader's hello changes nothing, and need not wait.
 bool is_of_trainer(const ShardPeer&, const Frame& frame) {
   try {
     return Hello::spec().parse(parse_json(text_of(frame), "hello"), "hello").role == "train";
@@ -300,7 +301,7 @@ bool is_to_train(const ShardPeer& peer, const Frame& frame) {
   return peer.member && in.get<uint8_t>() == static_cast<uint8_t>(PullMode::kTrain);
 }
 
-constexpr uint64_t kSmall = 64, kNamed = 1024;  // a few numbers; with a name
+constexpr uint64_t kSmall = 64, kNamed = 1024;  // bytes: of a few numbers; of a few numbers and a name
 
 constexpr std::array kMessages = {
     ShardMessage{Message::kDescribe, 0, Role::kStranger, handle<no_body, describe>, never},
@@ -386,7 +387,8 @@ class DeferredMessage final : public DeferredRequest {
   void fail(const Error& error) override { responder_.fail(error); }
 
  private:
-  // All else that is not answered is asked again over another connection.
+  // Returns true for the last message of a trainer.  Every other request without an answer is sent again over
+  // another connection.
   bool is_last_word() const {
     return message_.type == Message::kEndRun || message_.type == Message::kLeaveRun;
   }
@@ -397,7 +399,8 @@ class DeferredMessage final : public DeferredRequest {
   Responder responder_;
 };
 
-// Whoever fills the list is a trainer, or has a single request there.
+// Defers the request.  Only trainers, whose requests are counted, can fill the list; any other peer has a
+// single request in it.
 void defer(const std::shared_ptr<ShardPeer>& peer, const ShardMessage& message, Frame frame,
            Responder& responder) {
   HeldBytes held;

@@ -1,5 +1,6 @@
-// ShardRecovery: saves what a shard knows of its run, and puts it back: the states of a checkpoint, and the snapshots
-// from which a log goes on.  Used by Shard, which owns it; by CheckpointDriver and ShardHost, which say when.
+// ShardRecovery: saves the state that a shard has of its run, and restores it: the states of a checkpoint,
+// and the snapshots from which a log goes on.  Used by Shard, which owns it; by CheckpointDriver and
+// ShardHost, which decide when.
 #ifndef PS_PS_SERVER_SHARD_RECOVERY_H_
 #define PS_PS_SERVER_SHARD_RECOVERY_H_
 
@@ -15,24 +16,26 @@
 
 namespace ps {
 
-// One owner thread, that of the shard, whose objects in `context` outlive this.
+// One owner thread, that of the shard.  The objects in `context` are the shard's, and outlive this.
 class ShardRecovery {
  public:
   explicit ShardRecovery(const SnapshotContext& context) : context_(context) {}
 
-  // The states of a checkpoint of this shard: all but its tables' rows and the trainers' state chunks.  The job's
-  // first shard adds what all shards have in common.
+  // Returns the states of a checkpoint of this shard: all state except its tables' rows and the trainers'
+  // state chunks.  The job's first shard adds what all shards have in common.
   std::map<std::string, std::string> states() const;
 
-  // Before the first run: puts back what a checkpoint has of this shard; the run that then begins goes on from
-  // there.  Throws as ParameterTables::restore; kUsage for a checkpoint of a process without servers.
+  // Restores this shard's part of a checkpoint, before the first run; the run that then begins goes on from
+  // there.  Throws as ParameterTables::restore does, and kUsage for a checkpoint of a process without
+  // servers.
   void restore(const CheckpointReader& reader);
 
-  // Returns the position of the run that restore has put back, divided among so many trainers, and gives it up: nothing is
-  // returned the next time, or when no run was restored.
+  // Returns the position of the run that restore has read, divided among so many trainers, and forgets it:
+  // nothing is returned the next time, or if no run was restored.
   std::optional<RunState> release_restored(size_t num_trainers);
 
-  // As in shard_snapshot.h.  The run that load_snapshot puts back replaces the one that restore has put back.
+  // These work as in shard_snapshot.h.  The run that load_snapshot restores replaces the one that restore has
+  // read.
   std::string save_snapshot() const { return save_shard_snapshot(context_); }
   void load_snapshot(std::string_view snapshot,
                      const std::function<void(int rank, std::string_view body)>& pull);

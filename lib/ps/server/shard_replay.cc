@@ -11,7 +11,7 @@ namespace ps {
 
 namespace {
 
-// Nobody waits for the answers: a trainer whose request was not answered asks again.
+// Drops the answers: a trainer whose request was not answered asks again.
 class NoReply final : public Reply {
  public:
   void answer(std::shared_ptr<const Payload>) override {}
@@ -104,7 +104,7 @@ void ShardReplay::begin_run(std::string_view body, Time now) {
   shard_.membership().begin_run(run, first, now);
 }
 
-// All that a trainer gave, in one.
+// The event has all bytes that a trainer gave, in one piece.
 void ShardReplay::gather(int rank, std::string_view body) {
   ByteReader in(body);
   const uint64_t number = in.get<uint64_t>();
@@ -114,7 +114,7 @@ void ShardReplay::gather(int rank, std::string_view body) {
                 reply);
 }
 
-// A pull that was refused, for want of memory, was asked again.
+// A pull that was refused for lack of memory was sent again, so the error is ignored.
 void ShardReplay::pull(int rank, std::string_view body) {
   PullRequest request = decode_pull(bytes_of(body));
   shard_.roster().at(rank);

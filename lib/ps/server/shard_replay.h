@@ -14,29 +14,29 @@
 
 namespace ps {
 
-// The shard, which must outlive this, makes the same changes again, begins the same checkpoints, and answers
-// nobody.  The decisions on checkpoints that were made while an event was handled follow it in the log: so an
+// The shard must outlive this.  It makes the same changes again, and begins the same checkpoints, but answers
+// no peer.  The decisions on checkpoints that were made during an event follow the event in the log, so an
 // event is held until the next one comes.  One owner thread.
 class ShardReplay {
  public:
   explicit ShardReplay(Shard& shard) : shard_(shard) { shard_.begin_replay(); }
 
-  // Before the first event, perhaps: the shard as it was when a checkpoint began, its tables being as they
-  // then were.  Throws kCorrupt.
+  // May be called once, before the first event: restores the shard as it was when a checkpoint began.  Its
+  // tables must be as they were then.  Throws kCorrupt.
   void load_snapshot(std::string_view snapshot);
 
-  // Throws kCorrupt when the event makes no sense.
+  // Throws kCorrupt if the event makes no sense.
   void add(ShardEvent event, int rank, std::string_view body, Time now);
 
-  // All is done after it; the shard may serve.
+  // Ends the replay.  The shard may serve requests afterwards.
   void end(Time now);
 
  private:
   struct HeldEvent {
-    ShardEvent event;  // kCheckpoint: the steps that followed the snapshot at once
+    ShardEvent event;  // kCheckpoint stands for the steps that followed the snapshot at once
     int rank;
     std::string body;
-    std::vector<uint64_t> checkpoints;  // that were decided on with it
+    std::vector<uint64_t> checkpoints;  // numbers of the checkpoints that were decided on during it
   };
 
   void make_held(Time now);
@@ -46,8 +46,8 @@ class ShardReplay {
   void pull(int rank, std::string_view body);
 
   Shard& shard_;
-  BufferPool pool_;  // of bodies of pushes and loads
-  std::optional<HeldEvent> held_;
+  BufferPool pool_;                // memory for the bodies of pushes and loads
+  std::optional<HeldEvent> held_;  // the event that waits for its decisions
 };
 
 }  // namespace ps

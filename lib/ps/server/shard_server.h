@@ -1,4 +1,5 @@
-// ShardServer: one shard on one port.  Used by ps-serve, a thread each, and by tests on a simulated network.
+// ShardServer: one shard on one port.  Used by ps-serve, which runs each on a thread of its own, and by tests
+// on a simulated network.
 #ifndef PS_PS_SERVER_SHARD_SERVER_H_
 #define PS_PS_SERVER_SHARD_SERVER_H_
 
@@ -15,7 +16,8 @@
 
 namespace ps {
 
-// Everything runs on the transport's loop.  ShardHost has the shard, and each connection is a ShardSession.
+// Everything runs on the thread of the transport's loop.  ShardHost owns the shard, and each connection is a
+// ShardSession.
 class ShardServer {
  public:
   // Listens from now on; throws as Server does.  `job` must outlive this.
@@ -25,30 +27,31 @@ class ShardServer {
 
   const Address& address() const { return server_->address(); }
 
-  // The answer to describe.  To be set before the loop runs.
+  // Sets the answer to describe.  To be called before the loop runs.
   void set_ports(const ServerPorts& ports) { description_ = ServerPorts::spec().to_json(ports).dump(); }
 
-  // Accepts nobody any more, fails what waits, and closes every connection: num_connections() comes to 0.
+  // Accepts no more connections, fails all waiting requests, and closes every connection: num_connections()
+  // becomes 0.
   void drain();
 
-  // Tells `board`, which must outlive this, of the shard's status several times a second.  To be called
+  // Publishes the shard's status on `board`, which must outlive this, several times a second.  To be called
   // before the loop runs.
   void publish_to(StatusBoard& board) { publisher_.publish_to(board); }
 
-  // Has a checkpoint begun after one of the next steps, if this is the job's first shard; else says in the
-  // log why not.
+  // Asks for a checkpoint after one of the next steps, if this is the job's first shard; else logs why there
+  // will be none.
   void ask_checkpoint() { host_.checkpoints().ask(); }
 
-  // `failed` is told when this server cannot go on: its log cannot be written, or not be read.  Everything is
-  // refused from then on.  To be called before the loop runs.
+  // `failed` is called when this server cannot go on because its log cannot be written or read.  Every
+  // request is refused from then on.  To be called before the loop runs.
   void on_failed(std::function<void(const Error&)> failed) { on_failed_ = std::move(failed); }
 
-  // True while a checkpoint is being written.
+  // Returns true while a checkpoint is being written.
   bool writes_checkpoint() const { return host_.checkpoints().has_directory() && host_.checkpoints().busy(); }
 
   size_t num_connections() const { return server_->num_connections(); }
   const NetCounters& net_counters() const { return server_->counters(); }
-  const Shard* shard() const { return host_.shard_or_null(); }  // null until a trainer came
+  const Shard* shard() const { return host_.shard_or_null(); }  // null until a trainer has come
 
  private:
   void check();
@@ -62,11 +65,11 @@ class ShardServer {
   StatusPublisher publisher_;
   Timer check_timer_;
 
-  std::optional<Error> failed_;  // for good
+  std::optional<Error> failed_;  // the error for which the server ends
   std::function<void(const Error&)> on_failed_ = [](const Error&) {};
-  Timer fail_timer_;  // connections end in a turn of their own
+  Timer fail_timer_;  // ends the connections in a turn of the loop of its own
 
-  std::unique_ptr<Server> server_;  // the last: its sessions use the host
+  std::unique_ptr<Server> server_;  // last member: its sessions use the host
 };
 
 }  // namespace ps

@@ -36,7 +36,7 @@ class ShardSession final : public Session {
   }
 
  private:
-  const std::shared_ptr<ShardPeer> peer_;  // requests that wait have it too
+  const std::shared_ptr<ShardPeer> peer_;  // deferred requests share it
 };
 
 }  // namespace ps

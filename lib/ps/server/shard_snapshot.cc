@@ -15,10 +15,12 @@ namespace {
 constexpr uint8_t kTrainerEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kHasMarker = 8, kKnowsChunks = 16,
                   kHasRows = 32, kAtEnd = 64, kHasKnownToAll = 128;  // on disk: never renumber
 
+// Saves or loads one trainer's part of a snapshot; lives for one call.
+//
 // trainer := generation:u64 next_step:u64 pulled_at:u64 marker_at:u64 flags:u8
 //            done:u32 text[done] slices:u32 push:text[slices] pulls:u32 answered[pulls]
 //            chunks:u32 text[chunks], if a flag says so
-//            told:u32 step:u64[told], if a flag says so: steps of which all shards hold the trainer's push
+// told:u32 step:u64[told], if a flag says so: the steps for which all shards hold the trainer's push
 // answered := former:u8 pull:text rows:text
 class TrainerSnapshot {
  public:
@@ -140,7 +142,7 @@ class TrainerSnapshot {
 };
 
 void load_trainers(ByteReader& in, uint64_t run, const SnapshotContext& context) {
-  const RunState state = RunState::load(in);
+  const RunState state = RunState::load(in);          // ranks; flags say which of them are given up
   const size_t num_trainers = state.trainers.size();  // ranks, of which flags say who is given up
   context.trainers_held = context.held.take_trainers(num_trainers);
   context.roster.begin_run(run, static_cast<int>(num_trainers), static_cast<int>(num_trainers), Time());
@@ -177,7 +179,7 @@ void load_all(std::string_view snapshot, const SnapshotContext& context,
 // snapshot := run:u64 next_checkpoint:u64 steps:u64 going:u8 wants_markers:u8 rule
 //             gathered:u64 last:text before:text given:u32 (rank:u32 text)[given]
 //             state trainer[trainers] waiting:u32 (rank:u32 pull:text)[waiting]
-// The state is that of RunState, as checkpoints have it, and says how many trainers there are.
+// The state is that of RunState, as in checkpoints, and tells the number of trainers.
 std::string save_shard_snapshot(const SnapshotContext& context) {
   std::string out;
   const CheckpointAlignment::Plan& plan = context.checkpoints.plan();
@@ -191,7 +193,8 @@ std::string save_shard_snapshot(const SnapshotContext& context) {
   return out;
 }
 
-// Requests that make no sense, or are of ranks that the run has not, are a fault of the snapshot here.
+// A request that makes no sense, or of a rank that the run does not have, means here that the snapshot is
+// damaged.
 void load_shard_snapshot(std::string_view snapshot, const SnapshotContext& context,
                          const std::function<void(int rank, std::string_view body)>& pull) {
   try {

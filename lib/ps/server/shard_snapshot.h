@@ -1,5 +1,6 @@
-// Shard snapshots: all that a shard remembers of its run, beside its tables, in bytes.  Written with every
-// checkpoint of a shard that has a log, so that the log goes on from there.  Used by ShardRecovery.
+// Shard snapshots: the bytes of all state that a shard has of its run, beside its tables.  A snapshot is
+// written with every checkpoint of a shard that has a log, so that the log goes on from there.  Used by
+// ShardRecovery.
 #ifndef PS_PS_SERVER_SHARD_SNAPSHOT_H_
 #define PS_PS_SERVER_SHARD_SNAPSHOT_H_
 
@@ -31,8 +32,8 @@ struct SnapshotContext {
 
 std::string save_shard_snapshot(const SnapshotContext& context);
 
-// Into a shard that has no run.  `pull` is given every pull that waited.  Throws kCorrupt, and then leaves the
-// shard in no state to go on from.
+// Loads a snapshot into a shard that has no run.  `pull` gets every pull that waited.  Throws kCorrupt, and
+// then leaves the shard in a state from which it cannot go on.
 void load_shard_snapshot(std::string_view snapshot, const SnapshotContext& context,
                          const std::function<void(int rank, std::string_view body)>& pull);
 

@@ -51,7 +51,8 @@ PulledRows ShardTables::pull(std::span<const RowSlice> slices, RowType type, cha
   return pulled;
 }
 
-// Returns where the next slice's rows go.  rows, unless it is empty, <- the pointers to these.
+// Puts the rows of a slice into `out`, and returns where the next slice's rows go.  If `rows` is not empty,
+// it gets the pointers to the rows.
 char* ShardTables::read_slice(const RowSlice& slice, PullMode mode, RowType type, char* out,
                               std::span<float*> rows) {
   if (type_of(slice, type) == RowType::kF32) {
@@ -79,7 +80,7 @@ void ShardTables::read_floats(const RowSlice& slice, PullMode mode, float* out, 
   train ? table.whole()->copy_range(first, count, out) : table.whole()->read_range(first, count, out);
 }
 
-// A block of rows is copied while it is still in the cache that looking it up has brought it to.
+// Rows are copied block by block, while a block is still in the cache after it was looked up.
 void ShardTables::pull_keys(Table& table, std::span<const uint64_t> keys, float* out,
                             std::span<float*> rows) {
   constexpr uint64_t kBytesAtOnce = 256 << 10, kFewest = 64, kMost = 1024;

@@ -1,6 +1,6 @@
 // ShardTables: the parameters of one shard as its trainers and readers ask for them, by slices of their rows.
-// Used by Shard, by TableUpdater, which applies steps to them, and by ShardCheckpoint, which takes snapshots of
-// what is under them.
+// Used by Shard, by TableUpdater, which applies steps to them, and by ShardCheckpoint, which takes snapshots
+// of the tables below.
 #ifndef PS_PS_SERVER_SHARD_TABLES_H_
 #define PS_PS_SERVER_SHARD_TABLES_H_
 
@@ -17,20 +17,21 @@
 
 namespace ps {
 
-// The rows of one slice of a pull, in the shard's table, so that the push that follows need not look them up.
+// The addresses of the rows of one slice of a pull, in the shard's table, so that the push that follows need
+// not look them up.
 struct RowPointers {
   std::vector<float*> rows;  // by key; empty: the table moves its rows, or the slice is not by keys
-  int64_t step = 0;          // of the table, which the pull brought the rows up to date with
+  int64_t step = 0;          // step of the table to which the pull brought the rows up to date
 };
 
-// By slice of the pull.
+// Row pointers by slice of the pull.
 using PulledRows = std::vector<RowPointers>;
 
 // One owner thread.
 class ShardTables {
  public:
-  // With `spill`, rows of sparse tables that were not used for long are on disk.  `array_bytes`: of arrays
-  // through which rows are reached, at most.
+  // With `spill`, rows of sparse tables that were not used for long lie on disk.  `array_bytes` is the limit
+  // for arrays through which rows are reached.
   ShardTables(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const ShardPlace& place,
               const SpillSettings& spill = {}, uint64_t array_bytes = 0);
   ~ShardTables();
@@ -45,7 +46,8 @@ class ShardTables {
   const std::string& name(size_t parameter) const { return tables_.spec(parameter).name; }
   const ShardPlace& place() const { return tables_.place(); }
 
-  // The bytes that the rows of a request that slice_checks.h has checked take, each slice padded.
+  // Returns the bytes of the rows of a request, each slice padded.  The request must have been checked
+  // (slice_checks.h).
   uint64_t bytes_of(std::span<const RowSlice> slices, RowType type) const;
 
   // Puts the rows of a checked request into `out`.
@@ -57,29 +59,29 @@ class ShardTables {
   // To be called when all trainers have ended this pass.
   void end_pass(int64_t pass) { tables_.end_pass(pass); }
 
-  // Sets weights, as if training began with them; or rows as they are stored, which the numbers from the size of
-  // a dense table on are of.
+  // Sets weights, as if training began with them.  The row numbers from the size of a dense table on are
+  // those of the state that its optimizer keeps; such rows are set as they are stored.
   void load(const RowSlice& slice, const float* floats);
 
-  // The answer to a request for keys of a sparse parameter's rows, in ascending order: about `most` of them, as
-  // RowStorage::scan_all gives them, and the cursor from which the next answer goes on.  Throws kData when the
-  // parameter is not sparse.
+  // Returns the answer to a request for keys of a sparse parameter's rows: about `most` of them in ascending
+  // order, as RowStorage::scan_all gives them, and the cursor from which the next answer goes on.  Throws
+  // kData if the parameter is not sparse.
   std::string keys(const KeysRequest& request) const;
 
   uint64_t memory_bytes() const { return tables_.memory_bytes(); }
 
-  // Calls of read and pull so far: a sweep that sees none since the last goes faster.
+  // Returns the number of calls of read and pull so far: a sweep that sees no new ones goes faster.
   uint64_t num_requests() const { return num_requests_; }
 
-  // The bytes that new rows for all keys of the slices would take, if none had one yet; and for those that
-  // have none.
+  // Return the bytes that new rows would take: row_bytes for all keys of the slices, as if none had a row
+  // yet, and missing_row_bytes for the keys that have none.
   uint64_t row_bytes(std::span<const RowSlice> slices) const;
   uint64_t missing_row_bytes(std::span<const RowSlice> slices) const;
 
-  // Counts the rows that came and went here.  Throws kData when the parameter has no policy.
+  // Returns counts of the rows that came and went here.  Throws kData if the parameter has no policy.
   RowReport row_report(size_t parameter) const;
 
-  // One for each parameter that this shard has something of.
+  // Returns one status for each parameter of which this shard has a part.
   std::vector<TableStatus> status() const;
 
  private:
@@ -94,8 +96,8 @@ class ShardTables {
   ParameterTables tables_;
   std::vector<int64_t> widths_;  // by parameter
 
-  // During a request.
-  std::vector<float*> rows_;   // of a slice that is read
+  // Memory for the time of a request.
+  std::vector<float*> rows_;   // rows of the slice that is read
   std::vector<float> floats_;  // rows before they are encoded
 
   uint64_t num_requests_ = 0;

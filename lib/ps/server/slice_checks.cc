@@ -12,7 +12,7 @@ namespace {
   fail(Code::kData, quote(spec.name), ": key ", key, " is not of this shard");
 }
 
-// Keys ascend: the last one is the largest.
+// Keys ascend, so the last one is the largest.
 void check_keys(const ParameterTables& tables, const RowSlice& slice) {
   const ParameterSpec& spec = tables.spec(slice.parameter);
   const bool known =
@@ -33,7 +33,7 @@ void check_slice(const ParameterTables& tables, const RowSlice& slice) {
   if (slice.by_keys) return check_keys(tables, slice);
   const uint64_t size = table->size();
   const uint64_t stored = static_cast<uint64_t>(table->whole()->num_stored_rows());
-  const uint64_t rows = slice.first < size ? size : size + stored;  // that it may reach to
+  const uint64_t rows = slice.first < size ? size : size + stored;  // end of the rows that the slice may have
   if (slice.first > rows || slice.count > rows - slice.first) {
     fail(Code::kData, quote(spec.name), ": rows from ", slice.first, ", ", slice.count, " of them, of ",
          rows);

@@ -1,5 +1,5 @@
-// The fields of a shard snapshot: texts, and requests with their keys and rows.  Used by the classes that a
-// shard's run is made of, each of which writes its own part of a snapshot, and by ShardReplay.
+// The fields of a shard snapshot: texts, and requests with their keys and rows.  Used by the classes that
+// make up a shard's run, each of which writes its own part of a snapshot, and by ShardReplay.
 #ifndef PS_PS_SERVER_SNAPSHOT_FIELDS_H_
 #define PS_PS_SERVER_SNAPSHOT_FIELDS_H_
 
@@ -12,11 +12,12 @@
 
 namespace ps {
 
-// The request as a trainer would send it, with its keys; a push, whose rows are f32, has these too.
+// Returns the request as a trainer would send it, with its keys; a push, whose rows must be f32, also has its
+// rows.
 std::string encode_again(const PullRequest& request);
 std::string encode_again(const PushRequest& request, Widths widths);
 
-// text := size:u64 bytes[size].  read_text throws kCorrupt when it is cut short.
+// text := size:u64 bytes[size].  read_text throws kCorrupt if it is cut short.
 void put_text(std::string& out, std::string_view text);
 std::string_view read_text(ByteReader& in);
 
@@ -24,7 +25,7 @@ inline std::span<const char> bytes_of(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-// A copy where the bodies of requests lie.
+// Returns a copy in the pool's memory, where the bodies of requests lie.
 Buffer to_buffer(BufferPool& pool, std::string_view bytes);
 
 }  // namespace ps

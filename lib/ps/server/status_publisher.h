@@ -1,4 +1,4 @@
-// StatusPublisher: tells a board of a shard's status several times a second.  Used by ShardServer.
+// StatusPublisher: publishes a shard's status on a board several times a second.  Used by ShardServer.
 #ifndef PS_PS_SERVER_STATUS_PUBLISHER_H_
 #define PS_PS_SERVER_STATUS_PUBLISHER_H_
 
@@ -10,7 +10,7 @@
 
 namespace ps {
 
-// How long requests took that were not refused.
+// How long the requests took that were not refused.
 struct RequestTimes {
   RequestSeconds pulls, pushes;
 };
@@ -18,7 +18,7 @@ struct RequestTimes {
 // Everything runs on the loop's thread.
 class StatusPublisher {
  public:
-  // `fill` fills in all but times and rates.
+  // `fill` fills in all fields but times and rates.
   StatusPublisher(Loop& loop, const RequestTimes& times, std::function<void(ShardStatus&)> fill)
       : loop_(loop), times_(times), fill_(std::move(fill)), timer_(loop, [this] { publish(); }) {}
 
@@ -45,7 +45,7 @@ class StatusPublisher {
   Loop& loop_;
   const RequestTimes& times_;
   const std::function<void(ShardStatus&)> fill_;
-  StatusBoard* board_ = nullptr;  // null: nobody is told
+  StatusBoard* board_ = nullptr;  // null: nothing is published
   RateMeter pull_rate_, push_rate_;
   Timer timer_;
 };

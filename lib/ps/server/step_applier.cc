@@ -19,7 +19,7 @@ StepInfo sum_up(std::span<PendingPush* const> pushes) {
 
 }  // namespace
 
-// By parameter, in the order of ranks and message slices.
+// Returns the contributions by parameter, in the order of ranks and message slices.
 std::vector<std::vector<Contribution>> StepApplier::contributions_of(std::span<PendingPush* const> pushes,
                                                                      const StepInfo& total) const {
   std::vector<std::vector<Contribution>> contributions(tables_.size());
@@ -62,7 +62,7 @@ void StepApplier::begin(std::span<PendingPush* const> pushes) {
   under_way_.emplace(
       UnderWay{.applies = true, .step = step, .scales = {}, .contributions = {}, .squares = {}});
   under_way_->scales = clipping_.scales(whole_squares_ ? *whole_squares_ : no_squares, step.scale);
-  whole_squares_.reset();  // those of the next step are others
+  whole_squares_.reset();  // the next step has others
   under_way_->contributions = contributions_of(pushes, total);
 }
 

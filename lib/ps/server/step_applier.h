@@ -16,8 +16,9 @@
 
 namespace ps {
 
-// A job that clips by norm applies a step in two phases: the shard sends the trainers the squares of the gradients that it
-// has, and applies the step when the trainers have sent back the sums over all shards.  One owner thread.
+// A job that clips by norm applies a step in two phases: the shard sends the trainers the squares of the
+// gradients that it has, and applies the step when the trainers have sent back the sums over all shards.  One
+// owner thread.
 class StepApplier {
  public:
   // `any_order` is passed on to TableUpdater.
@@ -31,21 +32,23 @@ class StepApplier {
 
   bool clips() const { return clipping_.any(); }
 
-  // The work that a call does at most.  Steps that take more are applied in slices: by several calls with the same arguments,
-  // before the last of which nothing else may be done here or with the tables but to read rows.
+  // The largest amount of work of one call.  A step with more work is applied in slices: by several calls
+  // with the same arguments.  Before the last of these, nothing else may be done here or with the tables
+  // except reading rows.
   void set_slice_work(uint64_t work) { slice_work_ = work; }
   bool busy() const { return under_way_.has_value(); }
-  uint64_t num_steps() const { return counters_.steps; }  // that were applied
-  void abandon();                                         // does not go on with what is under way
+  uint64_t num_steps() const { return counters_.steps; }  // steps that were applied
+  void abandon();                                         // forgets the step that is under way
 
-  // Returns false when the step may be applied at once.
+  // Returns false if the step may be applied at once.
   bool needs_squares() const { return clipping_.any() && !whole_squares_ && !applies(); }
 
   // Sets the squares of the whole gradient, by parameter, for the next step only; nullopt removes them.
   void set_whole_squares(std::vector<double> squares) { whole_squares_ = std::move(squares); }
   void clear_whole_squares() { whole_squares_.reset(); }
 
-  // Both: pushes that are complete, in the order of ranks.  Return nothing, and false, when there is more to do.
+  // Both take complete pushes, in the order of ranks.  If there is more to do, squares returns nothing and
+  // apply returns false.
   std::optional<std::vector<ExactSquares>> squares(std::span<PendingPush* const> pushes);
   bool apply(std::span<PendingPush* const> pushes);
 
@@ -57,12 +60,12 @@ class StepApplier {
 
  private:
   struct UnderWay {
-    bool applies;  // else it is measured
+    bool applies;  // false: the step is only measured
     StepSize step;
     std::vector<float> scales;                             // by parameter
     std::vector<std::vector<Contribution>> contributions;  // by parameter
     std::vector<ExactSquares> squares;                     // by parameter
-    size_t parameter = 0;                                  // the next
+    size_t parameter = 0;                                  // the next parameter
   };
 
   bool applies() const { return under_way_ && under_way_->applies; }
@@ -77,7 +80,7 @@ class StepApplier {
   ShardCounters& counters_;
   std::optional<std::vector<double>> whole_squares_;  // of the next step, by parameter
   uint64_t slice_work_ = SliceWork::kUnlimited;
-  std::optional<UnderWay> under_way_;  // from call to call
+  std::optional<UnderWay> under_way_;  // the step that is applied or measured, from call to call
 };
 
 }  // namespace ps

@@ -39,7 +39,8 @@ std::optional<uint64_t> StepClock::pass_just_ended() const {
   return pass_begun(trainers_) || pass_ == 0 ? std::nullopt : std::optional(pass_ - 1);
 }
 
-// A step without data is measured by nobody: it waits for all shards to hold it, where the others wait for sums of squares.
+// A step without data is not measured: it waits until all shards hold it, while the others wait for sums of
+// squares.
 PendingPush& StepClock::waiting_push(int rank, const ApplyRequest& request) {
   TrainerSteps& sender = trainer(rank);
   PendingPush* const push = sender.complete_push(request.step);
@@ -104,7 +105,7 @@ void StepClock::note_end_checkpoint() {
   }
 }
 
-// A rank that was given up, and returns, waits for the next dealing.
+// Deals the rest to the ranks that were not given up.  A rank that returns later waits for the next dealing.
 void StepClock::deal_rest() {
   std::vector<uint64_t> pass_batches;
   std::vector<int> takers;

@@ -1,6 +1,7 @@
-// StepClock: whose pushes make the next step of a shard, and when it is applied.  Used by Shard.
+// StepClock: decides which pushes make the next step of a shard, and when it is applied.  Used by Shard.
 //
-// Each consistency of a job is one implementation: SynchronousClock, StaleClock and AsynchronousClock.
+// Each consistency of a job has one implementation: SynchronousClock, StaleClock, AheadClock or
+// AsynchronousClock.
 #ifndef PS_PS_SERVER_STEP_CLOCK_H_
 #define PS_PS_SERVER_STEP_CLOCK_H_
 
@@ -23,13 +24,13 @@
 
 namespace ps {
 
-// How far a trainer has come, as a process that takes its rank up is told.
+// How far a trainer has come; told to a process that takes up its rank.
 struct TrainerPosition {
-  uint64_t step = 0;                       // the first that it has to push
-  uint64_t held = 0;                       // of those before, the last so many are held, and will be applied
+  uint64_t step = 0;                       // the first step that it has to push
+  uint64_t held = 0;                       // so many of the steps before are held, and will be applied
   uint64_t pass = 0;                       // passes that have ended
-  uint64_t batches = 0, pass_batches = 0;  // that were pushed: in the run, in this pass
-  bool pass_begun = false;                 // some trainer's were, or this one has pushed
+  uint64_t batches = 0, pass_batches = 0;  // batches that were pushed: in the run, in this pass
+  bool pass_begun = false;                 // some trainer's batch was applied, or this one has pushed a batch
 };
 
 // The parts of the shard on which its clock works; they outlive it.
@@ -43,8 +44,8 @@ struct StepContext {
   ShardCounters& counters;
 };
 
-// Counts the steps that are applied, and the passes that have ended.  A step is known by trainer and number:
-// one that was applied is answered again, not applied again.  One owner thread.
+// Counts the steps that are applied, and the passes that have ended.  A step is identified by trainer and
+// number: one that was applied is answered again, not applied again.  One owner thread.
 class StepClock {
  public:
   explicit StepClock(const StepContext& context) : context_(context) {}
@@ -52,7 +53,8 @@ class StepClock {
   StepClock(const StepClock&) = delete;
   StepClock& operator=(const StepClock&) = delete;
 
-  // Another run begins, with so many trainers; or goes on from a checkpoint, with as many as that is dealt to.
+  // restart begins another run, with so many trainers. resume_from lets it go on from a checkpoint, whose
+  // state was dealt to as many.
   void restart(size_t num_trainers);
   void resume_from(const RunState& run);
   RunState run_state() const;
@@ -64,54 +66,57 @@ class StepClock {
   std::span<TrainerSteps> trainers() { return trainers_; }
   std::span<const TrainerSteps> trainers() const { return trainers_; }
 
-  // The work of a rank in this pass; and that of all, for the shard snapshot.
+  // work_of returns the work of a rank in this pass. rest is the work of all ranks, for the shard snapshot.
   RankWork work_of(int rank) const;
   RestOfPass& rest() { return rest_; }
   const RestOfPass& rest() const { return rest_; }
 
-  // The pass after whose end nothing was applied yet.
+  // Returns the last pass, if nothing was applied after its end.
   std::optional<uint64_t> pass_just_ended() const;
 
-  // Steps that a trainer may have pushed and that are not applied yet, beside the last.
+  // Returns the number of steps that a trainer may have pushed and that are not applied yet, beside the last.
   virtual uint64_t lead() const { return 0; }
 
-  // A pull for this step may be answered now.
+  // Returns true if a pull for this step may be answered now.
   virtual bool may_pull(uint64_t step) const = 0;
   virtual void note_pull(int rank) { (void)rank; }
 
-  // Pulls change what the shard does later: its log has to have them.
+  // Returns true if pulls change what the shard does later, so that its log has to have them.
   virtual bool logs_pulls() const { return context_.pulls.keeps_answers(); }
 
-  // The push whose step waits for these sums of squares, or for all shards to hold it.  Throws kData when there is
-  // none.
+  // Returns the push whose step waits for these sums of squares, or for all shards to hold it.  Throws kData
+  // if there is none.
   PendingPush& waiting_push(int rank, const ApplyRequest& request);
 
+  // Returns the position of a trainer, for a process that takes up its rank.
   virtual TrainerPosition position_of(int rank) const;
 
   // Applies every step that can be applied now that something came from this trainer.
   //
-  // A step may be applied in slices (StepApplier::busy): then this, and whatever else has steps applied, returns before its
-  // end, and go_on has to be called until the applier is not busy any more.  In between nothing else may be called here that
-  // is not const.
+  // A step may be applied in slices (StepApplier::busy).  Then this function, and every other one that
+  // applies steps, returns before the end of the step, and go_on must be called until the applier is not busy
+  // any more.  In between only const functions may be called here.
   virtual void advance(int rank) = 0;
   virtual void go_on() = 0;
 
-  // The trainers were given up.  Their pushes for steps that are not applied count if they are complete, and
-  // have others' to be part of.
+  // Goes on without trainers that were given up.  Their pushes for steps that are not applied count if they
+  // are complete, and there are pushes of others with which they make a step.
   virtual void go_on_without(std::span<const int> ranks) = 0;
 
-  // Another process has the rank.  Complete pushes of the one before stay, and make those of this one
-  // repeated.  `returns`: the rank was given up until now.
+  // Another process has taken the rank.  Complete pushes of the process before stay, and the same pushes of
+  // the new process count as repeated.  `returns` says that the rank was given up until now.
   virtual void take_over(int rank, bool returns);
 
-  // False: others wait for a trainer that was given up elsewhere.
+  // Returns false if a trainer that is lost must be waited for, even where other consistencies would give it
+  // up.
   virtual bool goes_on_without_trainers() const { return true; }
 
-  // The pass that just ended has the checkpoint with which the run goes on from here: markers planned before it are none.
+  // The pass that just ended has the checkpoint from which the run goes on; markers that were planned before
+  // it do not count.
   void note_end_checkpoint();
 
-  // In asynchronous runs: begins the checkpoint when the last barrier marker has come, and then applies what
-  // has waited for that.
+  // In asynchronous runs: begins the checkpoint when the last barrier marker has come, and then applies the
+  // steps that have waited for that.
   virtual void begin_aligned_checkpoint() {}
 
   // checkpoint_number returns the number by which all shards identify a checkpoint that begins now.
@@ -120,14 +125,16 @@ class StepClock {
   virtual uint64_t next_checkpoint(int rank) const = 0;
 
  protected:
-  // Pushes that are not measured wait for all shards to hold them.
+  // Returns true if pushes that are not measured wait until all shards hold them.
   virtual bool holds_steps() const { return false; }
 
-  // A step is applied when every trainer has said that all shards have it, also where it is measured.
+  // Returns true if a step is applied only when every trainer has said that all shards have it, even if it
+  // was measured.
   virtual bool needs_word_of_all() const { return false; }
 
-  // The trainers whose complete pushes make the next step, in the order of ranks, `takes_part(trainer)` saying
-  // who could; none when a push is missing.  A trainer that was given up takes part as far as its pushes go.
+  // Returns the trainers whose complete pushes make the next step, in the order of ranks; none if a push is
+  // missing.  `takes_part(trainer)` says which trainers may take part.  A trainer that was given up takes
+  // part as far as its pushes go.
   template <class TakesPart>
   std::vector<TrainerSteps*> pushers(TakesPart&& takes_part);
 
@@ -135,10 +142,11 @@ class StepClock {
   void finish(TrainerSteps& trainer, const Done& done);  // ends its next step
   void end_pass();
 
-  // Begins the checkpoint of the pass that just ended, in place of any that was planned for one of the next steps: that
-  // would begin while this one is written, and have it given up, and the pass's model with it.
+  // Begins the checkpoint of the pass that just ended, in place of one that was planned for one of the next
+  // steps: that one would begin while this one is written, which would then be given up, and the pass's model
+  // with it.
   void begin_end_checkpoint();
-  void deal_rest();  // of the pass, over the trainers that are there
+  void deal_rest();  // deals the rest of the pass to the trainers that are there
 
   const StepContext context_;
   uint64_t clock_ = 0, pass_ = 0;       // steps applied, in runs that are not asynchronous; passes ended
@@ -146,7 +154,8 @@ class StepClock {
   RestOfPass rest_;
 };
 
-// Has the ledger count the trainer state chunks that are stored, and those of pushes that wait.
+// Sets the bytes of trainer state chunks in the ledger: the chunks that are stored, and those of pushes that
+// wait.
 void count_chunk_bytes(HeldMemory& held, const TrainerStates& states, const StepClock& clock);
 
 template <class TakesPart>

@@ -8,6 +8,7 @@
 
 namespace ps {
 
+// Makes the clock of this consistency.
 std::unique_ptr<StepClock> make_step_clock(const Consistency& consistency, const StepContext& context);
 
 }  // namespace ps

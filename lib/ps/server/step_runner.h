@@ -1,6 +1,6 @@
-// StepRunner: has the steps of a shard applied, at once or in slices.  While a step is applied in slices the shard is busy:
-// readers are answered in between, from rows that are each as before the step or as after it; all other requests wait, or have
-// the rest of the step applied at once.  Used by Shard.
+// StepRunner: applies the steps of a shard, at once or in slices.  While a step is applied in slices the
+// shard is busy.  Readers are answered in between, from rows that are each as before the step or as after it.
+// All other requests wait, or make the shard apply the rest of the step at once.  Used by Shard.
 #ifndef PS_PS_SERVER_STEP_RUNNER_H_
 #define PS_PS_SERVER_STEP_RUNNER_H_
 
@@ -17,11 +17,11 @@ namespace ps {
 // One owner thread, that of the shard.
 class StepRunner {
  public:
-  // The shard's part of a step.
+  // The functions of the shard that the runner calls.
   struct Calls {
     std::function<void()> go_on;   // goes on with the steps that are under way
     std::function<void()> settle;  // no step is under way any more: does what follows from the request
-    std::function<void()> ended;   // the same, for a step that has ended in a slice of its own
+    std::function<void()> ended;   // like settle, for a step that has ended in a slice of its own
     std::function<void(const Error&)> failed;  // refuses all waiting requests
   };
 
@@ -29,16 +29,16 @@ class StepRunner {
   StepRunner(StepApplier& applier, uint64_t slice_work, Calls calls)
       : applier_(applier), slice_work_(slice_work), calls_(std::move(calls)) {}
 
-  // `busy` is called when there is more to do of a step, and after every slice until its end: go_on has then to be called
-  // soon.  Without it steps are applied at once.
+  // `busy` is called when there is more to do of a step, and after every slice until its end: go_on must then
+  // be called soon.  Without it steps are applied at once.
   void on_busy(std::function<void()> busy);
 
   bool busy() const { return applier_.busy(); }
   void go_on();
-  void finish();  // all that is left, at once
+  void finish();  // applies all that is left at once
 
-  // Runs `body`, which has steps applied.  A step that fails half way breaks the shard: all waiting and all later requests are
-  // refused.
+  // Runs `body`, which applies steps.  A step that fails half way breaks the shard: all waiting and all later
+  // requests are refused.
   template <class Body>
   void run(Body&& body);
 
@@ -47,13 +47,13 @@ class StepRunner {
     if (!busy()) calls_.settle();
   }
 
-  // Throws the error of the step that has broken the shard, if there is one.
+  // check throws the error of the step that has broken the shard, if there is one.
   bool broken() const { return broken_.has_value(); }
   void check() const {
     if (broken_) throw *broken_;
   }
 
-  // While the changes of a log are made again, steps are applied at once.
+  // While the changes of a log are repeated, steps are applied at once.
   void begin_replay() { applier_.set_slice_work(SliceWork::kUnlimited); }
   void end_replay() {
     if (on_busy_) applier_.set_slice_work(slice_work_);

@@ -14,7 +14,8 @@ bool all_hold_push_of(TrainerSteps* trainer) {
 
 }  // namespace
 
-// A trainer that returned after it had been given up takes part from its first step on.
+// Returns the trainers whose pushes make the next step.  A trainer that returned after it had been given up
+// takes part from its first step on.
 std::vector<TrainerSteps*> SynchronousClock::next_pushers() {
   return pushers([this](const TrainerSteps& trainer) { return trainer.next_step <= clock_; });
 }
@@ -27,8 +28,9 @@ void SynchronousClock::apply_complete_steps() {
   }
 }
 
-// Returns false when the step has to wait for the squares of other shards, or is applied in slices: then it is called again,
-// finds the same, and goes on.
+// Applies the next step of these trainers, or ends the pass if none has data left.  Returns false if the step
+// has to wait for the squares or the word of other shards, or is applied in slices: then this is called
+// again, finds the same pushes, and goes on.
 bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   std::vector<PendingPush*> pushes;
   int64_t pass = 0;
@@ -65,7 +67,7 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   return true;
 }
 
-// Where gradients are clipped by norm: tells the trainers the squares of this shard's part of the step, and
+// If gradients are clipped by norm, sends the trainers the squares of this shard's part of the step, and
 // returns true until the sums of all shards have come back.
 bool SynchronousClock::wait_for_squares(std::span<PendingPush* const> pushes,
                                         std::span<TrainerSteps* const> pushers) {
@@ -90,15 +92,16 @@ void SynchronousClock::answer_held(PendingPush& push) const {
   for (ReplyPtr& reply : std::exchange(push.replies, {})) reply->answer(Payload(encode_done(done)));
 }
 
-// A step without data is measured by nobody.
+// Answers a step without data, which is not measured.
 void SynchronousClock::answer_held(std::span<TrainerSteps* const> pushers) const {
   for (TrainerSteps* trainer : pushers) {
     if (!all_hold_push_of(trainer)) answer_held(*trainer->next_push());
   }
 }
 
-// Returns when the next checkpoint begins, which trainers are told with the answers to this step, and other
-// shards by their pushes: after the first step that no trainer has pushed before it hears of it.
+// Returns the step after which the next checkpoint begins; 0: none is planned.  Trainers learn it from the
+// answers to this step, and other shards from their pushes, so it is the first step that no trainer has
+// pushed before it learns of it.
 uint64_t SynchronousClock::plan_checkpoint() {
   uint64_t& planned = context_.checkpoints.plan().next_step;
   if (planned > clock_) return planned;
@@ -119,7 +122,8 @@ void SynchronousClock::take_over(int rank, bool returns) {
   if (returns) enter(trainer(rank));
 }
 
-// Takes the trainer in from the present step on; from the next, when the present one is measured without it.
+// Lets the trainer take part from the present step on, or from the next one if the present one was measured
+// without it.
 void SynchronousClock::enter(TrainerSteps& trainer) {
   const uint64_t clock = clock_;
   const bool measured = std::ranges::any_of(trainers_, [clock](const TrainerSteps& each) {
@@ -142,8 +146,8 @@ void AheadClock::advance(int rank) {
   SynchronousClock::advance(rank);
 }
 
-// The process that takes the rank up says again which steps all shards hold: until then none is applied here that others
-// may lack.
+// The process that takes up the rank says again which steps all shards hold.  Until then no step is applied
+// here that other shards may lack.
 void AheadClock::take_over(int rank, bool returns) {
   SynchronousClock::take_over(rank, returns);
   for (auto& [step, push] : trainer(rank).pushes) push.all_hold = false;

@@ -1,4 +1,5 @@
-// SynchronousClock, StaleClock and AheadClock: a step is made of one push of every trainer.  Made by make_step_clock.
+// SynchronousClock, StaleClock and AheadClock: a step is made of one push of every trainer.  Made by
+// make_step_clock.
 #ifndef PS_PS_SERVER_SYNCHRONOUS_CLOCK_H_
 #define PS_PS_SERVER_SYNCHRONOUS_CLOCK_H_
 
@@ -10,9 +11,9 @@
 
 namespace ps {
 
-// Applies the sum of the pushes for step s, in the order of ranks, when all have come; then the clock goes on
-// to s + 1, and the pulls for that step are answered.  A trainer without data pushes "ended"; a step that all
-// end is not applied, but ends the pass.
+// Applies the sum of the pushes for step s, in the order of ranks, when all have come.  Then the clock
+// advances to s + 1, and the pulls for that step are answered.  A trainer without data pushes "ended"; a step
+// for which all trainers do so is not applied, but ends the pass.  One owner thread, as of every StepClock.
 class SynchronousClock : public StepClock {
  public:
   using StepClock::StepClock;
@@ -38,7 +39,8 @@ class SynchronousClock : public StepClock {
   void enter(TrainerSteps& trainer);
 };
 
-// With staleness n, a pull for step s is answered from clock s - n on: a trainer may be n steps ahead.
+// With staleness n, a pull for step s is answered when the clock has reached s - n: a trainer may be n steps
+// ahead.
 class StaleClock final : public SynchronousClock {
  public:
   StaleClock(const StepContext& context, uint64_t staleness)
@@ -51,10 +53,11 @@ class StaleClock final : public SynchronousClock {
   const uint64_t staleness_;
 };
 
-// For a trainer alone that keeps copies of the rows in use (AheadStore), or readers whose compute trainer does
-// (SharedCopies), and who push up to `ahead` steps more before they hear that one is applied.  A shard answers that it
-// holds a push, and applies the step when every trainer has said that all shards hold its own: whatever process dies,
-// the shards can all come to the same step, whose weights are those with which the next process begins.
+// For a single trainer that keeps copies of the rows in use (AheadStore), or readers whose compute trainer
+// does (SharedCopies).  They push up to `ahead` more steps before they learn that one is applied.  A shard
+// answers that it holds a push, and applies the step when every trainer has said that all shards hold its
+// push.  Whichever process dies, the shards can then all come to the same step, and the next process begins
+// with the weights of that step.
 class AheadClock final : public SynchronousClock {
  public:
   AheadClock(const StepContext& context, uint64_t ahead) : SynchronousClock(context), ahead_(ahead) {}
@@ -63,18 +66,20 @@ class AheadClock final : public SynchronousClock {
   void advance(int rank) override;
   void take_over(int rank, bool returns) override;
 
-  // Steps of several trainers are made of copies that all have, and need all.
+  // The steps of several trainers are made with copies that all of them have, so that all are needed.
   bool goes_on_without_trainers() const override { return false; }
 
-  // A trainer alone is told its place as it will be when the steps that are held are applied.  One of several is told as
-  // many steps, and batches and passes as they are: it goes on behind those that are applied.
+  // A single trainer is told the position that it will have when the held steps are applied.  One of several
+  // is told as many steps, but the batches and passes as they are: it goes on behind the steps that are
+  // applied.
   TrainerPosition position_of(int rank) const override;
 
  protected:
-  // A job that clips by norm has its steps measured, which is no less.
+  // A job that clips by norm has its steps measured, which has the same effect.
   bool holds_steps() const override { return !context_.applier.clips(); }
 
-  // The others of several trainers could else have a step applied of which a new process of one knows nothing.
+  // Otherwise the others of several trainers could make a shard apply a step that a new process of one
+  // trainer does not know.
   bool needs_word_of_all() const override { return trainers_.size() > 1; }
 
  private:

@@ -10,7 +10,8 @@ namespace ps {
 
 namespace {
 
-// Values of a matrix that a table updates at a time: where a slice ends must not change what a kernel has in one call.
+// The number of values of a matrix that a table updates at a time.  Slices end at its multiples, so that they
+// do not change the blocks on which a kernel works.
 constexpr size_t kValuesAtOnce = 4096;
 
 uint64_t work_of(uint64_t rows, int64_t cols) {
@@ -95,7 +96,7 @@ TableUpdater::Piece& TableUpdater::next_piece() {
   return piece;
 }
 
-// some_ <- the next rows by keys, of as much work as is left.
+// some_ <- the next rows by keys, of as much work as is left.  Returns their number.
 uint64_t TableUpdater::take_slice(int64_t cols, SliceWork& work) {
   rows_left_.next(std::max<uint64_t>(1, work.left / work_of(1, cols)), some_);
   uint64_t rows = 0;
@@ -106,8 +107,9 @@ uint64_t TableUpdater::take_slice(int64_t cols, SliceWork& work) {
 
 // ---- rows by keys, slice by slice
 
-// Rows are found first, while all steps that have begun are over: idle steps then give the bits that they give when the step
-// is applied at once.
+// Puts the gradients of all rows into pieces, then passes the pieces to the table.  Rows are found first,
+// while all steps that have begun are over: idle steps then give the same bits as when the step is applied at
+// once.
 bool TableUpdater::apply_rows(Table& table, const StepSize& step, SliceWork& work) {
   while (!rows_left_.ended()) {
     if (work.used_up()) return false;
@@ -123,6 +125,7 @@ bool TableUpdater::apply_rows(Table& table, const StepSize& step, SliceWork& wor
   return true;
 }
 
+// Passes the pieces that are left to the table, until the work is used up.
 void TableUpdater::push_pieces(Table& table, const StepSize& step, SliceWork& work) {
   for (; num_pushed_ < num_pieces_ && !work.used_up(); ++num_pushed_) {
     for (const KeyedGradients& some : pieces_[num_pushed_].gradients) {
@@ -132,8 +135,8 @@ void TableUpdater::push_pieces(Table& table, const StepSize& step, SliceWork& wo
   }
 }
 
-// The gradients of some_, with their rows up to date.  A row that was pulled is still where it was then, and as it was, unless
-// a step has come between.
+// Puts the gradients of some_ into the piece, with pointers to their rows, which are brought up to date.  A
+// row that was pulled still has its address and its values, unless a step has come between.
 void TableUpdater::use_rows_in_place(Table& table, Piece& piece) {
   size_t num_unknown = 0;
   for (const RowsOfOne& each : some_) num_unknown += each.knows_rows() ? 0 : each.keys.size();
@@ -152,6 +155,7 @@ void TableUpdater::use_rows_in_place(Table& table, Piece& piece) {
   }
 }
 
+// Puts the sums of the gradients of some_ into the piece, with pointers to their rows.
 void TableUpdater::use_sums(Table& table, Piece& piece) {
   sum_rows(table.width(), piece.sums);
   find_summed_rows(table, piece.rows);
@@ -159,7 +163,7 @@ void TableUpdater::use_sums(Table& table, Piece& piece) {
   piece.gradients.push_back({piece.keys, piece.rows, piece.sums.data()});
 }
 
-// rows <- those of plan_, which sum_rows has made, up to date.
+// rows <- the rows of plan_, which sum_rows has made, brought up to date.
 void TableUpdater::find_summed_rows(Table& table, std::vector<float*>& rows) {
   if (!std::ranges::all_of(some_, &RowsOfOne::knows_rows)) return table.pull(plan_, device_, rows);
   rows.resize(plan_.keys.size());
@@ -176,8 +180,8 @@ void TableUpdater::find_summed_rows(Table& table, std::vector<float*>& rows) {
 
 // ---- sums
 
-// sums <- sums that no order of the runs changes.  for_each_run(run) calls run(first, values) for each run of values, of
-// sums [first, first + values.size()).
+// sums <- sums that do not depend on the order of the runs. for_each_run(run) calls run(first, values) for
+// each run of values, which are added to sums [first, first + values.size()).
 template <class ForEachRun>
 void TableUpdater::sum_free_of_order(std::vector<float>& sums, ForEachRun&& for_each_run) {
   order_free_.begin(sums.size());
@@ -206,7 +210,8 @@ void TableUpdater::sum_rows(int64_t width, std::vector<float>& sums) {
   });
 }
 
-// The first contribution with a key sets its row, the others add.
+// Adds in the order of the contributions.  The first contribution with a key sets its row, the others add to
+// it.
 void TableUpdater::add_in_order(size_t cols, std::vector<float>& sums) {
   size_t num_seen = 0;  // keys are numbered in the order in which they come
   for (size_t c = 0; c < some_.size(); ++c) {
@@ -224,8 +229,10 @@ void TableUpdater::add_in_order(size_t cols, std::vector<float>& sums) {
   }
 }
 
-// ---- rows by keys, all at once: a policy needs all keys in one, pointers to rows that may be on disk are valid for one call,
-// and in a dense table all other rows have a step too
+// ---- rows by keys, all at once
+//
+// For tables with a policy, which needs all keys in one call; for rows that may be on disk, to which pointers
+// are valid for one call only; and for dense tables, in which all other rows have a step too.
 
 void TableUpdater::apply_rows_at_once(Table& table, const StepSize& step) {
   rows_left_.next(SliceWork::kUnlimited, some_);
@@ -251,6 +258,7 @@ void TableUpdater::use_rows_of_one_pull(Table& table, Piece& piece) {
   }
 }
 
+// Applies a step of a table with a policy, which also needs the counts of the keys.
 void TableUpdater::push_plan(Table& table, const StepSize& step) {
   Piece& piece = next_piece();
   const bool alone = some_.size() == 1;
@@ -296,8 +304,8 @@ bool TableUpdater::apply_matrix(Table& table, std::span<const Contribution> cont
   return true;
 }
 
-// Calls body(first, count, gradient) for ranges of the values, one after the other, with the sums of the trainers' gradients.
-// Returns false when there is more work than this.
+// Calls body(first, count, gradient) for ranges of the values, one after the other, with the sums of the
+// trainers' gradients.  Returns false if there is more work than `work` allows.
 template <class Body>
 bool TableUpdater::for_ranges(const Table& table, std::span<const Contribution> contributions,
                               SliceWork& work, Body&& body) {
@@ -317,7 +325,8 @@ bool TableUpdater::for_ranges(const Table& table, std::span<const Contribution> 
   return true;
 }
 
-// Returns the sums of the trainers' gradients of `count` values from num_values_ on.  The first trainer sets, the others add.
+// Returns the sums of the trainers' gradients of `count` values from num_values_ on.  The first trainer sets
+// a value, the others add to it.
 const float* TableUpdater::sum_range(std::span<const Contribution> contributions, size_t cols, size_t count) {
   sums_.assign(count, 0.0f);
   auto for_each_run = [&](auto&& run) {
@@ -345,7 +354,8 @@ const float* TableUpdater::sum_range(std::span<const Contribution> contributions
   return sums_.data();
 }
 
-// Each trainer's values have the weight of its examples; those of a lone trainer are taken as they are.
+// Sets the statistic to the mean of the trainers' values, weighted by their examples.  The values of a single
+// trainer are copied.
 void TableUpdater::apply_statistic(Table& table, std::span<const Contribution> contributions) {
   const int64_t cols = table.width();
   for (const Contribution& contribution : contributions) {

@@ -1,6 +1,6 @@
-// TableUpdater: applies to a shard's tables the gradients and values that trainers gave for a step: finds the
-// rows, adds up the gradients in the order of ranks, and has the optimizers update.  Used by StepApplier, which
-// owns it.
+// TableUpdater: applies the gradients and values that trainers gave for a step to a shard's tables.  It finds
+// the rows, adds up the gradients in the order of ranks, and lets the optimizers update the rows.  Used by
+// StepApplier, which owns it.
 #ifndef PS_PS_SERVER_TABLE_UPDATER_H_
 #define PS_PS_SERVER_TABLE_UPDATER_H_
 
@@ -21,7 +21,7 @@
 
 namespace ps {
 
-// The work that is left for a call: values of rows, each row counted with kRowWork more for finding it.
+// The work that is left for a call, in values of rows; each row counts kRowWork more for finding it.
 struct SliceWork {
   static constexpr uint64_t kRowWork = 16;
   static constexpr uint64_t kUnlimited = UINT64_MAX;
@@ -34,19 +34,19 @@ struct SliceWork {
   }
 };
 
-// The work on a parameter may be divided over several calls, between which rows may be read, but nothing else may be done with
-// its table: every row has the same bits then.  A lone call does all.  The owner thread of the shard, whose tables must outlive
-// it.
+// The work on a parameter may be divided over several calls.  Between them rows may be read, but nothing else
+// may be done with the table; every row then gets the same bits as in one call.  Owned by the thread of the
+// shard, whose tables must outlive it.
 class TableUpdater {
  public:
-  // With `any_order` the contributions of several trainers to a gradient are added so that their order changes no bit of
-  // the sum.
+  // With `any_order` the contributions of several trainers to a gradient are added in such a way that their
+  // order does not change the sum.
   explicit TableUpdater(ShardTables& tables, bool any_order = false)
       : tables_(tables.parameters()), device_(tables.device()), any_order_(any_order) {}
 
-  // One step of parameter number `parameter` with the sum of the contributions, which come in the order of
-  // ranks and slices; of a statistic, with their mean.  A lone contribution is used where it lies.  Returns false when there
-  // is more work than this: the next call, with the same arguments, goes on.
+  // Applies one step of parameter number `parameter` with the sum of the contributions, which come in the
+  // order of ranks and slices; of a statistic, with their mean.  A single contribution is used where it lies.
+  // Returns false if there is more work than `work` allows: the next call, with the same arguments, goes on.
   bool apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step,
              SliceWork& work);
   void apply(size_t parameter, std::span<const Contribution> contributions, const StepSize& step) {
@@ -54,7 +54,7 @@ class TableUpdater {
     apply(parameter, contributions, step, all);
   }
 
-  // sum <- the squares of the gradient that apply would use.  Returns false as apply.
+  // sum <- the squares of the gradient that apply would use.  Returns false as apply does.
   bool measure(size_t parameter, std::span<const Contribution> contributions, ExactSquares& sum,
                SliceWork& work);
 
@@ -62,10 +62,10 @@ class TableUpdater {
   void abandon();
 
  private:
-  // A slice of rows whose gradients are ready, with the memory that these need beside the contributions.
+  // A slice of rows whose gradients are ready, and the memory that these need beside the contributions.
   struct Piece {
     std::vector<KeyedGradients> gradients;
-    std::vector<uint64_t> keys;  // of sums
+    std::vector<uint64_t> keys;  // keys of the sums
     std::vector<float*> rows;
     std::vector<float> sums;
   };
@@ -103,23 +103,23 @@ class TableUpdater {
   Device& device_;
   const bool any_order_;
 
-  // From call to call, while a parameter is worked on.
+  // State from call to call, while a parameter is worked on.
   bool begun_ = false;
   bool in_parts_ = false;      // the table may be read in between
-  bool lie_apart_ = false;     // no sums are needed
+  bool lie_apart_ = false;     // no key is in two contributions: no sums are needed
   bool in_step_ = false;       // the rows of all pieces were found, and the table's step has begun
-  ContributedRows rows_left_;  // by keys, that are not in pieces yet
-  std::deque<Piece> pieces_;   // with those of former steps, whose memory is used again
-  size_t num_pieces_ = 0;      // of this step
-  size_t num_pushed_ = 0;      // of these
-  size_t num_values_ = 0;      // of a matrix, that are done
+  ContributedRows rows_left_;  // rows by keys that are not in pieces yet
+  std::deque<Piece> pieces_;   // also those of former steps, whose memory is used again
+  size_t num_pieces_ = 0;      // pieces of this step
+  size_t num_pushed_ = 0;      // pieces of this step that the table has
+  size_t num_values_ = 0;      // values of a matrix that are done
 
-  // During a call.
+  // Memory for the time of a call.
   std::vector<RowsOfOne> some_;
   KeyPlanner planner_;
   KeyPlan plan_;
-  std::vector<float> sums_;   // of several trainers' gradients
-  OrderFreeSums order_free_;  // the same, where any order is to give the same bits
+  std::vector<float> sums_;   // sums of several trainers' gradients
+  OrderFreeSums order_free_;  // sums whose bits must not depend on the order
 };
 
 }  // namespace ps

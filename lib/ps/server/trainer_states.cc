@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kChunkPrefix = "chunk/";  // on disk: chunk/RANK/SHARD/NUMBER
 
-// The rank in the name of a state chunk; nothing when it is the name of another state.
+// Returns the rank in the name of a state chunk; nothing if it is the name of another state.
 std::optional<uint64_t> rank_of_chunk(std::string_view name) {
   if (!name.starts_with(kChunkPrefix)) return std::nullopt;
   name.remove_prefix(kChunkPrefix.size());
@@ -20,7 +20,7 @@ std::optional<uint64_t> rank_of_chunk(std::string_view name) {
 }
 
 struct PushedChunks {
-  bool any = false;  // the push has chunks, of which the last is empty
+  bool any = false;  // the push has chunks; the last of them is empty
   TrainerStateChunks chunks;
 };
 
@@ -85,7 +85,7 @@ Payload TrainerStates::chunk(int rank, uint64_t batches, uint32_t number) const 
   return payload;
 }
 
-// The chunks are dealt over the shards that there are now: their trainers ask all of these.
+// Divides the chunks among the shards that there are now, all of which their trainers ask.
 void TrainerStates::restore(const CheckpointReader& reader, size_t num_trainers, const ShardPlace& place) {
   const bool by_dense = place.num_dense >= place.num_sparse;
   const int own = by_dense ? place.dense : place.sparse,
@@ -111,8 +111,8 @@ void TrainerStates::resume() {
   forget_restored();
 }
 
-// Trainers of another number have no more than this in common with those that there were: each gets all schedules, and
-// the figures of the ranks whose place it takes.
+// Deals a chunk when the number of trainers has changed.  Only two kinds of chunks are then of use: each
+// trainer gets all schedules, and the figures of the ranks whose place it takes.
 void TrainerStates::deal(size_t former_rank, const std::shared_ptr<const std::string>& chunk) {
   if (is_of_kind(*chunk, StateChunkKind::kSchedule)) {
     for (StoredTrainerState& trainer : trainers_) trainer.chunks.push_back(chunk);

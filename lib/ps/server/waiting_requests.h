@@ -1,5 +1,5 @@
-// WaitingRequests: the requests of a run's trainers that their shard has not answered yet: pulls and pushes that wait for
-// their steps, and what trainers gather.  Used by Shard.
+// WaitingRequests: the requests of a run's trainers that their shard has not answered yet: pulls and pushes
+// that wait for their steps, and gatherings.  Used by Shard.
 #ifndef PS_PS_SERVER_WAITING_REQUESTS_H_
 #define PS_PS_SERVER_WAITING_REQUESTS_H_
 
@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// The owner thread of the shard, whose parts outlive it.
+// Owned by the thread of the shard, whose parts outlive it.
 class WaitingRequests {
  public:
   WaitingRequests(PullService& pulls, Gathering& gathering, StepClock& clock)
@@ -21,8 +21,8 @@ class WaitingRequests {
 
   size_t size() const;
 
-  // Returns true when some request waits for trainers, or when pushes wait for other pushes, even if nobody waits for their
-  // answers.
+  // Returns true if a request waits for trainers, or if pushes wait for other pushes, even if no reply to
+  // them is awaited.
   bool any() const;
 
   // Drops the requests of connections that are gone: trainers send them again over new connections.
