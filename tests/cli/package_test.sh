@@ -26,6 +26,20 @@ cmake --install "$build" --prefix "$scratch/install" >/dev/null
 check_tree "$scratch/install" ""
 [[ -s $scratch/install/share/doc/pskit/LICENSE ]] || fail "LICENSE is not installed"
 
+# A folder in which ps-train alone is built, as after the quickstart, installs it, and leaves out the rest.
+configured=$(sed -n 's/^CMAKE_CACHEFILE_DIR:INTERNAL=//p' "$build/CMakeCache.txt")
+few=$scratch/few
+mkdir -p "$few/bin" "$few/tests" "$few/man"
+for script in cmake_install.cmake tests/cmake_install.cmake; do
+  sed "s|$configured/|$few/|g" "$build/$script" >"$few/$script"
+done
+cp "$build/man/pskit.7" "$few/man"
+cp "$build/bin/ps-train" "$few/bin"
+cmake --install "$few" --prefix "$scratch/few_installed" >/dev/null || fail "what is not built is not left out"
+"$scratch/few_installed/bin/ps-train" --list jobs >"$scratch/jobs"
+expect_text "$scratch/jobs" quickstart
+[[ $(ls "$scratch/few_installed/bin") == ps-train ]] || fail "more than what is built is installed"
+
 (cd "$scratch" && cpack --config "$build/CPackConfig.cmake" -B "$scratch/package" >"$scratch/cpack" 2>&1) ||
   { cat "$scratch/cpack"; fail "cpack makes no package"; }
 packages=("$scratch"/package/*.deb)
