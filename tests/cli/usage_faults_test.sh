@@ -133,4 +133,31 @@ bash -c 'source ./complete; COMP_WORDS=(ps-train --set train.pas); COMP_CWORD=2
   compopt() { :; }; _ps_train; printf "%s\n" "${COMPREPLY[@]}"' >offered
 [[ $(cat offered) == train.passes= ]] || fail "$(cat offered)"
 ps-train --dump-completion fish | grep -F -- '-l set' | grep -qF 'optimizer.momentum=' || fail "no keys of optimizers for fish"
+if command -v zsh >/dev/null; then
+  # A shell at a terminal that completes one line as soon as it asks for one, writes down what the line is then, and ends.
+  mkdir zsh
+  ps-train --dump-completion zsh >zsh/_ps-train
+  cat >zsh/.zshrc <<'ZSH'
+fpath=($ZDOTDIR $fpath)
+autoload -Uz compinit && compinit -u -D
+zle-line-init() {
+  BUFFER='ps-train --set train.pas' CURSOR=24
+  zle complete-word
+  print -r -- "$BUFFER" >$ZDOTDIR/line
+  exit
+}
+zle -N zle-line-init
+ZSH
+  ZDOTDIR=$scratch/zsh timeout 120 zsh -fc 'zmodload zsh/zpty && zpty shell zsh -i && while zpty -r shell said; do :; done' </dev/null
+  [[ $(cat zsh/line) == 'ps-train --set train.passes=' ]] || fail "zsh completes to $(cat zsh/line)"
+else
+  echo "skipped: zsh is not installed, so that nobody knows what it completes"
+fi
+if command -v fish >/dev/null; then
+  ps-train --dump-completion fish >ps-train.fish
+  HOME=$scratch timeout 120 fish -c "source ps-train.fish; complete -C 'ps-train --set train.pas'" | cut -f1 >offered
+  [[ $(cat offered) == train.passes= ]] || fail "fish completes to $(cat offered)"
+else
+  echo "skipped: fish is not installed, so that nobody knows what it completes"
+fi
 echo passed
