@@ -1,8 +1,8 @@
 #!/bin/bash
 # Compares what this tree trains with what another one trains, bit for bit: a change that is to change no result shows
 # by it that it does not.  Every job of share/jobs runs on generated data, with the programs and the job files of either tree:
-# in one process; and with two servers and two trainers, or, where its strategy has no servers, with two trainers alone.  Of the
-# nets for pictures, which take hours, the smallest runs.
+# in one process; and with two servers and two trainers, or, where its strategy has no servers, with two trainers alone.  The
+# nets for pictures take hours: the smallest of them runs.
 #
 # usage: tests/compare_builds.sh OTHER_TREE      both trees have programs in build/release/bin
 set -euo pipefail

@@ -6,8 +6,8 @@
 
 #include "base/log.h"
 #include "job/job.h"
-#include "job/run_options.h"
 #include "job/run_curves.h"
+#include "job/run_options.h"
 #include "job/status_thread.h"
 
 namespace ps {

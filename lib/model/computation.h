@@ -16,7 +16,7 @@ namespace ps {
 // Called during backward with the number of each parameter whose gradient is final: nothing adds to it any more.
 using OnFinalGradient = std::function<void(size_t parameter)>;
 
-// What backward does with the gradients of parameters: sets them to those of its batch, or adds these to what another
+// backward sets the gradients of parameters to those of its batch, or adds these to what another
 // batch of the same rows has left.
 enum class Gradients { kSet, kAdd };
 

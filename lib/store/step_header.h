@@ -12,7 +12,7 @@
 
 namespace ps {
 
-// Those of one trainer, or their sum over all.
+// The numbers of one trainer, or their sum over all.
 struct StepHeader {
   StepInfo info = {};
   int64_t pushers = 0;  // trainers that have data

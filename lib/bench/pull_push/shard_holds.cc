@@ -77,7 +77,7 @@ class ShardHolds final : public Workload {
     beginning_ = some_weights();
   }
 
-  // Those of the first, the middle and the last row.
+  // Returns the weights of the first, the middle and the last row.
   std::vector<float> some_weights() const {
     const std::vector<uint64_t> keys = {keys_.front(), keys_[keys_.size() / 2], keys_.back()};
     std::vector<float> weights(keys.size() * static_cast<size_t>(kHeldWidth));
