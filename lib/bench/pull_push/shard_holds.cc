@@ -43,9 +43,11 @@ class ShardHolds final : public Workload {
   }
 
   void prepare() override {
-    if (shard_ && !first_) return;
-    make_shard();
-    if (!first_) step();
+    if (first_ || !shard_) {
+      make_shard();
+      if (!first_) step();
+    }
+    answers_ = messages_ = 0;
   }
 
   void run() override { step(); }
