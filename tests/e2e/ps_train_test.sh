@@ -31,6 +31,16 @@ for threads in 1 3; do
   cmp output/pass-00001/model.safetensors "threads$threads/pass-00001/model.safetensors"
 done
 
+echo "a pass over data that are in memory shows how far it is and how fast"
+# A pipe is read once: the second pass has its examples from memory.  A pass is long beside the tenth of a second after which
+# progress is drawn.
+ps-datagen sparse-binary --samples 10000 | ps-train sparse_binary --passes 2 --save-dir '' --log-level warning \
+  --threads 1 --progress always --set data.batch_size=1 2>err
+tr '\r' '\n' <err >drawn
+for pass in 0 1; do
+  grep -qE "pass $pass .*[0-9.]+k? samples [0-9.]+[kM]?/s " drawn || fail "no progress of pass $pass: $(tail -n 5 drawn)"
+done
+
 echo "the saved model tests as it did when it was trained"
 ps-train "$job" --job test --init-model output/pass-00001 --data test.txt --json >out 2>err
 [[ $(value test.cost) == "$trained_cost" ]] || fail "cost $(value test.cost), was $trained_cost"
