@@ -55,8 +55,10 @@ void add_column(const CsvColumn& column, uint64_t first, Names& names) {
     return;
   }
   if (column.num_ids() == 0) {
-    if (column.indicates_missing())
-      names.emplace_back(hash_bytes("missing", hash_bytes(column.name) + 1), missing);
+    if (column.indicates_missing()) names.emplace_back(hash_bytes("missing", column.seed() + 1), missing);
+    for (const std::string& word : column.hashed_words) {
+      names.emplace_back(hash_bytes(word, column.seed()), cat(column.name, "=", word));
+    }
     return;
   }
   if (column.is_binned()) {
@@ -88,7 +90,7 @@ std::shared_ptr<const NameList> column_names(const CsvOptions& csv, const DataSc
     if (belongs) add_column(column, first, names);
     if (has_bins_beside(column) && has_slot(bin_slot(column))) add_bin_column(column, first, names);
     if (belongs && !column.is_number() && column.num_ids() == 0)
-      hashed.push_back({column.name + "=", hash_bytes(column.name)});
+      hashed.push_back({column.name + "=", column.seed()});
     first += static_cast<uint64_t>(column.num_ids());
   }
   return std::make_shared<const NameList>(std::move(names), std::move(hashed));

@@ -14,7 +14,7 @@ namespace ps {
 // Names of the rows that belong to ids or values of slots:
 //   of text, the words of the file `vocabulary`, "<other>" for id 0; without a file there are none
 //   of a table (csv, tsv, jsonl), "column=word", "column=<other>", "column=<missing>", "25<=column<30", and "column" of
-//   numbers; words that are hashed have no names, but are found by "column=word"
+//   numbers; words that are hashed and were too many to be listed have no names, but are found by "column=word"
 // None where ids are hashed (data.hash_bits), and of other formats.  Throws kUsage when the file is not one of words.
 RowNames row_names(const Job& job, const DataSchema& schema, const std::string& vocabulary);
 

@@ -44,6 +44,12 @@ assert a and a == b
 PY
 done
 
+echo "a word that is hashed is named, in a model and in a checkpoint"
+for place in $model checkpoints; do
+  ps-ckpt2model $place --top 100 --tables score.weight >top
+  for name in city=Bonn city=Oslo; do expect_text top $name; done
+done
+
 echo "a word that is hashed is found by its name; its row is that of the text"
 ps-ckpt2model $model --row city=Oslo --json >row
 ps-ckpt2model $model --format text --output text
@@ -56,6 +62,22 @@ assert abs(float(line[2]) - row["weights"][0]) < 1e-6 * abs(row["weights"][0])
 PY
 ps-ckpt2model checkpoints --row job=cook --with-state >row
 expect_text row 'state 0:'
+
+echo "columns may share their ids, by which rows are found and named; words that are too many have no names"
+python3 - >pairs.csv <<'PY'
+print("home,away,user,label")
+for i in range(10200):
+    print(f"{['Bonn', 'Oslo'][i % 2]},{['Oslo', 'Rome'][i // 2 % 2]},u{i},{i % 2}")
+PY
+ps-train --recipe logistic --data pairs.csv --passes 1 --save-dir pairs "${quiet[@]}" --set \
+  'data.csv.columns=[{"name": "home", "ids_of": "town"}, {"name": "away", "ids_of": "town"}]'
+ps-ckpt2model pairs/pass-00000 --row away=Oslo --json >row
+ps-ckpt2model pairs/pass-00000 --row home=Oslo --json >same
+cmp row same || fail "one word of two columns has two rows"
+ps-ckpt2model pairs/pass-00000 --top 10300 >top
+for name in home=Bonn home=Oslo away=Rome; do expect_text top $name; done
+if grep user= top; then fail "a word that was not kept has a name"; fi
+ps-ckpt2model pairs/pass-00000 --row user=u7 >row
 
 echo "rows, tables and flags that are not there are refused"
 expect_status 2 ps-ckpt2model $model --row job=king

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/hash.h"
+#include "data/csv/json_scan.h"
 #include "data/scan.h"
 
 namespace ps {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kSampleSize = 65536;
 constexpr size_t kMostWords = size_t{1} << 20;  // further words of a column are not counted
+constexpr size_t kMostListed = 10000, kMostListedNumbers = 1000, kMostListedBytes = size_t{256} << 10;
 
 struct EqualNumbers {
   double value, count;
@@ -98,7 +100,10 @@ void ColumnStatistics::add(std::string_view field) {
     ++others_;
     blanks_ += std::count(field.begin(), field.end(), ' ');
   }
-  if (!counts_words_) return;
+  if (word_use_ != WordUse::kNone) add_words(field);
+}
+
+void ColumnStatistics::add_words(std::string_view field) {
   if (separator_ == 0) return add_word(field);
   while (!field.empty()) {
     const size_t size = std::min(field.find(separator_), field.size());
@@ -110,7 +115,7 @@ void ColumnStatistics::add(std::string_view field) {
 void ColumnStatistics::add_list(std::span<const std::string_view> words) {
   ++lists_;
   for (std::string_view word : words) {
-    if (counts_words_ && !word.empty()) add_word(word);
+    if (!word.empty()) add_word(word);
   }
 }
 
@@ -127,12 +132,23 @@ void ColumnStatistics::add_number(double value) {
 }
 
 void ColumnStatistics::add_word(std::string_view word) {
-  const auto found = words_.find(std::string(word));
-  if (found != words_.end()) {
+  if (word_use_ == WordUse::kNone) return;
+  if (const auto found = words_.find(word); found != words_.end()) {
     ++found->second;
-  } else if (words_.size() < kMostWords) {
-    words_.emplace(word, 1);
+    return;
   }
+  if (words_.size() == kMostWords) return;
+  words_.emplace(word, 1);
+  word_bytes_ += word.size();
+  if (word_use_ == WordUse::kCounted || has_few_words()) return;
+  words_ = {};
+  word_use_ = WordUse::kNone;
+}
+
+bool ColumnStatistics::has_few_words() const {
+  const bool may_be_number = word_use_ == WordUse::kListedUnlessNumbers && all_numbers();
+  return words_.size() <= (may_be_number ? kMostListedNumbers : kMostListed) &&
+         word_bytes_ <= kMostListedBytes;
 }
 
 bool ColumnStatistics::is_skewed() const {
@@ -159,6 +175,17 @@ std::vector<std::string> ColumnStatistics::frequent_words(size_t most) const {
   });
   std::vector<std::string> out;
   for (size_t i = 0; i < std::min(most, all.size()); ++i) out.push_back(std::move(all[i].second));
+  return out;
+}
+
+// Bytes that are no UTF-8 have no place in a job file.
+std::vector<std::string> ColumnStatistics::listed_words() const {
+  std::vector<std::string> out;
+  if (!has_few_words()) return out;
+  for (const auto& [word, count] : words_) {
+    if (is_utf8(word)) out.push_back(word);
+  }
+  std::sort(out.begin(), out.end());
   return out;
 }
 

@@ -6,8 +6,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
+
+#include "data/csv/word_numbers.h"
 
 namespace ps {
 
@@ -23,11 +24,15 @@ class Moments {
   double mean_ = 0, squares_ = 0;
 };
 
+// The use of a column's words: all are counted, or they are listed as long as they are few, or none is wanted.  Where the
+// column may turn out to hold numbers, fewer are listed as long as all of them are numbers.
+enum class WordUse { kNone, kListed, kListedUnlessNumbers, kCounted };
+
 class ColumnStatistics {
  public:
-  // `counts_words`: the words of the column are wanted, one a field, or, with a separator, several.
-  explicit ColumnStatistics(bool counts_words = false, char separator = 0)
-      : counts_words_(counts_words), separator_(separator) {}
+  // `words`: what is wanted of the words of the column, one a field, or, with a separator, several.
+  explicit ColumnStatistics(WordUse words = WordUse::kNone, char separator = 0)
+      : word_use_(words), separator_(separator) {}
 
   void add(std::string_view field);
   void add_list(std::span<const std::string_view> words);
@@ -55,18 +60,25 @@ class ColumnStatistics {
   std::vector<std::string> frequent_words(size_t most) const;
   size_t num_words() const { return words_.size(); }
 
+  // All words that are text in UTF-8, in the order of their bytes; none if there are more than 10,000 words, or more than
+  // 256 KiB of them.
+  std::vector<std::string> listed_words() const;
+
  private:
   void add_number(double value);
+  void add_words(std::string_view field);
   void add_word(std::string_view word);
+  bool has_few_words() const;
 
-  const bool counts_words_;
+  WordUse word_use_;
   const char separator_;
   int64_t missing_ = 0, numbers_ = 0, others_ = 0, lists_ = 0;
   int64_t blanks_ = 0;  // of the others
   double smallest_ = 0, largest_ = 0;
   Moments moments_, logarithms_;
   std::vector<double> sample_;  // of the numbers, each as likely as any other
-  std::unordered_map<std::string, uint64_t> words_;
+  WordNumbers words_;           // with their counts
+  size_t word_bytes_ = 0;       // of all of them
 };
 
 }  // namespace ps

@@ -97,6 +97,16 @@ int32_t four_digits(const char* p) {
 
 }  // namespace
 
+// The zero behind a string is no byte of a character.
+bool is_utf8(const std::string& text) {
+  for (const char *p = text.c_str(), *end = p + text.size(); p < end;) {
+    const int bytes = static_cast<signed char>(*p) >= 0 ? 1 : utf8_bytes(p);
+    if (bytes == 0) return false;
+    p += bytes;
+  }
+  return true;
+}
+
 void JsonScan::skip_blanks() {
   while (*p_ == ' ' || *p_ == '\t') ++p_;
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "config/spec.h"
 #include "data/csv/columns.h"
@@ -90,6 +91,9 @@ const ObjectSpec<CsvColumn>& CsvColumn::spec() {
     s.field("divisor", &CsvColumn::divisor, "learnt: divides it then");
     s.field("edges", &CsvColumn::edges, "learnt: between bins, ascending");
     s.field("words", &CsvColumn::words, "learnt: the words of the dictionary");
+    s.field("hashed_words", &CsvColumn::hashed_words,
+            "learnt: the words of a category without a dictionary, by which ps-ckpt2model names rows; no id "
+            "depends on them. Empty where there are more than 10,000 of them, or too long ones");
     s.check(check_column);
     return s;
   }();
@@ -123,6 +127,10 @@ const ObjectSpec<CsvOptions>& CsvOptions::spec() {
     return s;
   }();
   return spec;
+}
+
+uint64_t CsvColumn::seed() const {
+  return hash_bytes(ids_of.empty() ? name : ids_of);
 }
 
 int64_t CsvColumn::num_ids() const {

@@ -30,8 +30,12 @@ struct CsvColumn : TextFeatureOptions {
   double offset = 0, divisor = 1;
   std::vector<double> edges;       // of bins: a number is in the bin of as many edges as are not above it
   std::vector<std::string> words;  // of the dictionary
+  std::vector<std::string> hashed_words;  // all that were seen, where they are few and are hashed
 
   static const ObjectSpec<CsvColumn>& spec();
+
+  // The seed of hashes of words.
+  uint64_t seed() const;
 
   bool is_number() const { return type == "number" && scale != "bins"; }
   bool is_binned() const { return type == "number" && scale == "bins"; }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "data/scan.h"
 #include "data/text_features.h"
@@ -44,7 +45,7 @@ RecordEncoder::Column::Column(const CsvColumn& column, Key first)
       scale(static_cast<float>(1 / column.divisor)),
       logarithm(column.scale.starts_with("log")),
       indicates_missing(column.indicates_missing()),
-      seed(hash_bytes(column.ids_of.empty() ? column.name : column.ids_of)),
+      seed(column.seed()),
       first_id(first),
       words(numbered(column.words)) {}
 

@@ -5,27 +5,18 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
-#include "base/hash.h"
 #include "data/batch.h"
 #include "data/csv/columns.h"
+#include "data/csv/word_numbers.h"
 #include "data/options.h"
 
 namespace ps {
-
-// Looks words up by views of their bytes.
-struct WordHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const { return static_cast<size_t>(hash_bytes(text)); }
-};
-using WordNumbers = std::unordered_map<std::string, uint64_t, WordHash, std::equal_to<>>;
 
 // The words that stand for no value.  Most fields have another length than they.
 class MissingValues {

@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kMostClasses = 10000;
 constexpr size_t kMostColumns = 10000;
-constexpr int64_t kLeastOfBin = 20;  // examples: as a leaf of LightGBM's trees has by default
+constexpr size_t kMostWordBytes = size_t{1} << 20;  // of the words that are listed, of all columns
+constexpr int64_t kLeastOfBin = 20;                 // examples: as a leaf of LightGBM's trees has by default
 
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -59,8 +60,19 @@ void fill_in_scale(CsvColumn& column, const ColumnStatistics& seen) {
   column.scale = beside && !column.edges.empty() ? cat(scale, kBinsBeside) : scale;
 }
 
+// Lists the words of a column that hashes them, as long as `bytes_left` reaches for all of them.
+void list_words(CsvColumn& column, const ColumnStatistics& seen, size_t& bytes_left) {
+  if (column.type == "text" || column.type == "ignore" || column.dictionary > 0) return;
+  std::vector<std::string> words = seen.listed_words();
+  size_t bytes = 0;
+  for (const std::string& word : words) bytes += word.size();
+  if (bytes > bytes_left) return;
+  bytes_left -= bytes;
+  column.hashed_words = std::move(words);
+}
+
 // Fills in a column's keys that are auto, and all that is learnt.
-void fill_in(CsvColumn& column, const ColumnStatistics& seen) {
+void fill_in(CsvColumn& column, const ColumnStatistics& seen, size_t& bytes_left) {
   if (column.type == "auto") {
     column.type = seen.all_numbers() ? "number"
                   : seen.has_lists() ? "categories"
@@ -71,6 +83,7 @@ void fill_in(CsvColumn& column, const ColumnStatistics& seen) {
   if (column.missing == "auto") column.missing = !number || seen.has_missing() ? "indicator" : "none";
   if (!number) {
     column.words = seen.frequent_words(static_cast<size_t>(column.dictionary));
+    list_words(column, seen, bytes_left);
     return;
   }
   fill_in_scale(column, seen);
@@ -106,11 +119,16 @@ ColumnStatistics* TableColumns::find_or_add(std::string_view name) {
 
 void TableColumns::add(const std::string& name) {
   const CsvColumn* column = given(name);
-  const bool counts_words = may_be_label(name) || (column != nullptr && column->dictionary > 0);
   const bool several = column != nullptr && column->type == "categories" && !may_be_label(name);
   const char of_labels = multi_label_ ? csv_.label_separator[0] : '\0';
   const char separator = may_be_label(name) ? of_labels : several ? column->separator[0] : '\0';
-  statistics_.emplace(name, ColumnStatistics(counts_words, separator));
+  statistics_.emplace(name, ColumnStatistics(word_use(name, column), separator));
+}
+
+WordUse TableColumns::word_use(const std::string& name, const CsvColumn* column) const {
+  if (may_be_label(name) || (column != nullptr && column->dictionary > 0)) return WordUse::kCounted;
+  if (column == nullptr || column->type == "auto") return WordUse::kListedUnlessNumbers;
+  return column->type.starts_with("categor") ? WordUse::kListed : WordUse::kNone;
 }
 
 bool TableColumns::ignores(std::string_view name) const {
@@ -177,13 +195,14 @@ CsvOptions TableColumns::finish(int64_t records) {
     if (seen.num_fields() < records) seen.add_missing();
   }
   std::vector<CsvColumn> columns;
+  size_t bytes_left = kMostWordBytes;
   for (const std::string& name : names_) {
     if (!is_feature(name)) continue;
     const CsvColumn* column = given(name);
     columns.push_back(column == nullptr ? CsvColumn{} : *column);
     columns.back().name = name;
     leave_out_bins_of_taken_name(columns.back());
-    fill_in(columns.back(), statistics_.find(name)->second);
+    fill_in(columns.back(), statistics_.find(name)->second, bytes_left);
   }
   csv_.columns = std::move(columns);
   fill_in_classes();

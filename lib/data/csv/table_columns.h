@@ -46,6 +46,7 @@ class TableColumns {
   bool is_feature(std::string_view name) const;
   bool may_be_label(const std::string& name) const;
   void add(const std::string& name);
+  WordUse word_use(const std::string& name, const CsvColumn* column) const;
   void leave_out_bins_of_taken_name(CsvColumn& column) const;
   void check_given() const;
   void find_label();

@@ -367,6 +367,58 @@ TEST_F(Csv, ALookLearnsATable) {
   EXPECT_EQ(look.seen.size(), 2u);
 }
 
+TEST_F(Csv, WordsThatAreHashedAreListedWhereTheyAreFew) {
+  CsvOptions given;
+  given.columns = {column("tags", "categories"), column("zip", "category"), column("kept", "category")};
+  given.columns[2].dictionary = 1;
+  const CsvOptions csv = learn(
+      "job,tags,zip,kept,latin,n,y\nsmith,b|a,7,x,\xe9,1,0\nclerk,c||a,8,x,\xc3\xa9,2,1\n?,,,,\xff,3,0\n"
+      "clerk,b,7,y,a,4,1\n",
+      given);
+  EXPECT_THAT(find(csv, "job").hashed_words, ElementsAre("clerk", "smith"));
+  EXPECT_THAT(find(csv, "tags").hashed_words, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(find(csv, "zip").hashed_words, ElementsAre("7", "8"));
+  EXPECT_THAT(find(csv, "latin").hashed_words, ElementsAre("a", "\xc3\xa9"));
+  EXPECT_THAT(find(csv, "kept").words, ElementsAre("x"));
+  EXPECT_THAT(find(csv, "kept").hashed_words, IsEmpty());
+  EXPECT_THAT(find(csv, "n").hashed_words, IsEmpty());
+}
+
+TEST_F(Csv, TheListedWordsOfAColumnAreBoundedInNumberAndBytes) {
+  const auto listed = [&](int count, const std::string& prefix, const std::string& last) {
+    std::string table = "a,b,y\n";
+    for (int i = 0; i < count; ++i) table += cat(prefix, i, ",", prefix, i, ",1\n");
+    table += cat(last, ",", last, ",0\n");
+    DataOptions options;
+    options.format = "csv";
+    options.csv.columns = {column("b", "category")};
+    const CsvOptions csv = learn_table(options, {put_file("table", table)}, {}, 100000);
+    return std::vector<size_t>{find(csv, "a").hashed_words.size(), find(csv, "b").hashed_words.size()};
+  };
+  EXPECT_THAT(listed(9999, "w", "x"), ElementsAre(10000, 10000));
+  EXPECT_THAT(listed(10000, "w", "x"), ElementsAre(0, 0));
+  EXPECT_THAT(listed(10000, "w", "w7"), ElementsAre(10000, 10000));
+  // Column a is of type auto: it looks like one of numbers, until a word comes.
+  EXPECT_THAT(listed(1000, "", "x"), ElementsAre(1001, 1001));
+  EXPECT_THAT(listed(1001, "", "x"), ElementsAre(0, 1002));
+  // There are 261,990 bytes, and 262,190; 256 KiB are 262,144.
+  const std::string shorter(2618, 'w'), longer(2620, 'w');
+  EXPECT_THAT(listed(100, shorter, shorter + "7"), ElementsAre(100, 100));
+  EXPECT_THAT(listed(100, longer, longer + "7"), ElementsAre(0, 0));
+}
+
+TEST_F(Csv, TheListedWordsOfAllColumnsAreBoundedTogether) {
+  std::string names = "y", table;
+  for (int c = 0; c < 6; ++c) names += cat(",c", c);
+  for (int i = 0; i < 100; ++i) {
+    table += "1";
+    for (int c = 0; c < 6; ++c) table += cat(",", std::string(2600, 'w'), i + 100);
+    table += "\n";
+  }
+  const CsvOptions csv = learn(cat(names, "\n", table, "0,a,b,c,d,e,f\n"));
+  for (int c = 0; c < 6; ++c) EXPECT_EQ(find(csv, cat("c", c)).hashed_words.size(), c < 4 ? 101u : 0u) << c;
+}
+
 TEST_F(Csv, EveryChangedByteAndEveryPrefixIsReadOrRefused) {
   CsvColumn job = column("job", "category");
   DataOptions options = table({column("n", "number"), job});
