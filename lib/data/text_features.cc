@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "config/spec.h"
@@ -26,6 +27,16 @@ void find_characters(std::string_view word, std::vector<size_t>& boundaries) {
     if ((static_cast<unsigned char>(word[i]) & 0xc0) != 0x80 || i == 0) boundaries.push_back(i);
   }
   boundaries.push_back(word.size());
+}
+
+void check_text_features(const TextFeatureOptions& options, std::string_view path) {
+  if (options.whole_words) return;
+  if (options.char_ngrams == 0)
+    fail(Code::kUsage, path,
+         ".whole_words: false, but char_ngrams is 0: nothing of a text would be a feature");
+  if (options.word_ngrams > 1)
+    fail(Code::kUsage, path, ".whole_words: false, but word_ngrams is ", options.word_ngrams,
+         ": leave out one of the two");
 }
 
 void add_characters(const TextFeatureOptions& options, std::string_view word, uint64_t seed,
@@ -60,6 +71,10 @@ const ObjectSpec<TextFeatureOptions>& TextFeatureOptions::spec() {
             "texts: runs of fewer characters are not")
         .at_least(0)
         .at_most(20);
+    s.field("whole_words", &TextFeatureOptions::whole_words,
+            "texts: false: runs of characters are the only features, and none has the ends of its word, as "
+            "k-mers of DNA");
+    s.check(check_text_features);
     return s;
   }();
   return spec;
@@ -78,9 +93,13 @@ void add_text_features(const TextFeatureOptions& options, std::string_view text,
     if (!blanks) {
       for (char& c : bracketed) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
     }
-    words.push_back(hash_bytes(std::string_view(bracketed).substr(1, found.size()), seed));
-    keys.push_back(words.back());
-    if (options.char_ngrams > 0) add_characters(options, bracketed, seed, boundaries, keys);
+    const std::string_view word = std::string_view(bracketed).substr(1, found.size());
+    if (options.whole_words) {
+      words.push_back(hash_bytes(word, seed));
+      keys.push_back(words.back());
+    }
+    if (options.char_ngrams == 0) continue;
+    add_characters(options, options.whole_words ? bracketed : word, seed, boundaries, keys);
   }
   for (size_t first = 0; first < words.size(); ++first) {
     Key run = words[first];

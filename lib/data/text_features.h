@@ -16,6 +16,7 @@ namespace ps {
 struct TextFeatureOptions {
   int word_ngrams = 1;                           // longest run of words that is a feature
   int shortest_char_ngram = 0, char_ngrams = 0;  // runs of characters: from, to; to 0: none
+  bool whole_words = true;                       // false: runs of characters alone, and no ends of words
 
   static const ObjectSpec<TextFeatureOptions>& spec();
 };
@@ -26,6 +27,7 @@ struct TextFeatureOptions {
 //   words v and w, …        hash_key(id of v) + id of w, and so on
 //   characters of a word    hash_bytes(characters, seed + 1), of the word with "<" before it and ">" behind it; characters
 //                           are those of UTF-8
+// Without whole_words, the last alone, of the word without "<" and ">".
 void add_text_features(const TextFeatureOptions& options, std::string_view text, uint64_t seed, bool blanks,
                        std::vector<Key>& keys);
 

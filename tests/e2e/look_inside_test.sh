@@ -46,7 +46,7 @@ done
 
 echo "a word that is hashed is named, in a model and in a checkpoint"
 for place in $model checkpoints; do
-  ps-ckpt2model $place --top 100 --tables score.weight >top
+  ps-ckpt2model $place --top 100 >top
   for name in city=Bonn city=Oslo; do expect_text top $name; done
 done
 

@@ -1,6 +1,8 @@
 // fastText's lines, and the features of texts, in tables too.
 #include "base/hash.h"
 #include "base/text.h"
+#include "config/json.h"
+#include "config/spec.h"
 #include "data/fasttext_classes.h"
 #include "data/format.h"
 #include "data/look.h"
@@ -89,6 +91,29 @@ TEST_F(FastText, TextFeaturesAreWordsAndRunsOfWordsAndCharacters) {
   EXPECT_THAT(features({.shortest_char_ngram = 3, .char_ngrams = 4}, "aö"),
               ElementsAre(word("aö"), run("<aö"), run("<aö>"), run("aö>")));
   EXPECT_THAT(features({.word_ngrams = 2}, " ,; "), IsEmpty());
+}
+
+TEST_F(FastText, WithoutWholeWordsTheFeaturesAreRunsOfCharactersAlone) {
+  const auto run = [](std::string_view text) { return hash_bytes(text, 6); };
+  const TextFeatureOptions trimers{.shortest_char_ngram = 3, .char_ngrams = 3, .whole_words = false};
+  EXPECT_THAT(features(trimers, "ACGTA,c ACGö"),
+              ElementsAre(run("acg"), run("cgt"), run("gta"), run("acg"), run("cgö")));
+  EXPECT_THAT(features(trimers, " ACG", /*blanks=*/true), ElementsAre(run("ACG")));
+  // Words are as long as they are: 100 characters have 98 runs.
+  EXPECT_EQ(features(trimers, std::string(100, 'a')).size(), 98u);
+}
+
+TEST_F(FastText, WithoutWholeWordsThereMustBeRunsOfCharacters) {
+  const auto error_of_column = [this](const char* keys) {
+    return error_from([&] {
+      CsvColumn::spec().parse(
+          Json::parse(cat(R"({"name": "read", "type": "text", "whole_words": false)", keys, "}")), "column");
+    });
+  };
+  EXPECT_EQ(error_of_column(R"(, "char_ngrams": 3)"), "");
+  EXPECT_THAT(error_of_column(""), HasSubstr("column.whole_words: false, but char_ngrams is 0"));
+  EXPECT_THAT(error_of_column(R"(, "char_ngrams": 3, "word_ngrams": 2)"),
+              HasSubstr("column.whole_words: false, but word_ngrams is 2"));
 }
 
 TEST_F(FastText, ColumnsOfTablesMayBeTexts) {
