@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-// The gradient of a trainer that has none: x + -0 is x, also where x is -0.
+// The gradient of a trainer that has none: x + -0 is x, also if x is -0.
 constexpr float kNothing = -0.0f;
 
 int64_t values_of(const ParameterSpec& spec) {
@@ -58,8 +58,10 @@ AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& loc
   }
 }
 
-// A step of one exchange leaves nothing to do meanwhile, and divided layers have exchanges of their own in backward.
-// Gradients that pass by the processor are final when backward on the device is, whose only thread is the owner's.
+// Does nothing if a step has one exchange, since nothing could overlap with it, or if layers are divided,
+// since these have exchanges of their own in backward.  Gradients that pass by the processor are final only
+// when backward on the device has ended, and only the owner thread may ask the device; so this does nothing
+// for them either.
 void AllReduceStore::begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                                 const StepInfo& info) {
   if (communicator_.size() == 1 || split_.any() || !communicator_.may_change_threads()) return;
@@ -70,7 +72,7 @@ void AllReduceStore::begin_push(std::span<const KeyPlan> plans, std::span<const 
   if (exchanges_.header_ahead) worker_.allow(exchanges_.num_allowed = 1);
 }
 
-// Groups go in their order, also when one becomes final before another that is ahead of it.
+// Groups are exchanged in their order, even if a group becomes final before another one that is ahead of it.
 void AllReduceStore::final_gradient(size_t parameter) {
   if (!worker_.is_begun() || compressed_[parameter]) return;
   --exchanges_.groups[group_of_[parameter]].not_final;
@@ -116,10 +118,11 @@ bool AllReduceStore::join_or_end(int64_t pass) {
   return finish_step();
 }
 
-// Makes the exchanges that are still to be made, and the step.  False when nobody had data: then nothing has moved.
+// Makes the exchanges that are left, and then the step.  Returns false if no trainer had data; then nothing
+// has moved.
 //
-// The header travels with the gradients.  It goes ahead of statistics, whose weights depend on it, and of
-// compressed gradients, whose scale does.
+// The header travels with the gradients.  It goes ahead of them if there are statistics, whose weights depend
+// on it, or compressed gradients, whose scale does.
 bool AllReduceStore::finish_step() {
   const double begin = monotonic_seconds();
   const Exchanges& all = exchanges_;
@@ -143,7 +146,8 @@ void AllReduceStore::show_there(std::vector<ParameterView<float>>& views) {
   }
 }
 
-// Adds up the gradients that lie on the device, or sends those back that have passed by.  A trainer without data has none.
+// Adds up the gradients that lie on the device, or sends back the sums of those that have passed by the
+// processor.  A trainer without data has gradients that change no sum.
 void AllReduceStore::exchange_there() {
   std::vector<std::span<float>> arrays;
   for (size_t p = 0; p < there_.size(); ++p) {
@@ -166,7 +170,7 @@ size_t AllReduceStore::num_there() const {
       std::ranges::count_if(there_, [](const auto& dense) { return dense != nullptr; }));
 }
 
-// All trainers plan the same exchanges.
+// Plans the exchanges of a step.  All trainers plan the same ones.
 void AllReduceStore::plan_exchanges(std::span<const KeyPlan> plans,
                                     std::span<const ParameterView<float>> views, const StepHeader& own) {
   write_step_header(own, header_);
@@ -184,6 +188,7 @@ void AllReduceStore::plan_exchanges(std::span<const KeyPlan> plans,
   plan_groups(parameters);
 }
 
+// Divides the arrays into groups, and reverses their order: the last group of the model is exchanged first.
 void AllReduceStore::plan_groups(std::span<const size_t> parameters) {
   std::span<const Elements> arrays = exchanges_.arrays;
   for (const size_t count : fused_groups(arrays)) {
@@ -201,6 +206,7 @@ void AllReduceStore::plan_groups(std::span<const size_t> parameters) {
   }
 }
 
+// Returns the array that is exchanged for a parameter: the gradient itself, or a buffer that fill fills.
 Elements AllReduceStore::array_of(size_t parameter) {
   const ParameterSpec& spec = specs_[parameter];
   const size_t count = static_cast<size_t>(values_of(spec));
@@ -211,7 +217,7 @@ Elements AllReduceStore::array_of(size_t parameter) {
   return std::span(arrays_[parameter]);
 }
 
-// Runs on the worker's thread too.
+// Makes one exchange.  Runs on the worker's thread too.
 void AllReduceStore::exchange(size_t index) {
   if (exchanges_.header_ahead && index == 0) return communicator_.all_reduce(header_);
   const Group& group = exchanges_.groups[index - (exchanges_.header_ahead ? 1 : 0)];
@@ -219,6 +225,7 @@ void AllReduceStore::exchange(size_t index) {
   all_reduce_fused(communicator_, group.arrays);
 }
 
+// Fills the array of a parameter, before its exchange, with what this trainer contributes.
 void AllReduceStore::fill(size_t parameter) {
   const ParameterSpec& spec = specs_[parameter];
   const ParameterView<float>& view = exchanges_.views[parameter];
@@ -236,7 +243,7 @@ void AllReduceStore::fill(size_t parameter) {
   }
 }
 
-// rows <- the gradients of all rows, then for each row 1 where it was used.
+// rows <- the gradients of all rows, then for each row 1 if it was used, else 0.
 void AllReduceStore::fill_rows(const KeyPlan* plan, const ParameterView<float>& view,
                                const ParameterSpec& spec, std::vector<float>& rows) const {
   const size_t values = static_cast<size_t>(values_of(spec)), cols = static_cast<size_t>(spec.cols);
@@ -249,8 +256,8 @@ void AllReduceStore::fill_rows(const KeyPlan* plan, const ParameterView<float>& 
   }
 }
 
-// Values of a trainer have the weight of its examples; those of a lone trainer are taken as they are.  The header has the
-// examples of all.
+// The values of a trainer are weighted by its share of the examples; those of a single trainer are taken as
+// they are.  The header has the number of all examples.
 void AllReduceStore::weigh_statistic(size_t parameter) {
   const int64_t samples = exchanges_.own.info.samples,
                 all_samples = read_step_header(header_, 0).info.samples;
@@ -269,7 +276,8 @@ uint64_t AllReduceStore::step_bytes() const {
   return 2 * (ranks - 1) * values * sizeof(float) / ranks;
 }
 
-// The sums that come back have gradients of all rows.
+// Lets the compression exchange its gradients.  The sums that come back are of all rows, so that all rows
+// count as used.
 void AllReduceStore::compress(std::span<const ParameterView<float>> views, const StepInfo& info) {
   std::vector<GradientCompression::Gradient> gradients;
   for (size_t p = 0; p < specs_.size(); ++p) {
@@ -285,7 +293,7 @@ void AllReduceStore::compress(std::span<const ParameterView<float>> views, const
   compression_->step(gradients, StepRule(local_.schedule()).next(info));
 }
 
-// The step of one process whose batch has the sums of all trainers.
+// Makes the step as one process would whose batch has the sums of all trainers.
 void AllReduceStore::apply(std::span<const ParameterView<float>> views, const StepInfo& info) {
   std::vector<KeyPlan> plans(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
@@ -309,7 +317,7 @@ void AllReduceStore::apply(std::span<const ParameterView<float>> views, const St
   }
 }
 
-// plan.keys <- the rows that any trainer has used.
+// plan.keys <- the rows that at least one trainer has used.
 void AllReduceStore::find_used_rows(size_t parameter, const std::vector<float>& rows, KeyPlan& plan) const {
   const size_t values = static_cast<size_t>(values_of(specs_[parameter]));
   for (size_t key = 0; key < static_cast<size_t>(specs_[parameter].rows); ++key) {

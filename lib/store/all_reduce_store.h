@@ -1,18 +1,19 @@
-// AllReduceStore: the parameters in every trainer's own process, moved by the same steps in all of them, since they
-// add up their gradients before each.  Used by the strategies all_reduce, dgc and
-// power_sgd, and before the first interval of AveragingStore.
+// AllReduceStore: the parameters in every trainer's own process.  All trainers move them by the same steps,
+// since they add up their gradients before each step.  Used by the strategies all_reduce, dgc and power_sgd,
+// and before the first interval of AveragingStore.
 //
-// A step is that of servers, bit for bit, where the communicator adds in rank order: gradients are summed over the
-// trainers in that order, statistics have the weights of their examples, and the optimizer runs on the sums.
-// Gradients that a GradientCompression compresses are left to that.
+// A step gives the same bits as a step of servers if the communicator adds in rank order: gradients are
+// summed over the trainers in that order, statistics are weighted by their examples, and the optimizer runs
+// on the sums.  A GradientCompression exchanges the gradients that it compresses itself.
 //
-// Arrays are exchanged in groups (collective/fused.h), the last of the model first.  Backward computes gradients in about
-// that order: with begin_push, a group is exchanged on a thread of the store as soon as its gradients are final, while
-// backward goes on.  The groups and their order depend on the model alone, so trainers without data, and those
-// that exchange after backward, make the same calls.
+// Arrays are exchanged in groups (collective/fused.h), the last of the model first, since backward computes
+// gradients in about that order.  With begin_push, a thread of the store exchanges a group as soon as its
+// gradients are final, while backward goes on.  The groups and their order depend on the model alone, so
+// trainers without data, and trainers that exchange after backward, make the same calls.
 //
-// A trainer has the whole gradient of its own columns of a parameter that is split, and none of the others, and moves
-// those alone.  Where a pass ends or a checkpoint begins all get the columns of all, with the optimizer's state.
+// A trainer has the whole gradient of its own columns of a parameter that is split, and no gradient of the
+// other columns; it moves its own columns alone.  At the end of a pass and before a checkpoint, all trainers
+// get the columns of all, with the optimizer's state.
 #ifndef PS_STORE_ALL_REDUCE_STORE_H_
 #define PS_STORE_ALL_REDUCE_STORE_H_
 
@@ -33,24 +34,28 @@
 
 namespace ps {
 
-// Throws kUsage when a parameter is sparse, or its rows come and go: those of a step differ from trainer to trainer.
+// Throws kUsage if a parameter is sparse, or if its rows come and go: the rows of a step differ from trainer
+// to trainer.
 void check_all_dense(std::span<const ParameterSpec> specs);
 
-// The device that computes the model, and the parameters whose gradients are made there.  Null: the processor.
+// The device that computes the model, and the parameters whose gradients are made there.  A null device is
+// the processor.
 struct GradientPlacement {
   std::shared_ptr<CompressionDevice> device = nullptr;
   std::vector<bool> on_device = {};
 };
 
-// One owner thread, that of the communicator, whose turn it is except between begin_push and end_begun_push or push.  Every
-// step is an all-reduce that all trainers take part in; those who have no data left in a pass do so in end_pass.  Calls
-// throw what the communicator throws.
+// One owner thread, that of the communicator.  Between begin_push and end_begun_push or push, the store's
+// thread uses the communicator, and the owner must not.  Every step is an all-reduce in which all trainers
+// take part; trainers that have no data left in a pass do so in end_pass.  Calls throw what the communicator
+// throws.
 class AllReduceStore final : public StoreInFront {
  public:
-  // `specs`, all dense, are those of `local`, which nobody else pushes to; `compression` is null when all gradients
-  // are exchanged whole.  All arguments by reference or pointer outlive the store.  Gradients that are made on the device of
-  // `placement` stay there, and the device moves the weights: where the communicator reaches its memory, they are added up
-  // there; else they come to the processor, and their sums go back.
+  // `specs`, all dense, are those of `local`, to which nothing else may push; `compression` is null if all
+  // gradients are exchanged whole.  All arguments by reference or pointer outlive the store.  Gradients that
+  // are made on the device of `placement` stay there, and the device moves the weights.  If the communicator
+  // reaches the device's memory, the gradients are added up there; else they come to the processor, and their
+  // sums go back.
   AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local, Communicator& communicator,
                  CollectiveRun& run, GradientCompression* compression = nullptr,
                  GradientPlacement placement = {});
@@ -71,47 +76,51 @@ class AllReduceStore final : public StoreInFront {
     compute_for_others_ = std::move(compute);
   }
 
-  // Ends the exchanges that begin_push has begun, as push does first: the owner thread may then use the communicator again.
+  // Ends the exchanges that begin_push has begun, as push does first.  The owner thread may then use the
+  // communicator again.
   void end_begun_push();
 
-  // Takes part in the steps of the others.  Throws WaitStopped when the run ends before the pass.
+  // Takes part in the steps of the others.  Throws WaitStopped if the run ends before the pass.
   void end_pass(int64_t pass) override;
 
-  // Makes one step without a batch of this trainer; returns false when no trainer had a batch.  Throws as end_pass.
+  // Makes one step without a batch of this trainer.  Returns false if no trainer had a batch.  Throws as
+  // end_pass does.
   bool join_step(int64_t pass);
 
-  // As join_step, but does not throw when the run ends with the step.
+  // Works as join_step, but does not throw if the run ends with the step.
   bool join_or_end(int64_t pass);
 
   StoreTimes times() const override { return {.waiting = exchange_seconds_}; }
 
-  // The bytes that all steps so far would have sent without compression, by the all-reduce direct or ring.
+  // Returns the bytes that all steps so far would have sent without compression, by the all-reduce direct or
+  // ring.
   uint64_t whole_bytes() const { return whole_bytes_; }
 
-  // The bytes that one step sends so.
+  // Returns the bytes that one step would send in this way.
   uint64_t step_bytes() const;
 
-  // The parameters that the device moves; and where their gradients are added up, which is there if this is true.
+  // num_there returns the number of parameters that the device moves. adds_there returns true if their
+  // gradients are added up on the device.
   size_t num_there() const;
   bool adds_there() const { return adds_there_; }
 
  private:
-  // Arrays of one all-reduce.
+  // The arrays of one all-reduce.
   struct Group {
     std::span<const Elements> arrays;
     std::vector<size_t> parameters;
-    size_t not_final = 0;  // of these
+    size_t not_final = 0;  // parameters of the group whose gradients are not final
   };
 
-  // The exchanges of the step that runs: with header_ahead that of the header, then one for each group.
+  // The exchanges of the present step: with header_ahead the exchange of the header, then one for each group.
   struct Exchanges {
-    std::span<const KeyPlan> plans = {};  // empty: of a trainer that has no data
+    std::span<const KeyPlan> plans = {};  // empty: this trainer has no data
     std::span<const ParameterView<float>> views = {};
     StepHeader own = {};
     bool compresses = false, header_ahead = false;
-    std::vector<Elements> arrays = {};  // in the order of the model, the header last
-    std::vector<Group> groups = {};     // in the order in which they are exchanged
-    size_t num_done = 0, num_allowed = 0;
+    std::vector<Elements> arrays = {};     // in the order of the model, the header last
+    std::vector<Group> groups = {};        // in the order in which they are exchanged
+    size_t num_done = 0, num_allowed = 0;  // exchanges that are done; that the worker may make
 
     size_t num() const { return groups.size() + (header_ahead ? 1 : 0); }
   };
@@ -142,19 +151,21 @@ class AllReduceStore final : public StoreInFront {
   CollectiveRun& run_;
   GradientCompression* const compression_;  // null: there is none
   const GradientPlacement placement_;
-  const bool adds_there_;                           // the communicator does, on the device of placement_
+  const bool adds_there_;                           // the communicator adds on the device of placement_
   std::vector<std::unique_ptr<DenseThere>> there_;  // by parameter; null: the processor has it
-  std::vector<bool> compressed_;                    // by parameter, in this step
+  std::vector<bool> compressed_;                    // by parameter, in the present step
   std::vector<float> header_;
-  // By parameter, of those that batches do not use whole: gradients [rows, cols] and how many trainers have used
-  // each row [rows]; of statistics, weighed values [rows, cols]; of those that pass by the processor, gradients.
+  // By parameter, for those whose gradients are not exchanged in place.  Rows: gradients [rows, cols], then
+  // the number of trainers that have used each row [rows].  Statistics: weighted values [rows, cols].
+  // Gradients that pass by the processor: [rows, cols].
   std::vector<std::vector<float>> arrays_;
-  double exchange_seconds_ = 0;  // that the owner has waited
+  double exchange_seconds_ = 0;  // time that the owner has waited
   uint64_t whole_bytes_ = 0;
   Exchanges exchanges_;
-  std::vector<size_t> group_of_;  // by parameter, of exchanges_; unspecified of those that are compressed
+  // By parameter, its group in exchanges_; unspecified for compressed parameters.
+  std::vector<size_t> group_of_;
   std::function<void(std::span<const ParameterView<float>>)> compute_for_others_ = [](auto) {};
-  OrderedWorker worker_;  // ends before all that it uses
+  OrderedWorker worker_;  // last member: ends before all that it uses
 };
 
 }  // namespace ps

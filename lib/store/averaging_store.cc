@@ -33,7 +33,7 @@ AveragingStore::AveragingStore(const AveragingOptions& options, std::vector<Para
   if (options_.sparse) sparse_.emplace(*options_.sparse, specs_, communicator_, local_.cpu());
 }
 
-// All trainers have the same weights then.
+// Begins the first interval; all trainers have the same weights then.
 void AveragingStore::begin() {
   if (begun_) return;
   begun_ = true;
@@ -45,14 +45,15 @@ void AveragingStore::begin() {
   }
 }
 
-// Layers change statistics before a push.
+// The interval begins before a pull, since layers change statistics before the push.
 void AveragingStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                           std::vector<ParameterView<float>>& views) {
   if (mode == PullMode::kTrain && !makes_whole_steps()) begin();
   local_.pull(plans, mode, views);
 }
 
-// The schedule counts the examples of all trainers: within an interval, as if all had as many as this one.
+// The schedule counts the examples of all trainers.  Within an interval it assumes that every trainer had as
+// many as this one.
 void AveragingStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                           const StepInfo& info) {
   if (makes_whole_steps()) return whole_.push(plans, views, info);
@@ -80,7 +81,11 @@ bool AveragingStore::join_interval(int64_t pass) {
   return others_go_on;
 }
 
-// False when no trainer had data: then nothing has moved.
+// Brings the weights of all trainers together.  Returns false if no trainer had data; then nothing has moved.
+//
+// First the intervals of all are added up.  Then this trainer counts the steps that it has made fewer than
+// the others, the weights and the state are averaged, and the schedule is set to the progress of all.  From
+// the cost and the rate of all follows the length of the next interval.
 bool AveragingStore::end_interval(int64_t pass) {
   const double begin = monotonic_seconds();
   const Interval all = gather_intervals();
@@ -102,7 +107,9 @@ bool AveragingStore::end_interval(int64_t pass) {
   return all.steps > 0;
 }
 
-// interval := steps:i64 samples:i64 cost:f64 rates:f64 checkpoint:u8 end:u8
+// Adds up the intervals of all trainers.
+//
+//   interval := steps:i64 samples:i64 cost:f64 rates:f64 checkpoint:u8 end:u8
 AveragingStore::Interval AveragingStore::gather_intervals() {
   std::string own;
   put(own, own_.steps);
@@ -132,7 +139,8 @@ AveragingStore::Interval AveragingStore::gather_intervals() {
   return all;
 }
 
-// Moves lie where the weights were.
+// Replaces the weights by this trainer's weighted moves, adds these up over the trainers, and makes the outer
+// step.  The moves lie in the memory of the weights.
 void AveragingStore::bring_together(float share, float rate) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     const std::span<float> weights = local_.whole(static_cast<int>(p));
@@ -146,7 +154,7 @@ void AveragingStore::bring_together(float share, float rate) {
   }
 }
 
-// In the order of the model, so that all trainers exchange the same arrays.
+// Exchanges the moves in the order of the model, so that all trainers exchange the same arrays.
 void AveragingStore::exchange_moves() {
   std::vector<Elements> whole;
   std::vector<SparseMoves::Move> sparse;
@@ -162,6 +170,7 @@ void AveragingStore::exchange_moves() {
   if (sparse_) sparse_->exchange(sparse);
 }
 
+// Averages the state of the optimizers, or makes it begin anew.
 void AveragingStore::bring_state_together(float share) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (!trains(p) || options_.optimizer_state == OptimizerStateRule::kLocal) continue;
@@ -180,7 +189,7 @@ void AveragingStore::bring_state_together(float share) {
 
 // state := begun:u8 interval ( momentum:f32[…] of outer steps   state:f32[…] of a local optimizer )[parameters] rest
 //
-// with the rest that SparseMoves writes, where moves are sparse.
+// with the rest that SparseMoves writes, if moves are sparse.
 void AveragingStore::save(std::string& out) const {
   put(out, static_cast<uint8_t>(begun_));
   if (!begun_) return;
@@ -193,7 +202,7 @@ void AveragingStore::save(std::string& out) const {
   if (sparse_) sparse_->save(out);
 }
 
-// The weights are those of all trainers, which trainer 0 has written.
+// The restored weights are the same for all trainers; trainer 0 has written them.
 void AveragingStore::load(ByteReader& in) {
   const uint8_t begun = in.get<uint8_t>();
   if (begun > 1 || (begun == 0 && local_.schedule().steps() > options_.begin_step)) {

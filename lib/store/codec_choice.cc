@@ -10,14 +10,14 @@ double direct_seconds(const ClusterParameters& cluster, double bytes) {
   return exchange_cost(ExchangeKind::kDirect, cluster, {.dense_bytes = bytes}).total();
 }
 
-// A trainer encodes the part of each owner, and as an owner decodes one from each trainer and encodes the sum; then it
-// decodes the sums of all parts.
+// A trainer encodes the part of each owner.  As an owner it decodes one part from each trainer, and encodes
+// their sum.  Then it decodes the sums of all parts.
 double codec_seconds(const ClusterParameters& cluster, const CodecTrial& trial) {
   const double parts = static_cast<double>(cluster.ranks);
   return cluster.contention() * ((parts + 1) * trial.encode_seconds + 2 * parts * trial.decode_seconds);
 }
 
-// The seconds by which bytes prolong an exchange that there is anyway.
+// Returns the seconds by which these bytes prolong an exchange that takes place anyway.
 double further_seconds(const ClusterParameters& cluster, double bytes) {
   return direct_seconds(cluster, bytes) - direct_seconds(cluster, 0);
 }
@@ -26,6 +26,7 @@ double encoded_bytes(const ClusterParameters& cluster, const CodecTrial& trial) 
   return trial.bytes * static_cast<double>(cluster.ranks);
 }
 
+// Returns the codec that makes the exchange of this matrix fastest; nothing if it is fastest without a codec.
 std::optional<size_t> cheapest_codec(const ClusterParameters& cluster, const MatrixTrials& matrix) {
   std::optional<size_t> best;
   double least = further_seconds(cluster, matrix.values * sizeof(float));
@@ -38,7 +39,8 @@ std::optional<size_t> cheapest_codec(const ClusterParameters& cluster, const Mat
   return best;
 }
 
-// Encoded gradients have an exchange of their own, and need the number of examples ahead: three exchanges instead of one.
+// Encoded gradients have an exchange of their own, and need the number of examples ahead: there are three
+// exchanges instead of one.
 double mixed_seconds(const ClusterParameters& cluster, std::span<const MatrixTrials> matrices,
                      double other_bytes, std::span<const std::optional<size_t>> codecs) {
   double whole = other_bytes, encoded = 0, seconds = direct_seconds(cluster, 0);

@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// One owner's part of a matrix, encoded by one codec.
+// The measurements of one codec on one owner's part of a matrix.
 struct CodecTrial {
   double bytes = 0;
   double encode_seconds = 0, decode_seconds = 0;
@@ -22,17 +22,18 @@ struct MatrixTrials {
   std::vector<CodecTrial> trials;  // by codec
 };
 
-// Compression has to shorten the exchange of a step by at least this share: it changes the training a little.
+// Compression must shorten the exchange of a step by at least this share, since it changes the training a
+// little.
 inline constexpr double kLeastExchangeGain = 0.1;
 
-// The codecs by matrix, nothing where the gradient is exchanged whole, and the seconds of a step's exchange.
+// The codec of each matrix, nothing if its gradient is exchanged whole, and the seconds of a step's exchange.
 struct CodecChoice {
   std::vector<std::optional<size_t>> codecs;
   double seconds = 0;        // with these codecs
   double whole_seconds = 0;  // if all were exchanged whole
 };
 
-// `other_bytes` of a step are exchanged whole in any case.
+// Chooses a codec for each matrix.  `other_bytes` of a step are exchanged whole in any case.
 CodecChoice choose_codecs(const ClusterParameters& cluster, std::span<const MatrixTrials> matrices,
                           double other_bytes);
 

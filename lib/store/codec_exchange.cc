@@ -13,14 +13,14 @@ namespace {
 
 constexpr uint8_t kWhole = 255;  // in a state: the matrix is exchanged whole
 
-// A message between two trainers is { size:u64 bytes[size] }..., one for each matrix of the step, in the order of the
-// model.
+// A message between two trainers is { size:u64 bytes[size] }..., one for each matrix of the step, in the
+// order of the model.
 void put_part(std::string& message, std::string_view bytes) {
   put(message, static_cast<uint64_t>(bytes.size()));
   message += bytes;
 }
 
-// The parts of one message.  Throws kCorrupt.
+// Returns the parts of one message.  Throws kCorrupt.
 std::vector<std::string_view> parts_of(std::string_view message, size_t num_parts, int rank) {
   ByteReader in(message);
   std::vector<std::string_view> parts;
@@ -30,7 +30,7 @@ std::vector<std::string_view> parts_of(std::string_view message, size_t num_part
        num_parts, " parts");
 }
 
-// Waits at its end, also after an error, for a device that copies strings of the scope around it.
+// Waits in its destructor, also after an error, for a device that copies strings of the enclosing scope.
 class DeviceWait {
  public:
   explicit DeviceWait(CompressionDevice* device) : device_(device) {}
@@ -68,7 +68,8 @@ bool CodecExchange::compresses(size_t parameter) const {
   return local_.schedule().steps() >= options_.begin_step && matrices_[parameter].codec;
 }
 
-// All trainers choose the same, since they do by the numbers of the slowest.
+// Chooses the codec of every matrix.  All trainers choose the same, since they use the numbers of the slowest
+// trainer.
 void CodecExchange::choose() {
   ClusterParameters cluster = measure_links(communicator_);
   if (options_.latency) cluster.latency = *options_.latency;
@@ -103,7 +104,8 @@ MatrixTrials CodecExchange::try_codecs(size_t parameter) const {
   return trials;
 }
 
-// The least of some times of the largest part, that of the first owner, filled with noise.
+// Measures a codec on the largest part, that of the first owner, filled with noise.  The times are the least
+// of kTimes runs.
 CodecTrial CodecExchange::try_codec(size_t parameter, size_t codec) const {
   constexpr int kTimes = 3;
   const ParameterSpec& spec = specs_[parameter];
@@ -126,7 +128,7 @@ CodecTrial CodecExchange::try_codec(size_t parameter, size_t codec) const {
   return trial;
 }
 
-// Part number size() is that of the owner's sum, so that its random decisions are not those of a sender.
+// Part number size() is the owner's sum, so that its random decisions differ from those of the senders.
 std::unique_ptr<Codec> CodecExchange::make(size_t parameter, size_t codec, uint64_t part) const {
   const ParameterSpec& spec = specs_[parameter];
   const uint64_t size = static_cast<uint64_t>(communicator_.size());
@@ -178,6 +180,8 @@ std::span<float> CodecExchange::part_of(const Gradient& gradient, int owner) con
   return gradient.values.subspan(rows.begin * cols, rows.count() * cols);
 }
 
+// Every trainer sends each owner its encoded part; the owner adds up what came, and sends the encoded sum to
+// all; then all decode the sums of all parts.
 void CodecExchange::step(std::span<const Gradient> gradients, const StepSize& step) {
   std::vector<Gradient> own;
   for (const Gradient& gradient : gradients) own.push_back(scaled(gradient, step.scale));
@@ -188,7 +192,7 @@ void CodecExchange::step(std::span<const Gradient> gradients, const StepSize& st
   decode_sums(own, sums, step.scale);
 }
 
-// Returns the gradient where it is encoded.  A device multiplies it when it encodes it.
+// Returns the gradient in the memory in which it is encoded.  A device applies the scale when it encodes.
 GradientCompression::Gradient CodecExchange::scaled(const Gradient& gradient, float scale) {
   const size_t p = gradient.parameter;
   if (!is_begun(p)) begin(p);
@@ -200,7 +204,7 @@ GradientCompression::Gradient CodecExchange::scaled(const Gradient& gradient, fl
   return {p, gradient_there(*matrices_[p].there, gradient.values, size)};
 }
 
-// A device begins all parts before the first is waited for.
+// Encodes the parts of all owners.  A device begins all parts before the first one is waited for.
 std::vector<std::string> CodecExchange::encode_parts(std::span<const Gradient> gradients, float scale) {
   const size_t size = static_cast<size_t>(communicator_.size()), num = gradients.size();
   std::vector<std::string> messages(size);
@@ -221,7 +225,8 @@ std::vector<std::string> CodecExchange::encode_parts(std::span<const Gradient> g
   return messages;
 }
 
-// Part rank() of each gradient <- the sum of what all trainers have sent of it.  Returns the message for all.
+// Part rank() of each gradient <- the sum of what all trainers have sent of it.  Returns the message for all
+// trainers.
 std::string CodecExchange::encode_sums(std::span<const Gradient> gradients,
                                        std::span<const std::string> received) {
   std::vector<std::vector<std::string_view>> by_rank;
@@ -254,7 +259,8 @@ std::string CodecExchange::encode_sums(std::span<const Gradient> gradients,
   return message;
 }
 
-// The optimizer multiplies its gradient by `scale`.
+// Decodes the sums of all parts into the gradients.  They are divided by `scale`, since the optimizer
+// multiplies its gradient by it.
 void CodecExchange::decode_sums(std::span<const Gradient> gradients, std::span<const std::string> sums,
                                 float scale) {
   for (int owner = 0; owner < communicator_.size(); ++owner) {
@@ -273,8 +279,8 @@ void CodecExchange::decode_sums(std::span<const Gradient> gradients, std::span<c
   if (options_.device != nullptr) options_.device->codecs().wait();
 }
 
-// state := { parameter:u32 codec:u8 begun:u8 codecs? }...      of each matrix
-// codecs := those of the parts, then that of the sum, as Codec::save writes them, when begun is 1
+// state := { parameter:u32 codec:u8 begun:u8 codecs? }...      for each matrix
+// codecs := those of the parts, then that of the sum, as Codec::save writes them; present if begun is 1
 // codec: a number among those of the strategy; 255: exchanged whole
 void CodecExchange::save(std::string& out) const {
   for (size_t p = 0; p < matrices_.size(); ++p) {

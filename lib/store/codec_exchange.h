@@ -1,21 +1,26 @@
-// CodecExchange: the gradients of matrices in the bytes of a codec (codec/codec.h), both on the way to the trainer that
-// adds them up and on the way back (double compression with error feedback; Tang et al., "DoubleSqueeze", ICML 2019).
-// Used by the strategies compressed_all_reduce and auto, whose AllReduceStore gives the sums to the job's optimizer.
+// CodecExchange: exchanges the gradients of matrices in the bytes of a codec (codec/codec.h), both on the way
+// to the trainer that adds them up and on the way back (double compression with error feedback; Tang et al.,
+// "DoubleSqueeze", ICML 2019).  Used by the strategies compressed_all_reduce and auto, whose AllReduceStore
+// passes the sums to the job's optimizer.
 //
-// The rows of each matrix are divided among the trainers; trainer r owns part r.  In a step, with g a trainer's gradient
-// in the units of the optimizer's, which is the mean over the step's examples unless the job says otherwise:
+// The rows of each matrix are divided among the trainers; trainer r owns part r.  Let g be a trainer's
+// gradient in the units of the optimizer's gradient, which is the mean over the step's examples unless the
+// job says otherwise.  In a step
 //
 //   every trainer encodes each part of g, and sends part r to its owner        residuals of its own g
 //   the owner adds what all have sent, in rank order, and encodes the sum      a residual of the sum
 //   every trainer decodes the sums of all parts: all have the same bits
 //
-// Among n trainers each sends 2 (n - 1) / n times the encoded bytes, as the all-reduce of floats does of its bytes.
+// Among n trainers each sends 2 (n - 1) / n times the encoded bytes, as the all-reduce of floats does of its
+// bytes.
 //
-// The gradient of a matrix that is made on a device stays there, where it is encoded, with its residuals; so do the weights, which
-// the device trains.  Encoded bytes alone come to the processor, and go back.
+// The gradient of a matrix that is made on a device stays there, and is encoded there, with its residuals.
+// The weights stay there too, and the device trains them.  Only encoded bytes come to the processor, and go
+// back.
 //
-// With several codecs, or when it may exchange matrices whole, the exchange chooses for each matrix before the first step,
-// by the cost model: store/codec_choice.h.  The choice is part of checkpoints, since it decides the bits.
+// With several codecs, or if it may exchange matrices whole, the exchange chooses for each matrix before the
+// first step, by the cost model (store/codec_choice.h).  The choice is part of checkpoints, since it decides
+// the bits.
 #ifndef PS_STORE_CODEC_EXCHANGE_H_
 #define PS_STORE_CODEC_EXCHANGE_H_
 
@@ -42,14 +47,15 @@ namespace ps {
 
 struct CodecExchangeOptions {
   std::vector<Json> codecs;  // as make_codec takes them
-  bool chooses = false;      // for each matrix one of the codecs or none; else the first is for all
-  int64_t begin_step = 0;    // the first step that compresses
+  bool chooses = false;    // true: one of the codecs or none for each matrix; false: the first codec for all
+  int64_t begin_step = 0;  // the first step that compresses
 
-  // The links of the choice; nothing: they are measured.
+  // The links for which the choice is made; nothing: they are measured.
   std::optional<double> latency = std::nullopt;    // seconds
-  std::optional<double> bandwidth = std::nullopt;  // bytes a second, of one direction
+  std::optional<double> bandwidth = std::nullopt;  // bytes a second, in one direction
 
-  // The device that computes the model, and the parameters whose gradients are made there.  Null: the processor.
+  // The device that computes the model, and the parameters whose gradients are made there.  A null device is
+  // the processor.
   std::shared_ptr<CompressionDevice> device = nullptr;
   std::vector<bool> on_device = {};
 };
@@ -57,36 +63,37 @@ struct CodecExchangeOptions {
 // One owner thread, that of the communicator.
 class CodecExchange final : public GradientCompression {
  public:
-  // `specs` are those of `local`.  All arguments by reference outlive this.  When it chooses, all trainers must make theirs
-  // at the same time.
+  // `specs` are those of `local`. All arguments by reference outlive this.  If it chooses, all trainers must
+  // construct theirs at the same time.
   CodecExchange(const CodecExchangeOptions& options, std::span<const ParameterSpec> specs, LocalStore& local,
                 Communicator& communicator);
 
-  // Matrices of two rows and two columns or more.
+  // Returns true for matrices of at least two rows and two columns, if the step compresses them.
   bool compresses(size_t parameter) const override;
   bool moves_weights() const override { return false; }
   void show_there(std::span<ParameterView<float>> views) override;
   void push_there() override;
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
 
-  // The state of this trainer, for checkpoints: for each matrix its codec, and the residuals once it is compressed.  load
-  // is for a new object; throws kCorrupt.
+  // Save and load the state of this trainer, for checkpoints: for each matrix its codec, and the residuals
+  // once it is compressed. load is for a new object; it throws kCorrupt.
   void save(std::string& out) const;
   void load(ByteReader& in);
 
-  // Returns {"compressed_there": the parameters that are compressed on a device by now}; where there was something to choose
-  // also the names of the codecs by matrix, "whole" for none, and the seconds of exchange a step that were expected with them
-  // and without.
+  // Returns {"compressed_there": the number of parameters that are compressed on a device by now}. If there
+  // was a choice, it also returns the names of the codecs by matrix, "whole" for none, and the expected
+  // seconds of a step's exchange with them and without.
   Json describe() const;
 
  private:
   // The codecs of one matrix.
   struct Matrix {
-    std::vector<ElementRange> parts;              // rows, by owner
-    std::vector<std::unique_ptr<Codec>> senders;  // by owner: of this trainer's gradient
-    std::unique_ptr<Codec> owner;                 // of the sum of this trainer's part
-    std::unique_ptr<DenseThere> there;            // null: the processor has it
-    std::optional<size_t> codec;                  // of options_.codecs; nothing: exchanged whole
+    std::vector<ElementRange> parts;  // ranges of rows, by owner
+    std::vector<std::unique_ptr<Codec>>
+        senders;                        // by owner: codec of this trainer's gradient of the owner's part
+    std::unique_ptr<Codec> owner;       // codec of the sum of this trainer's part
+    std::unique_ptr<DenseThere> there;  // null: the processor has it
+    std::optional<size_t> codec;        // index in options_.codecs; nothing: exchanged whole
   };
 
   bool is_matrix(size_t parameter) const;
@@ -109,9 +116,9 @@ class CodecExchange final : public GradientCompression {
   LocalStore& local_;
   Communicator& communicator_;
   std::vector<Matrix> matrices_;            // by parameter; without owner: not compressed yet
-  std::string encoded_;                     // of one part
-  std::vector<std::string> from_device_;    // of those parts of a message that a device encodes
-  double seconds_ = 0, whole_seconds_ = 0;  // of a step's exchange, as expected by the choice
+  std::string encoded_;                     // bytes of one part
+  std::vector<std::string> from_device_;    // bytes of the parts of a message that a device encodes
+  double seconds_ = 0, whole_seconds_ = 0;  // of a step's exchange, as the choice expects them
 };
 
 }  // namespace ps

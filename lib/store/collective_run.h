@@ -1,6 +1,6 @@
-// CollectiveRun: the run of trainers without servers.  In the exchange of each step, every trainer sends its wishes, so that
-// all trainers take checkpoints and end after the same steps.  Used by strategies without servers, and by AllReduceStore,
-// which makes the exchanges.
+// CollectiveRun: the run of trainers without servers.  In the exchange of each step, every trainer sends its
+// wishes, so that all trainers take checkpoints and end after the same steps.  Used by strategies without
+// servers, and by AllReduceStore, which makes the exchanges.
 #ifndef PS_STORE_COLLECTIVE_RUN_H_
 #define PS_STORE_COLLECTIVE_RUN_H_
 
@@ -24,7 +24,8 @@ struct StepWishes {
 // One owner thread.
 class CollectiveRun final : public RunControl, private PeerCheckpoints {
  public:
-  // `keep_alive` is called now and then while this trainer saves a model; it lets the other trainers know that this one lives.
+  // `keep_alive` is called now and then while this trainer saves a model; it lets the other trainers know
+  // that this one lives.
   CollectiveRun(int rank, std::function<void()> keep_alive)
       : rank_(rank), keep_alive_(std::move(keep_alive)) {}
 
@@ -47,12 +48,13 @@ class CollectiveRun final : public RunControl, private PeerCheckpoints {
   void end_run() override {}
   void leave_run() override {}
 
-  // For the code that makes the exchanges.  Every trainer calls end_step after each step, with the wishes of all trainers.
+  // For the code that makes the exchanges.  Every trainer calls end_step after each step, with the wishes of
+  // all trainers.
   StepWishes wishes();
   void end_step(const StepWishes& of_all);
   bool ends() const { return ends_; }
 
-  // Returns true when this trainer was asked to end, or when all trainers are to end.
+  // Returns true if this trainer was asked to end, or if all trainers are to end.
   bool is_to_end() const { return ends_ || end_asked_; }
 
  private:
@@ -66,7 +68,7 @@ class CollectiveRun final : public RunControl, private PeerCheckpoints {
   const std::function<void()> keep_alive_;
   std::function<bool()> due_ = [] { return false; };
   std::function<void()> take_checkpoint_ = [] {};
-  bool checkpoint_asked_ = false;  // of this trainer, and not taken yet
+  bool checkpoint_asked_ = false;  // this trainer was asked for a checkpoint that was not taken yet
   bool end_asked_ = false;         // this trainer was asked to end
   bool ends_ = false;              // all trainers end after this step
 };

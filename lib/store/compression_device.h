@@ -1,5 +1,5 @@
-// CompressionDevice: the device that computes the model, for exchanges which compress the gradients that it makes in its memory.
-// Used by AllReduceStore and its exchanges; implemented in lib/device.
+// CompressionDevice: the device that computes the model, for exchanges that compress the gradients which it
+// makes in its memory.  Used by AllReduceStore and its exchanges; implemented in lib/device.
 #ifndef PS_STORE_COMPRESSION_DEVICE_H_
 #define PS_STORE_COMPRESSION_DEVICE_H_
 
@@ -14,8 +14,9 @@
 
 namespace ps {
 
-// A dense parameter of a LocalStore that is trained in the memory of a device: its weights, the state of their optimizer and
-// their gradient.  It moves there at the first pull, and comes back when the store needs it.  One owner thread.
+// A dense parameter of a LocalStore that is trained in the memory of a device: its weights, the state of its
+// optimizer and its gradient.  It moves there at the first pull, and comes back when the store needs it.  One
+// owner thread.
 class DenseThere {
  public:
   virtual ~DenseThere() = default;
@@ -23,7 +24,8 @@ class DenseThere {
   // view <- the weights and the room for their gradient, in the memory of the device.
   virtual void pull(ParameterView<float>& view) = 0;
 
-  // Sends a gradient of the host, and gets that of the device.  After a pull.
+  // set_gradient sends a gradient from the host to the device; get_gradient brings that of the device to the
+  // host.  Both come after a pull.
   virtual void set_gradient(std::span<const float> values) = 0;
   virtual void get_gradient(std::span<float> values) = 0;
 
@@ -31,8 +33,8 @@ class DenseThere {
   virtual void push() = 0;
 };
 
-// Returns the gradient [size] of a parameter in the memory of its device: `values`, which may lie there already, or, of a trainer
-// that gives none, what changes no sum.
+// Returns the gradient [size] of a parameter in the memory of its device: `values`, which may lie there
+// already.  If this trainer has no gradient, returns one that changes no sum.
 inline std::span<float> gradient_there(DenseThere& there, std::span<const float> values, size_t size) {
   constexpr float kNeutral = -0.0f;
   ParameterView<float> view;
@@ -45,13 +47,13 @@ inline std::span<float> gradient_there(DenseThere& there, std::span<const float>
   return {view.gradient, size};
 }
 
-// One owner thread.  Outlives what it makes.
+// One owner thread.  Outlives the objects that it makes.
 class CompressionDevice {
  public:
   virtual ~CompressionDevice() = default;
   virtual CodecDevice& codecs() = 0;
 
-  // `store`, which must be able to lend the parameter, outlives it.
+  // Makes the dense parameter on the device.  `store` must be able to lend it, and outlives it.
   virtual std::unique_ptr<DenseThere> make_dense(LocalStore& store, int parameter) = 0;
 };
 

@@ -84,7 +84,8 @@ Json DgcExchange::describe() const {
   return {{"compressed_there", there}};
 }
 
-// The table's rows are weights and then the momentum, the only state of its optimizer.
+// Begins to compress a parameter.  A row of its table has the weights and then the momentum, which is the
+// only state of its optimizer.
 void DgcExchange::begin(size_t parameter) {
   constexpr uint64_t kRowsAtOnce = 1024;
   const ParameterSpec& spec = specs_[parameter];
@@ -109,6 +110,8 @@ void DgcExchange::begin(size_t parameter) {
   states_[parameter]->begin(local_.schedule().steps(), velocity);
 }
 
+// First makes the local step of every parameter, which selects the values to send; then adds up the selected
+// values of all trainers in one exchange; and then applies the sums as moves.
 void DgcExchange::step(std::span<const Gradient> gradients, const StepSize& step) {
   std::vector<SparseShare> shares(gradients.size());
   std::string bytes;

@@ -1,11 +1,13 @@
-// DgcExchange: Deep Gradient Compression (codec/dgc.h) among trainers that hold the parameters each in its own
-// process.  Used by AllReduceStore, which exchanges all other gradients whole.
+// DgcExchange: Deep Gradient Compression (codec/dgc.h) among trainers that hold the parameters each in its
+// own process.  Used by AllReduceStore, which exchanges all other gradients whole.
 //
-// A parameter begins to be compressed with the momentum that its table has then.  From that step on its table
-// has no steps any more: weights are moved here, by the same moves on all trainers.
+// When a parameter begins to be compressed, it takes over the momentum that its table has then.  From that
+// step on its table makes no steps any more: DgcExchange moves the weights, by the same moves on all
+// trainers.
 //
-// A matrix whose gradient is made on a device has weights, u and v there too, where the local step runs: what is selected comes
-// to the processor, and the moves of all go back.  The processor's weights get the same moves.
+// If the gradient of a matrix is made on a device, its weights, u and v lie there too, and the local step
+// runs there.  The selected values come to the processor, and the moves of all trainers go back.  The
+// processor's weights get the same moves.
 #ifndef PS_STORE_DGC_EXCHANGE_H_
 #define PS_STORE_DGC_EXCHANGE_H_
 
@@ -29,8 +31,9 @@ namespace ps {
 
 struct DgcExchangeOptions {
   DgcOptions dgc;  // the momentum, l2 and clip_norm of parameters that do not tune their own
-  std::optional<SparseExchange> exchange;  // nothing: whichever moves the fewest bytes
-  // The device that computes the model, and the parameters whose gradients are made there.  Null: the processor.
+  std::optional<SparseExchange> exchange;  // nothing: the exchange that moves the fewest bytes
+  // The device that computes the model, and the parameters whose gradients are made there.  A null device is
+  // the processor.
   std::shared_ptr<DgcDevice> device = nullptr;
   std::vector<bool> on_device = {};
 };
@@ -38,8 +41,8 @@ struct DgcExchangeOptions {
 // One owner thread, that of the communicator.
 class DgcExchange final : public GradientCompression {
  public:
-  // `specs` are those of `local`.  All arguments by reference outlive this.  Throws kUsage when a parameter is
-  // tuned in a way that moves cannot be.
+  // `specs` are those of `local`. All arguments by reference outlive this.  Throws kUsage if a parameter is
+  // tuned in a way that cannot be applied to moves.
   DgcExchange(const DgcExchangeOptions& options, std::span<const ParameterSpec> specs, LocalStore& local,
               Communicator& communicator);
 
@@ -48,11 +51,11 @@ class DgcExchange final : public GradientCompression {
   void show_there(std::span<ParameterView<float>> views) override;
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
 
-  // Returns {"compressed_there": the parameters that are compressed on a device by now}.
+  // Returns {"compressed_there": the number of parameters that are compressed on a device by now}.
   Json describe() const;
 
-  // The state of this trainer, for checkpoints: u and v of the parameters that are compressed by now.  load is for a
-  // new object; throws kCorrupt, and changes nothing then.
+  // Save and load the state of this trainer, for checkpoints: u and v of the parameters that are compressed
+  // by now. load is for a new object; it throws kCorrupt, and then changes nothing.
   void save(std::string& out) const;
   void load(ByteReader& in);
 

@@ -4,7 +4,8 @@
 
 namespace ps {
 
-// Returns the sum of the squares of values, rounded once, so that it does not depend on how threads share the work.
+// Returns the sum of the squares of the values, rounded once, so that it does not depend on how threads share
+// the work.
 static double square_sum(const float* values, int64_t count, Device& device) {
   constexpr int64_t kBlock = 16384;
   std::vector<ExactSquares> sums(static_cast<size_t>((count + kBlock - 1) / kBlock));

@@ -1,7 +1,8 @@
-// GradientScales: the factor of each parameter's gradient in a step, which clipping by norm makes smaller.  Used by LocalStore.
+// GradientScales: the factor of each parameter's gradient in a step; clipping by norm makes it smaller.  Used
+// by LocalStore.
 //
-// The norms that clip are those of whole gradients over all parameters of the job.  A process that has a part of them asks the
-// others, by one of the two functions here.
+// The norms for clipping are those of whole gradients over all parameters of the job.  A process that has
+// only a part of them asks the others, through one of the two functions here.
 #ifndef PS_STORE_GRADIENT_SCALES_H_
 #define PS_STORE_GRADIENT_SCALES_H_
 
@@ -24,14 +25,14 @@ class GradientScales {
   GradientScales(std::span<const ParameterSpec> specs, const OptimizerPlan& optimizers, Device& device)
       : specs_(specs), clipping_(specs, optimizers), device_(device) {}
 
-  // For a process that has some parameters of a job, of which others are elsewhere: instead of the clipping of these alone,
-  // each step asks for the factors of its parameters' gradients.
+  // For a process that has only some parameters of a job: each step calls `clip` for the factors of its
+  // parameters' gradients, instead of clipping these alone.
   //   squares [parameters]: sums of squares of the gradients, before `scale`
   using ClipWithOthers = std::function<std::vector<float>(std::span<const double> squares, float scale)>;
   void clip_with_others(ClipWithOthers clip) { clip_with_others_ = std::move(clip); }
 
-  // For a process that has parts of some gradients, and other trainers the rest: where gradients are clipped, each step has
-  // `complete` make squares, as above, those of whole gradients.
+  // For a process that has parts of some gradients, while other trainers have the rest.  If gradients are
+  // clipped, each step calls `complete`, which turns the squares, as above, into those of whole gradients.
   void complete_squares(std::function<void(std::span<double> squares)> complete) {
     complete_squares_ = std::move(complete);
   }
@@ -39,7 +40,8 @@ class GradientScales {
   // Returns true if the step needs the values of this parameter's gradient, for its norm.
   bool reads_gradient(size_t parameter) const { return clipping_.needs(parameter); }
 
-  // Returns the factors [parameters] of a step whose gradients are in the views.  `scale` is the factor without clipping.
+  // Returns the factors [parameters] of a step whose gradients are in the views.  `scale` is the factor
+  // without clipping.
   std::vector<float> of_step(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                              float scale) const;
 
@@ -48,7 +50,7 @@ class GradientScales {
   const Clipping clipping_;
   Device& device_;
   ClipWithOthers clip_with_others_;                          // null: all parameters are here
-  std::function<void(std::span<double>)> complete_squares_;  // null: whole gradients are
+  std::function<void(std::span<double>)> complete_squares_;  // null: the gradients are whole
 };
 
 }  // namespace ps

@@ -13,7 +13,8 @@ constexpr double kMostGrowth = 20;  // steps, of fleetx_doc
 
 }  // namespace
 
-// A quotient of 0/0, of a negative cost or of an infinite one is no number.
+// Returns the steps of the next interval by the rule.  The quotient is not a number if it is 0/0, or if a
+// cost is negative or infinite.
 double LocalInterval::ruled(double cost, double rate) const {
   const double first = static_cast<double>(options_.first), present = static_cast<double>(steps_);
   const double floor = options_.rule == IntervalRule::kFleetxDoc ? options_.floor_cost : 0;

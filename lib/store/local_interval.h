@@ -1,9 +1,9 @@
-// LocalInterval: the number of steps that trainers make by themselves from one averaging of their weights to the
-// next.  Used by AveragingStore.
+// LocalInterval: the number of steps that trainers make by themselves between two averagings of their
+// weights.  Used by AveragingStore.
 //
-// With k the steps of the present interval, k0 of the first, F the mean cost of the examples since the last averaging
-// and r the learning rate of the step that comes next, F0 the cost of the first interval and r0 the rate of the step after
-// it, the next interval has
+// Let k be the steps of the present interval and k0 those of the first; F the mean cost of the examples since
+// the last averaging and F0 the cost of the first interval; r the learning rate of the next step and r0 the
+// rate of the step after the first interval.  Then the next interval has
 //
 //   fixed        k0
 //   adacomm      ceil(sqrt(r0/r F/F0) k0); if that is not below k, k/2.  Wang and Joshi, "Adaptive communication
@@ -31,11 +31,11 @@ inline constexpr int64_t kMostAdaptiveSteps = 16;
 struct IntervalOptions {
   IntervalRule rule = IntervalRule::kFixed;
   int64_t first = 1;        // steps of the first interval, k0
-  int64_t adapt_steps = 1;  // adacomm: steps from one change to the next, at least
+  int64_t adapt_steps = 1;  // adacomm: the least number of steps from one change to the next
   double floor_cost = 0;    // fleetx_doc: the cost that training cannot go below
 };
 
-// A plain value: the same calls give the same intervals.
+// A plain value: the same calls give the same intervals.  One thread at a time may use it.
 class LocalInterval {
  public:
   explicit LocalInterval(const IntervalOptions& options) : options_(options), steps_(options.first) {}
@@ -43,8 +43,8 @@ class LocalInterval {
   // The number of steps of the present interval.
   int64_t steps() const { return steps_; }
 
-  // Begins the next interval, after one of this mean cost: `rate` is that of the step that comes next, `step` its
-  // number.  An interval stays when the rule gives no number, as with a rate of 0.
+  // Begins the next interval, after one with this mean cost; `rate` is that of the next step, and `step` its
+  // number.  The interval keeps its length if the rule gives no number, as with a rate of 0.
   void next(double cost, double rate, int64_t step);
 
   // Save to and load from checkpoints.  load throws kCorrupt.

@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-// Returns the parameters, but throws if the dense ones do not fit, before any table is made.
+// Returns the parameters, or throws if the dense ones do not fit.  It runs before any table is made.
 const std::vector<ParameterSpec>& check_memory(const std::vector<ParameterSpec>& parameters,
                                                const OptimizerPlan& optimizers, uint64_t limit) {
   const DenseBytes needed = dense_bytes(parameters, optimizers, {}, /*gradient_buffer=*/true);

@@ -13,19 +13,20 @@
 
 namespace ps {
 
+// One owner thread.
 class LocalStore final : public ParameterStore, public RowLender {
  public:
-  // Throws kExhausted, before anything is allocated, when the dense parameters do not fit in `memory_limit`
-  // bytes. `device` must outlive the store.
+  // Throws kExhausted, before anything is allocated, if the dense parameters do not fit into `memory_limit`
+  // bytes.  `device` must outlive the store.
   LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers,
              uint64_t memory_limit, Device& device);
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
-  // A parameter whose view has no gradient is left as it is: its optimizer makes no step.
+  // A parameter whose view has no gradient does not change: its optimizer makes no step.
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
 
-  // Clipping by norm, for stores whose parameters are not all here.
+  // Clipping by norm, for stores that have only some of the parameters here.
   GradientScales& scales() { return scales_; }
 
   double learning_rate() const override { return rule_.learning_rate(); }
@@ -37,11 +38,11 @@ class LocalStore final : public ParameterStore, public RowLender {
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
   void load_all(int parameter, const float* weights) override;
 
-  // All parameters with their state, and the schedule, as ParameterTables::save writes them.
+  // Writes all parameters with their state, and the schedule, as ParameterTables::save does.
   std::vector<FileEntry> save(const CheckpointTarget& target) const;
 
-  // Into a store in which nothing has been trained; after an error it is again as it was made.  Throws as
-  // ParameterTables::restore.
+  // Restores a store in which nothing has been trained; after an error it is as it was made.  Throws as
+  // ParameterTables::restore does.
   void restore(const CheckpointReader& reader);
 
   const ParameterTables& tables() const { return tables_; }
@@ -49,19 +50,21 @@ class LocalStore final : public ParameterStore, public RowLender {
   // Returns the level of instruction sets of its kernels, for other code that must compute the same bits.
   CpuLevel cpu() const { return device_.cpu(); }
 
-  // The weights [rows, cols] of a dense parameter, as they are trained, to be changed in place.
+  // Returns the weights [rows, cols] of a dense parameter as they are trained; they may be changed in place.
   std::span<float> whole(int parameter);
 
-  // For caches on a device.  Rows by themselves are also for a trainer whose copies these are, of which servers
-  // write the checkpoints (LocalSgdCopies).
+  // For caches on a device.  Single rows are also for a trainer with copies of its own, whose checkpoints
+  // servers write (LocalSgdCopies).
   void lend_rows(int parameter, RowBorrower& borrower) override;
 
-  // The same for a dense parameter, all of it: the borrower trains it from a pull to train on, by copy_stored and
-  // set_stored.  One can be lent unless its gradient is clipped by norm, or its weights are averaged.
+  // The same for all of a dense parameter: from a pull to train on, the borrower trains it, by copy_stored
+  // and set_stored.  A parameter can be lent unless its gradient is clipped by norm, or its weights are
+  // averaged.
   bool can_lend_dense(int parameter) const;
   void lend_dense(int parameter, RowBorrower& borrower);
 
-  // Has borrowers put back what they have trained, before a copy_stored that is not theirs.
+  // Makes borrowers put back what they have trained.  Must be called before a copy_stored by anything but a
+  // borrower.
   void put_back() const;
 
   bool has_rows_put_back() const override { return true; }
@@ -85,25 +88,26 @@ class LocalStore final : public ParameterStore, public RowLender {
   void copy_stored(int parameter, std::vector<float>& floats) const;
   void set_stored(int parameter, std::span<const float> floats);
 
-  // How far the schedule has come: its steps are all that were pushed, unless a store in front of this one says otherwise.
+  // The progress of the schedule.  It counts all steps that were pushed, unless a store in front of this one
+  // sets it otherwise.
   const StepRule& schedule() const { return rule_; }
   StepRule& schedule() { return rule_; }
 
-  // Returns true when the next steps depend on other state than the weights.
+  // Returns true if the next steps depend on other state than the weights.
   bool remembers_steps() const;
 
  private:
   // The buffers of one parameter to which views point until the next pull.
   struct Buffers {
-    std::vector<float*> rows;      // of the last pull, when reached by ids
-    std::vector<float> copies;     // the weights that kRead gives
+    std::vector<float*> rows;      // rows of the last pull, for a parameter reached by ids
+    std::vector<float> copies;     // weights that a kRead pull returns
     std::vector<float> gradients;  // [N, cols] or [rows, cols]
   };
 
   // A parameter that a borrower trains.
   struct Loan {
     RowBorrower* borrower = nullptr;  // null: it is trained here
-    float scale = 1;                  // of the last push
+    float scale = 1;                  // factor of the gradients in the last push
   };
 
   Table& table(int parameter) const { return *tables_.table(static_cast<size_t>(parameter)); }

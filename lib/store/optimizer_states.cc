@@ -33,8 +33,8 @@ void save_optimizers(const ParameterTables& tables, bool sparse, std::string& ou
   }
 }
 
-// Each state begins with the number of its steps.  It is checked first, since the time to load a state grows
-// with it.
+// Each state begins with its number of steps.  This number is checked first, since the time to load a state
+// grows with it.
 void load_optimizers(const ParameterTables& tables, ByteReader& in, int64_t steps) {
   for (size_t p = 0; p < tables.size(); ++p) {
     if (tables.optimizer(p) == nullptr) continue;

@@ -1,5 +1,6 @@
-// The optimizers of all tables of a process or of a shard, as bytes that servers and trainers give each other; checkpoints
-// have them by table (table_checkpoint.h).  Used by those who train copies of parameters, and by shards.
+// The optimizers of all tables of a process or of a shard, as bytes that servers and trainers send each
+// other; checkpoints have them by table (table_checkpoint.h).  Used by trainers with copies of parameters,
+// and by shards.
 #ifndef PS_STORE_OPTIMIZER_STATES_H_
 #define PS_STORE_OPTIMIZER_STATES_H_
 
@@ -11,22 +12,22 @@
 
 namespace ps {
 
-// The steps that the optimizers have counted; 0 when there is none.
+// Returns the number of steps that the optimizers have counted; 0 if there is no optimizer.
 int64_t optimizer_steps(const ParameterTables& tables);
 
-// Appends the optimizers of all parameters; or of the dense, or of the sparse ones.
+// Append the state of the optimizers: of all parameters, or of the dense or of the sparse ones.
 //
 //   optimizers := (size:u64 state[size])[parameters that have one]      (ps-wire(5))
 void save_optimizers(const ParameterTables& tables, std::string& out);
 void save_optimizers(const ParameterTables& tables, bool sparse, std::string& out);
 
-// Loads them, after so many steps, into tables of which nothing was trained.  Throws kCorrupt.
+// Loads the optimizers, after so many steps, into tables of which nothing was trained.  Throws kCorrupt.
 void load_optimizers(const ParameterTables& tables, ByteReader& in, int64_t steps);
 
-// The optimizers count steps that change nothing.
+// Makes the optimizers count steps that change nothing.
 void count_idle_steps(const ParameterTables& tables, double learning_rate, int64_t steps);
 
-// True when the next steps of some optimizer depend on more than the weights.
+// Returns true if the next steps of some optimizer depend on more than the weights.
 bool optimizers_remember_steps(const ParameterTables& tables);
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// ParameterStore: holds the parameters of a job, in the trainer's process or on servers.  The training loop
-// uses this interface alone.
+// ParameterStore: holds the parameters of a job, in the trainer's process or on servers.  It is the only
+// interface that the training loop uses.
 //
 // Pull and push both use unique keys in the plan's order with one row each.  Rows are used in place; nothing
 // is copied to change its shape.
@@ -63,29 +63,31 @@ class ParameterStore {
     pull(plans, PullMode::kTrain, views);
   }
 
-  // How many batches after the one in use the store wants to be told of, with look_ahead in their order, so that it has
-  // their rows when they are pulled.  A batch that it was told of is the next that is pulled to train, and is pushed.
+  // Returns how many batches after the present one the store wants to be told of. look_ahead tells it of them
+  // in their order, so that it has their rows when they are pulled.  The batch that it was told of first is
+  // the next that is pulled to train and pushed.
   virtual size_t looks_ahead() const { return 0; }
   virtual void look_ahead(std::span<const KeyPlan> plans) { (void)plans; }
 
-  // Runs `compute`, in which the batch that was pulled is computed, on some thread, and does what there is to do for others
-  // meanwhile.  Throws what it throws.
+  // Runs `compute`, which computes the batch that was pulled, on some thread, and meanwhile does the work for
+  // other processes.  Throws what `compute` throws.
   virtual void run_beside(const std::function<void()>& compute) { compute(); }
 
   // Returns true if calls may block on other processes, so that overlapping them with other work pays.
   virtual bool may_wait() const { return false; }
 
-  // May be called between forward and push, with the arguments of the push that follows: the store may then exchange
-  // gradients while others are computed, each after final_gradient has said that nothing adds to it any more.
-  // Until push nothing else may be called.
+  // May be called between forward and push, with the arguments of the push that follows.  The store may then
+  // exchange gradients while others are still computed; final_gradient says that nothing is added to a
+  // gradient any more.  Until push no other function may be called.
   virtual void begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                           const StepInfo& info) {
     (void)plans, (void)views, (void)info;
   }
   virtual void final_gradient(size_t parameter) { (void)parameter; }
 
-  // For a model with divided layers: the store calls `compute` whenever this trainer takes part in a step without a
-  // batch, with the views of all parameters, for it to compute its part of the others' batches.
+  // For a model with divided layers: the store calls `compute` whenever this trainer takes part in a step
+  // without a batch, with the views of all parameters.  `compute` then computes this trainer's part of the
+  // others' batches.
   virtual void on_step_without_data(std::function<void(std::span<const ParameterView<float>>)> compute) {
     (void)compute;
   }
@@ -95,21 +97,21 @@ class ParameterStore {
   virtual void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                     const StepInfo& info) = 0;
 
-  // The rate of the last step that is known to be applied; 0 before the first.
+  // Returns the rate of the last step that is known to be applied; 0 before the first.
   virtual double learning_rate() const = 0;
 
   // Ends pass `pass` for this trainer: waits until all other trainers have ended it too.
   virtual void end_pass(int64_t pass) = 0;
 
-  // For models.  Returns the keys of a sparse parameter's rows in ascending order; read_rows gives the weights
-  // [keys, cols] of some of them, in ascending order too; of another parameter, all weights [rows, cols].
-  // Weights are those of PullMode::kRead.
+  // For models. keys returns the keys of a sparse parameter's rows in ascending order, and read_rows the
+  // weights [keys, cols] of some of them, whose keys must ascend too. read_all returns all weights [rows,
+  // cols] of any other parameter.  The weights are those of PullMode::kRead.
   virtual std::vector<uint64_t> keys(int parameter) = 0;
   virtual void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) = 0;
   virtual void read_all(int parameter, float* weights) = 0;
 
-  // The times spent in pull, begin_pull, push and end_pass so far; zero without servers, where all of it is
-  // computing.
+  // Returns the time spent in pull, begin_pull, push and end_pass so far; zero without servers, where all
+  // time is spent computing.
   virtual StoreTimes times() const { return {}; }
 
   // Returns the counts of a sparse parameter's row policy, which the parameter must have.

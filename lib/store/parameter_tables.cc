@@ -34,8 +34,8 @@ void ParameterTables::make_again() {
   for (size_t p = 0; p < size(); ++p) tables_[p] = make(p, array_bytes);
 }
 
-// Makes the table of a parameter; null when this shard has no rows of it.  An array has elements for the keys
-// of all shards.
+// Makes the table of a parameter; returns null if this shard has no rows of it.  An array has elements for
+// the keys of all shards.
 std::unique_ptr<Table> ParameterTables::make(size_t parameter, uint64_t& array_bytes) {
   const ParameterSpec& spec = specs_[parameter];
   if ((spec.sparse ? place().sparse : place().dense) < 0) return nullptr;
@@ -146,6 +146,8 @@ FileEntry ParameterTables::save_partitions(const CheckpointTarget& target, std::
   return writer.finish();
 }
 
+// First restores the optimizers and the dense tables, then the partitions of the sparse tables, and last the
+// policies, which need the restored rows.
 void ParameterTables::restore(const CheckpointReader& reader) {
   for (const TableLayout& layout : layouts()) check_layout(reader, layout);
   for (size_t p = 0; p < size(); ++p) {
@@ -159,6 +161,7 @@ void ParameterTables::restore(const CheckpointReader& reader) {
   }
 }
 
+// Restores the partitions that belong to this shard, several at a time on the threads of the device.
 void ParameterTables::restore_partitions(const CheckpointReader& reader) {
   std::mutex mutex;
   device_.run(kPartitions, [&](int64_t index) {

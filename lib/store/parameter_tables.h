@@ -39,7 +39,7 @@ class SnapshotTarget {
 
 struct TableSettings {
   ShardPlace place = {};     // default: one shard has everything
-  SpillSettings spill = {};  // with a directory: sparse tables keep rows on disk that were not used for long
+  SpillSettings spill = {};  // with a directory: rows that were not used for long lie on disk
   uint64_t array_bytes = 0;  // limit for arrays through which rows are found
 };
 
@@ -61,15 +61,15 @@ class ParameterTables {
   const ParameterSpec& spec(size_t parameter) const { return specs_[parameter]; }
   const ShardPlace& place() const { return settings_.place; }
 
-  // Null: this shard has no rows of the parameter.
+  // Returns null if this shard has no rows of the parameter.
   Table* table(size_t parameter) const { return tables_[parameter].get(); }
 
-  // The optimizer of a parameter; null if it has none, or has no rows here.
+  // Returns the optimizer of a parameter; null if it has none, or no rows here.
   Optimizer<float>* optimizer(size_t parameter) const {
     return tables_[parameter] ? tables_[parameter]->optimizer() : nullptr;
   }
 
-  // Returns the first of these keys that belongs to another shard; nullopt: all belong to this one.
+  // Returns the first of these keys that belongs to another shard; nothing if all belong to this one.
   std::optional<uint64_t> foreign_key(size_t parameter, std::span<const uint64_t> keys) const;
 
   // To be called when all trainers have ended this pass.
@@ -92,15 +92,15 @@ class ParameterTables {
                               const std::map<std::string, std::string>& states) const;
 
   // Restores the rows of these tables from a checkpoint of any number of shards.  The tables must be
-  // untrained.  Checks all bytes that it uses.  Throws kUsage when the checkpoint is of other parameters,
-  // kCorrupt when it is damaged; some tables may then be restored already.
+  // untrained.  Checks all bytes that it uses.  Throws kUsage if the checkpoint has other parameters,
+  // kCorrupt if it is damaged; some tables may then be restored already.
   void restore(const CheckpointReader& reader);
 
   // Begins a snapshot of all tables, which goes to `target` while training goes on.  Each table copies at most
   // about `max_bytes` of rows for it.  Ends a running snapshot.
   void begin_snapshot(uint64_t max_bytes, SnapshotTarget& target);
 
-  // Works on the snapshot for as long as copying `rows` rows takes.  Returns false when it is complete.
+  // Works on the snapshot for as long as it takes to copy `rows` rows.  Returns false if it is complete.
   bool sweep_snapshot(uint64_t rows);
   void end_snapshot();
 

@@ -22,12 +22,12 @@ struct ShardPlace {
   bool operator==(const ShardPlace&) const = default;
 };
 
-// "d0-s1": in names of files and states.  On disk.
+// Returns a name such as "d0-s1", for names of files and states.  On disk.
 inline std::string place_name(const ShardPlace& place) {
   return cat("d", place.dense, "-s", place.sparse);
 }
 
-// Partitions go to the shards with sparse parameters in turn.
+// Partitions go in turn to the shards with sparse parameters.
 inline int shard_of_key(uint64_t key, int num_sparse) {
   return static_cast<int>(key_partition(key)) % num_sparse;
 }

@@ -64,7 +64,7 @@ void PowerSgdExchange::wait() const {
   if (options_.device != nullptr) options_.device->codecs().wait();
 }
 
-// Returns the gradient where it is compressed.
+// Returns the gradient in the memory in which it is compressed.
 GradientCompression::Gradient PowerSgdExchange::located(const Gradient& gradient) {
   const size_t p = gradient.parameter;
   if (matrices_[p].q.empty()) begin_matrix(p);
@@ -73,7 +73,8 @@ GradientCompression::Gradient PowerSgdExchange::located(const Gradient& gradient
   return {p, gradient_there(*matrices_[p].there, gradient.values, size)};
 }
 
-// A device is waited for before factors are read, and has them from the host until the step ends.
+// Makes the step of all matrices, with one exchange of the P's and one of the Q's.  The device is waited for
+// before factors are read; it reads them from the host until the step ends.
 void PowerSgdExchange::step(std::span<const Gradient> gradients, const StepSize& step) {
   std::vector<Gradient> own;
   for (const Gradient& gradient : gradients) own.push_back(located(gradient));
@@ -87,12 +88,14 @@ void PowerSgdExchange::step(std::span<const Gradient> gradients, const StepSize&
   wait();
 }
 
+// values <- M and p <- M Q for all matrices.
 void PowerSgdExchange::multiply_all(std::span<const Gradient> gradients, float scale,
                                     std::span<const Factors> factors) {
   for (size_t n = 0; n < gradients.size(); ++n) begin(gradients[n], scale, factors[n]);
   wait();
 }
 
+// Orthogonalises the summed P's, computes T = M^T P, and keeps the rest M - P T^T as e.
 void PowerSgdExchange::keep_rests(std::span<const Gradient> gradients, float scale,
                                   std::span<const Factors> factors) {
   for (size_t n = 0; n < gradients.size(); ++n) {
@@ -108,6 +111,7 @@ void PowerSgdExchange::keep_rests(std::span<const Gradient> gradients, float sca
   wait();
 }
 
+// Gives each matrix its factors inside p_ and q_, in the order of the gradients.
 std::vector<PowerSgdExchange::Factors> PowerSgdExchange::lay_out(std::span<const Gradient> gradients) {
   size_t p_values = 0, q_values = 0;
   for (const Gradient& gradient : gradients) {
@@ -136,6 +140,7 @@ void PowerSgdExchange::begin(const Gradient& gradient, float scale, const Factor
   multiply(kernels_, matrix.shape, gradient.values, matrix.q, factors.p);
 }
 
+// residual <- the rest M - P T^T, in the units of the optimizer's gradient.
 void PowerSgdExchange::keep_rest(const Gradient& gradient, float scale, const Factors& factors) {
   Matrix& matrix = matrices_[gradient.parameter];
   const int64_t cols = matrix.shape.cols;
@@ -148,6 +153,7 @@ void PowerSgdExchange::keep_rest(const Gradient& gradient, float scale, const Fa
   }
 }
 
+// Throws kData for the first gradient whose summed factors are not finite, or too large.
 void PowerSgdExchange::check_sums(std::span<const Gradient> gradients,
                                   std::span<const Factors> factors) const {
   for (size_t n = 0; n < gradients.size(); ++n) {

@@ -1,17 +1,21 @@
-// PowerSgdExchange: the gradients of matrices as products of two narrow matrices, which trainers add up (Vogels et al.,
-// "PowerSGD: practical low-rank gradient compression for distributed optimization", NeurIPS 2019).  Used by the strategy
-// power_sgd, whose AllReduceStore gives the sums to the job's optimizer.
+// PowerSgdExchange: exchanges the gradients of matrices as products of two narrow matrices, which trainers
+// add up (Vogels et al., "PowerSGD: practical low-rank gradient compression for distributed optimization",
+// NeurIPS 2019).  Used by the strategy power_sgd, whose AllReduceStore passes the sums to the job's
+// optimizer.
 //
-// For each matrix, with g the gradient of this trainer and e what was left of former ones (codec/power_iteration.h):
+// For each matrix, let g be the gradient of this trainer and e the rest of former gradients
+// (codec/power_iteration.h):
 //
 //   M <- g + e        P <- sum of M Q over the trainers, orthogonalised
 //   T <- M^T P        e <- M - P T^T        Q <- sum of T over the trainers        gradient of all: P Q^T
 //
-// Q begins with that of the last step.  The P's of all matrices travel in one exchange, the Q's in another.  e is kept in
-// the units of the optimizer's gradient, which is the mean over a step's examples unless the job says otherwise.
+// Q starts with its value of the last step.  The P's of all matrices travel in one exchange, the Q's in
+// another. e has the units of the optimizer's gradient, which is the mean over a step's examples unless the
+// job says otherwise.
 //
-// The gradient of a matrix that is made on a device stays there, with e and the weights, which the device trains; it multiplies and
-// orthogonalises.  The factors alone come to the processor, which adds them up, and go back.
+// The gradient of a matrix that is made on a device stays there, with e and the weights.  The device trains
+// the weights, multiplies and orthogonalises.  Only the factors come to the processor, which adds them up,
+// and go back.
 #ifndef PS_STORE_POWER_SGD_EXCHANGE_H_
 #define PS_STORE_POWER_SGD_EXCHANGE_H_
 
@@ -34,43 +38,45 @@
 namespace ps {
 
 struct PowerSgdOptions {
-  int64_t rank = 2;        // vectors that stand for a matrix
+  int64_t rank = 2;        // number of vectors that represent a matrix
   int64_t begin_step = 0;  // the first step that compresses
-  // The device that computes the model, and the parameters whose gradients are made there.  Null: the processor.
+  // The device that computes the model, and the parameters whose gradients are made there.  A null device is
+  // the processor.
   std::shared_ptr<CompressionDevice> device = nullptr;
   std::vector<bool> on_device = {};
 };
 
+// One owner thread, that of the communicator.
 class PowerSgdExchange final : public GradientCompression {
  public:
   // `specs` are those of `local`.  All arguments by reference outlive this.
   PowerSgdExchange(const PowerSgdOptions& options, std::span<const ParameterSpec> specs, LocalStore& local,
                    Communicator& communicator);
 
-  // Matrices whose factors have fewer values than they have.
+  // Returns true for matrices whose factors have fewer values than the matrix, once the step compresses.
   bool compresses(size_t parameter) const override;
   bool moves_weights() const override { return false; }
   void show_there(std::span<ParameterView<float>> views) override;
   void push_there() override;
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
 
-  // Returns {"compressed_there": the parameters that are compressed on a device by now}.
+  // Returns {"compressed_there": the number of parameters that are compressed on a device by now}.
   Json describe() const;
 
-  // The state of this trainer, for checkpoints: Q and e of the parameters that are compressed by now.  load throws
-  // kCorrupt.
+  // Save and load the state of this trainer, for checkpoints: Q and e of the parameters that are compressed
+  // by now. load throws kCorrupt.
   void save(std::string& out) const;
   void load(ByteReader& in);
 
  private:
   struct Matrix {
     FactorShape shape;
-    std::vector<float> q, residual;     // q empty: not compressed yet; residual empty: it is there
-    std::unique_ptr<PowerThere> power;  // null, as the next: the processor has it
+    std::vector<float> q, residual;     // q empty: not compressed yet; residual empty: it lies on the device
+    std::unique_ptr<PowerThere> power;  // null, like `there`: the matrix lies on the processor
     std::unique_ptr<DenseThere> there;
   };
 
-  // The factors of one matrix among those of all.
+  // The factors of one matrix, inside the factors of all.
   struct Factors {
     std::span<float> p, q;
   };
@@ -93,7 +99,7 @@ class PowerSgdExchange final : public GradientCompression {
   const VectorKernels& kernels_;
   Communicator& communicator_;
   std::vector<Matrix> matrices_;  // by parameter
-  std::vector<float> p_, q_;      // of all matrices of a step
+  std::vector<float> p_, q_;      // factors of all matrices of a step
 };
 
 }  // namespace ps

@@ -1,9 +1,10 @@
-// RowLender and RowBorrower: a store lends the rows of sparse parameters to a cache, which trains them in the memory of
-// a device.  LocalStore and RemoteLender (lib/ps/client) lend, RowCache (lib/device) borrows; LocalStore lends dense
-// parameters too, to DenseOnDevice.
+// RowLender and RowBorrower: a store lends the rows of sparse parameters to a cache, which trains them in the
+// memory of a device.  LocalStore and RemoteLender (lib/ps/client) lend, and RowCache (lib/device) borrows.
+// LocalStore lends dense parameters too, to DenseOnDevice.
 //
-// The lender keeps all rows.  The borrower has copies of some of them, to which it applies the steps: a push to the lender
-// only begins the step of a parameter that is lent.  So a copy may be some steps ahead of the lender's row.
+// The lender keeps all rows.  The borrower has copies of some of them, to which it applies the steps.  A push
+// to the lender only begins the step of a parameter that is lent, so a copy may be some steps ahead of the
+// lender's row.
 #ifndef PS_STORE_ROW_LENDER_H_
 #define PS_STORE_ROW_LENDER_H_
 
@@ -29,7 +30,8 @@ class RowBorrower {
   // Puts all rows that have changed back to the lender, and drops its copies.
   virtual void return_all() = 0;
 
-  // Returns the keys of which the borrower has no row, in the given order.  Not called for a dense parameter.
+  // Returns those keys, in the given order, of which the borrower has no row.  Not called for a dense
+  // parameter.
   virtual std::vector<uint64_t> missing(std::span<const uint64_t> keys) {
     return (void)keys, std::vector<uint64_t>();
   }
@@ -41,51 +43,54 @@ class RowLender {
   virtual ~RowLender() = default;
 
   // From now on pulls to train set no rows of the parameter, which must be sparse and have no row policy, and
-  // pushes do not update them.  Before rows are read, saved or set here, the borrower puts back what it has changed.
-  // It must outlive all use of the lender.
+  // pushes do not update them.  Before rows are read, saved or set here, the borrower puts back what it has
+  // changed.  The borrower must outlive all use of the lender.
   virtual void lend_rows(int parameter, RowBorrower& borrower) = 0;
 
   // Returns true if pushes read the gradients of the parameter, which must then be in memory of the host.
   virtual bool reads_gradients(int parameter) const { return (void)parameter, true; }
 
-  // Returns true if it has borrowers put back what they have changed whenever that is read here; else they do so at the end of
-  // each pass.
+  // Returns true if the lender makes borrowers put back their changes whenever rows are read here.  Otherwise
+  // they put them back at the end of each pass.
   virtual bool has_rows_put_back() const { return false; }
 
   virtual TableLayout layout(int parameter) const = 0;
   virtual const Optimizer<float>& optimizer(int parameter) const = 0;
 
-  // Returns the factor by which the gradients of the last push are multiplied, for their mean and for clipping by norm.
+  // Returns the factor by which the gradients of the last push are multiplied; it includes their mean and
+  // clipping by norm.
   virtual float last_scale(int parameter) const = 0;
 
-  // rows [keys, layout.values()] <- the rows as a pull to train has them: made if they are missing, and up to date with
-  // all steps begun.  Keys are distinct, in any order.
+  // rows [keys, layout.values()] <- the rows as in a pull to train: missing rows are made, and all are up to
+  // date with all steps begun.  Keys are distinct, in any order.
   virtual void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) = 0;
 
-  // fetch_stored copies rows as they are stored, without the idle steps; all keys must have a row, and ascend.  put_rows sets
-  // rows in the same form.
+  // fetch_stored copies rows as they are stored, without the idle steps.  All keys must have a row, and
+  // ascend. put_rows sets rows in the same form.
   virtual void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) = 0;
   virtual void put_rows(int parameter, const RowBlock& rows) = 0;
 
   // To be called when all borrowers have applied the step of the last push.
   virtual void end_step() {}
 
-  // For a borrower that copies rows of the next batch to the device while the present batch is computed.  next_has_come
-  // returns true when all rows of the next batch have come that were asked for ahead.  take_stored moves the rows that have
-  // come from the lender to `rows`, as they are stored; keys must ascend, and keys whose rows have not come are left out.
+  // For a borrower that copies rows of the next batch to the device while the present batch is computed.
+  // next_has_come returns true if all rows of the next batch that were requested ahead have come. take_stored
+  // moves the rows that have come from the lender to `rows`, as they are stored.  Keys must ascend; keys
+  // whose rows have not come are left out.
   virtual bool next_has_come() const { return false; }
   virtual void take_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
     (void)parameter, (void)keys;
     rows.clear();
   }
 
-  // Handles messages of other processes until done() is true, which is asked after each event, or until an error ends the
-  // connections: then the next call that waits throws that error.  wake makes an event; any thread may call it.
+  // Handles messages of other processes until done() returns true, which is called after each event, or until
+  // an error ends the connections; the next call that waits then throws that error. wake makes an event; any
+  // thread may call it.
   virtual void work_until(const std::function<bool()>& done) { (void)done; }
   virtual void wake() {}
 
-  // fetch_seconds returns the sum of the times between requests for rows and their answers; waited_seconds, the time in which
-  // the owner thread has waited for rows.
+  // fetch_seconds returns the sum of the times from requests for rows to their answers. waited_seconds
+  // returns the time for which the owner thread has waited for rows.
   virtual double fetch_seconds() const { return 0; }
   virtual double waited_seconds() const { return 0; }
 };

@@ -14,7 +14,8 @@ namespace ps {
 
 namespace {
 
-// Stands where nobody has sent a value: x + -0 is x, also where x is -0.  No selected value is -0.
+// Marks an element for which no trainer has sent a value: x + -0 is x, also if x is -0.  No selected value is
+// -0.
 constexpr float kNobodySent = -0.0f;
 
 using SparseVectors = std::vector<SparseVector>;
@@ -27,7 +28,7 @@ void pack(SparseEncoding encoding, const SparseVector& vector, std::string& out)
   out += bytes;
 }
 
-// Takes the next vector, of [0, size), off `rest`, which rank `from` has sent.
+// Takes the next vector, whose indices are in [0, size), from `rest`, which rank `from` has sent.
 SparseVector unpack(SparseEncoding encoding, uint64_t size, size_t from, std::string_view& rest) {
   ByteReader reader(rest);
   const uint32_t length = reader.get<uint32_t>();
@@ -45,6 +46,7 @@ void check_no_rest(std::span<const std::string_view> rest) {
   }
 }
 
+// Every trainer gets the vectors of all, and adds them up in the order of ranks.
 void reduce_by_all_gather(Communicator& communicator, SparseEncoding encoding,
                           std::span<SparseShare* const> shares) {
   std::string own;
@@ -61,12 +63,13 @@ void reduce_by_all_gather(Communicator& communicator, SparseEncoding encoding,
   check_no_rest(rest);
 }
 
-// Indices are counted from the beginning of the owner's share, so that no run is long for its sake.
+// Shifts the indices.  They are counted from the beginning of the owner's share, so that no run becomes long
+// because of it.
 void shift(SparseVector& vector, int64_t by) {
   for (uint32_t& index : vector.index) index = static_cast<uint32_t>(index + by);
 }
 
-// The share of one trainer as an owner.
+// The share of the elements that one trainer owns.
 struct Owned {
   Owned(uint64_t elements, int trainers, int rank)
       : begin(owner_begin(elements, trainers, rank)),
@@ -74,7 +77,8 @@ struct Owned {
   uint64_t begin, size;
 };
 
-// Each owner gets the entries of its share from all, and tells all their sum.
+// Each owner gets the entries of its share from all trainers, adds them up in the order of ranks, and sends
+// the sum to all.  Indices on the way are counted from the beginning of the share.
 void reduce_by_owners(Communicator& communicator, SparseEncoding encoding,
                       std::span<SparseShare* const> shares) {
   const int trainers = communicator.size(), rank = communicator.rank();
@@ -115,6 +119,7 @@ void reduce_by_owners(Communicator& communicator, SparseEncoding encoding,
   check_no_rest(rest);
 }
 
+// Exchanges the vectors as dense arrays, and then takes the elements that some trainer has sent.
 void reduce_dense(Communicator& communicator, std::span<SparseShare* const> shares) {
   std::vector<std::vector<float>> whole;
   for (const SparseShare* share : shares) {
@@ -134,7 +139,7 @@ void reduce_dense(Communicator& communicator, std::span<SparseShare* const> shar
   }
 }
 
-// Returns the number of first shares that fit into one message.
+// Returns how many of the first shares fit into one message.
 size_t num_together(std::span<SparseShare* const> shares) {
   uint64_t bytes = 0;
   size_t count = 0;

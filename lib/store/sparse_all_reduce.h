@@ -17,24 +17,27 @@ namespace ps {
 struct SparseShare {
   SparseVector vector;
   uint64_t elements = 0;  // the vector is of [0, elements)
-  uint64_t selected = 0;  // the most values of the vector, the same on all trainers
+  uint64_t selected = 0;  // the largest number of values of the vector, the same on all trainers
 };
 
-// Larger vectors are exchanged dense: a message of a gathering has a limit (ps-wire(5)).
+// The largest size of a message; larger vectors are exchanged dense, since a message of a gathering has a
+// limit (ps-wire(5)).
 inline constexpr uint64_t kMostPartBytes = uint64_t{64} << 20;
 
-// Returns the most bytes of an encoded vector: its values with indices, and the words that long runs add.
+// Returns the largest number of bytes of an encoded vector: its values with indices, and the words that long
+// runs add.
 uint64_t most_part_bytes(uint64_t elements, uint64_t selected);
 
-// Replaces the vectors by their sums: all trainers call it with shares of the same parameters in the same order.
-// Values are added in the order of ranks, so that all_gather and owner_split give the same bits; dense does
-// where the communicator's all-reduce adds in that order.  Sums of owners travel as f32, whatever the encoding.
-// Throws what the communicator throws, and kCorrupt for bytes that are no vectors.
+// Replaces the vectors by their sums.  All trainers call it with shares of the same parameters in the same
+// order.  Values are added in the order of ranks, so that all_gather and owner_split give the same bits;
+// dense gives them too if the communicator's all-reduce adds in that order.  Sums of owners travel as f32,
+// whatever the encoding is.  Throws what the communicator throws, and kCorrupt for bytes that are not
+// vectors.
 void sparse_all_reduce(Communicator& communicator, SparseExchange exchange, SparseEncoding encoding,
                        std::span<SparseShare* const> shares);
 
-// The same, with the named exchange, or for each share the one that moves the fewest bytes.  The order of exchanges is
-// that of SparseExchange, and within one that of the shares.
+// Does the same with the named exchange, or for each share with the one that moves the fewest bytes.
+// Exchanges are made in the order of SparseExchange, and within one in that of the shares.
 void sparse_all_reduce(Communicator& communicator, std::optional<SparseExchange> named,
                        SparseEncoding encoding, std::span<SparseShare> shares);
 

@@ -28,7 +28,9 @@ uint64_t SparseMoves::num_selected(uint64_t elements) const {
   return std::clamp<uint64_t>(static_cast<uint64_t>(share), 1, elements);
 }
 
-// The order of exchanges is that of SparseExchange, and within one that of the model.
+// First adds each move to its residual, and selects and rounds the values to send; then adds up the values of
+// all trainers, in the order of SparseExchange and, within one exchange, of the model; then writes the sums
+// as moves.
 void SparseMoves::exchange(std::span<const Move> moves) {
   std::vector<SparseShare> shares(moves.size());
   const float decay = static_cast<float>(options_.decay);

@@ -1,8 +1,8 @@
-// SparseMoves: the mean of the trainers' moves, of which each sends only the largest values, few bits each, and keeps
-// the rest for the next time (Sarfi et al., "Communication efficient LLM pre-training with SparseLoCo", 2025).  Used by
-// AveragingStore for the strategy sparse_diloco.
+// SparseMoves: computes the mean of the trainers' moves.  Each trainer sends only the largest values, with
+// few bits each, and keeps the rest for the next time (Sarfi et al., "Communication efficient LLM
+// pre-training with SparseLoCo", 2025).  Used by AveragingStore for the strategy sparse_diloco.
 //
-// For each parameter with more than one row and column, with d the trainer's share of the mean move:
+// For each parameter with more than one row and column, let d be the trainer's share of the mean move:
 //
 //   e <- b e + d        sent: the values of e that are largest in size, rounded as the encoding has them
 //   e <- e - sent       mean move: the sum of what all have sent
@@ -24,16 +24,16 @@
 namespace ps {
 
 struct SparseMovesOptions {
-  double density = 0.02;  // share of the values that is sent
+  double density = 0.02;  // share of the values that are sent
   double decay = 0.95;    // b
   SparseEncoding encoding = SparseEncoding::kVarintInt8;
-  std::optional<SparseExchange> exchange = std::nullopt;  // nothing: whichever moves the fewest bytes
+  std::optional<SparseExchange> exchange = std::nullopt;  // nothing: the exchange that moves the fewest bytes
 };
 
 // One owner thread, that of the communicator.
 class SparseMoves {
  public:
-  // The share of the mean move that is this trainer's, for one parameter; after the exchange, the mean move.
+  // This trainer's share of the mean move of one parameter; after the exchange, the mean move.
   struct Move {
     size_t parameter = 0;
     std::span<float> values;
@@ -45,11 +45,11 @@ class SparseMoves {
 
   bool compresses(size_t parameter) const;
 
-  // Called by all trainers with moves of the same parameters, all of which are compressed, in the same order.  Throws
-  // kData when a move is not finite, and what the communicator throws.
+  // Called by all trainers with moves of the same parameters, in the same order; all of these must be
+  // compressed.  Throws kData if a move is not finite, and what the communicator throws.
   void exchange(std::span<const Move> moves);
 
-  // The residuals e, for checkpoints.  load throws kCorrupt.
+  // Save and load the residuals e, for checkpoints. load throws kCorrupt.
   void save(std::string& out) const;
   void load(ByteReader& in);
 

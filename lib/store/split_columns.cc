@@ -18,7 +18,7 @@ SplitColumns::SplitColumns(std::span<const ParameterSpec> specs, LocalStore& loc
   if (any()) local_.scales().complete_squares([this](std::span<double> squares) { add_squares(squares); });
 }
 
-// squares <- those of all columns, which every trainer has to the same bits.
+// squares <- those of all columns; every trainer gets the same bits.
 void SplitColumns::add_squares(std::span<double> squares) {
   std::vector<double> split;
   for (const size_t p : parameters_) split.push_back(squares[p]);
@@ -30,14 +30,14 @@ void SplitColumns::gather() {
   for (const size_t p : parameters_) gather(p);
 }
 
-// A trainer's message has its columns of every row: of the weights, then of each state array.  The messages of all, put back
-// row by row, make the whole arrays.
+// A trainer's message has its columns of every row: first of the weights, then of each state array.  The
+// messages of all trainers, put back row by row, make the whole arrays.
 void SplitColumns::gather(size_t parameter) {
   const size_t cols = static_cast<size_t>(specs_[parameter].cols);
   const std::vector<ElementRange> parts = even_parts(cols, communicator_.size());
   std::vector<float> floats;
   local_.copy_stored(static_cast<int>(parameter), floats);
-  const size_t rows = floats.size() / cols;  // of all arrays
+  const size_t rows = floats.size() / cols;  // rows of all arrays
   std::string message;
   const auto each_row = [&](size_t rank, auto&& body) {
     const size_t bytes = parts[rank].count() * sizeof(float);

@@ -1,5 +1,6 @@
-// SplitColumns: the parameters whose columns are divided over the trainers (an fc layer with "parallel": "model").  A trainer
-// has the whole gradient of its own columns and none of the others, and moves its own alone.  Used by AllReduceStore.
+// SplitColumns: the parameters whose columns are divided over the trainers (an fc layer with "parallel":
+// "model").  A trainer has the whole gradient of its own columns and none of the others, and moves only its
+// own.  Used by AllReduceStore.
 #ifndef PS_STORE_SPLIT_COLUMNS_H_
 #define PS_STORE_SPLIT_COLUMNS_H_
 
@@ -16,16 +17,16 @@ namespace ps {
 // One owner thread, that of the communicator.
 class SplitColumns {
  public:
-  // All arguments outlive this.  Where a gradient is clipped by norm, each push of `local` asks all trainers for the squares of
-  // their columns.
+  // All arguments outlive this.  If a gradient is clipped by norm, each push of `local` asks all trainers for
+  // the squares of their columns.
   SplitColumns(std::span<const ParameterSpec> specs, LocalStore& local, Communicator& communicator);
 
-  // A lone trainer has all columns: nothing is split then.
+  // any returns true if a parameter is split.  A single trainer has all columns, so that none is.
   bool any() const { return !parameters_.empty(); }
   bool has(size_t parameter) const { return communicator_.size() > 1 && specs_[parameter].split; }
 
-  // Gives all trainers the columns of all, with the optimizer's state.  Throws what the communicator throws, and kData when
-  // another trainer has other columns than this one expects.
+  // Gives all trainers the columns of all, with the optimizer's state.  Throws what the communicator throws,
+  // and kData if another trainer has other columns than this one expects.
   void gather();
 
  private:
@@ -35,7 +36,7 @@ class SplitColumns {
   const std::span<const ParameterSpec> specs_;
   LocalStore& local_;
   Communicator& communicator_;
-  std::vector<size_t> parameters_;  // that are split
+  std::vector<size_t> parameters_;  // those that are split
 };
 
 }  // namespace ps

@@ -8,9 +8,9 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kRowsAtOnce = 1024;  // copied from a table
+constexpr uint64_t kRowsAtOnce = 1024;  // rows copied from a table at a time
 
-// Calls body(block, first) with all rows of the parameter, some at a time.
+// Calls body(block, first) for all rows of the parameter, kRowsAtOnce at a time.
 template <class Body>
 void for_blocks(const LocalStore& store, int parameter, const ParameterSpec& spec, Body&& body) {
   std::vector<uint64_t> keys;

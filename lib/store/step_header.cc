@@ -6,8 +6,8 @@ namespace ps {
 
 namespace {
 
-// A header is summed as floats.  Samples travel as digits, so that sums over all the ranks that there can be are
-// exact: digits below 2^8, ranks up to 2^16, integers up to 2^24.
+// A header is summed as floats.  The number of samples travels as digits, so that sums over the largest
+// number of ranks are exact: digits are below 2^8, ranks up to 2^16, and integers up to 2^24 are exact.
 constexpr size_t kSampleDigits = 4;
 constexpr int kDigitBits = 8;
 enum HeaderField : size_t { kPushers = kSampleDigits, kShrinks, kCheckpoints, kEnds, kHeaderFields };

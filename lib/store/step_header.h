@@ -1,5 +1,5 @@
-// StepHeader: the numbers that trainers without servers add up beside their gradients in every step: how many of them have
-// data, over how many examples, and what should happen after the step.  Used by AllReduceStore.
+// StepHeader: the numbers that trainers without servers add up beside their gradients in every step: how many
+// of them have data, how many examples they have, and what happens after the step.  Used by AllReduceStore.
 #ifndef PS_STORE_STEP_HEADER_H_
 #define PS_STORE_STEP_HEADER_H_
 
@@ -12,7 +12,7 @@
 
 namespace ps {
 
-// The numbers of one trainer, or their sum over all.
+// The header of one trainer, or the sum over all trainers.
 struct StepHeader {
   StepInfo info = {};
   int64_t pushers = 0;  // trainers that have data
@@ -22,7 +22,8 @@ struct StepHeader {
 inline constexpr size_t kStepHeaderFields = 8;
 inline constexpr int64_t kMaxStepSamples = int64_t{1} << 32;  // examples of one trainer are fewer
 
-// fields [kStepHeaderFields] <- the header, such that the sum of the fields of all trainers is exact.
+// fields [kStepHeaderFields] <- the header in such a form that the sum of the fields of all trainers is
+// exact.
 void write_step_header(const StepHeader& header, std::span<float> fields);
 
 // Returns the header of these fields.  All trainers are in the same pass.

@@ -1,5 +1,5 @@
-// StoreInFront: a store in front of another one, which has the parameters.  Models are read from the other store, and loaded
-// into it; a class that derives from this says how batches are pulled and pushed.
+// StoreInFront: a store in front of another one that has the parameters.  Models are read from the other
+// store, and loaded into it; a derived class pulls and pushes batches.
 #ifndef PS_STORE_STORE_IN_FRONT_H_
 #define PS_STORE_STORE_IN_FRONT_H_
 

@@ -31,7 +31,7 @@ std::string layout_text(const TableLayout& layout) {
              layout.statistics.empty() ? "" : ", rows that come and go");
 }
 
-// Reads a state that load() takes to its end.
+// Reads a state; load() must take all of its bytes.
 template <class Load>
 void restore_state(const CheckpointReader& reader, const std::string& name, Load&& load) {
   const std::string bytes = reader.state(name);
@@ -112,9 +112,9 @@ void add_policy_state(const std::string& name, const Table& table, const ShardPl
   if (table.policy() != nullptr) table.policy()->save(states[policy_state(name, place.sparse)]);
 }
 
-// Each partition's counts are in the state of the shard that had it, or in the one state of a process that
-// had all.  A report has no partitions: each goes to one shard of those that there are now, so that their sum
-// stays.
+// The counts of each partition are in the state of the shard that had it, or in the single state of a process
+// that had all partitions.  A report is not divided by partitions: each report goes to one of the present
+// shards, so that their sum stays the same.
 void restore_policy(const CheckpointReader& reader, const std::string& name, const ShardPlace& place,
                     Table& table) {
   RowPolicyState* policy = table.policy();

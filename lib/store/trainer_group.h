@@ -1,5 +1,5 @@
-// TrainerGroup: the trainers of a job, as one of them sees them.  Used by the training loop to bring figures
-// together, and wherever one trainer speaks for all.
+// TrainerGroup: the trainers of a job, as one of them sees them.  Used by the training loop to collect
+// figures, and wherever one trainer acts for all.
 #ifndef PS_STORE_TRAINER_GROUP_H_
 #define PS_STORE_TRAINER_GROUP_H_
 
@@ -17,11 +17,11 @@ class TrainerGroup {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // The bytes that every trainer gave, in rank order, and nothing from those whom the job goes on without.
-  // Returns when all have called it, each as often as the others.
+  // Returns the bytes that every trainer gave, in rank order; they are empty for trainers without which the
+  // job goes on.  Returns when all have called it; each must call it as often as the others.
   virtual std::vector<std::string> gather(std::string bytes) = 0;
 
-  // The lowest rank that took part in the last gathering: it speaks for all.
+  // Returns the lowest rank that took part in the last gathering; it acts for all.
   virtual int leader() const = 0;
 
   void barrier() { gather(""); }

@@ -4,7 +4,7 @@
 # a server.  With PS_BIN=build/asan/bin the programs have the address sanitizer, which must find nothing, not even memory
 # that is not freed; there operator new also throws though the programs have a reserve.
 #
-#   FAIL_POINTS   calls that are tried of each kind, spread over all: 8 unless it is set
+#   FAIL_POINTS   calls that are tried of each kind, spread over all: 5 unless it is set
 #   FAIL_FIRST    so many of the first calls are tried besides
 #   FAIL_KINDS, FAIL_CASES   only these, such as "memory writes" or "Train Serve": all unless they are set
 set -euo pipefail
@@ -25,5 +25,5 @@ fi
 export ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS= UBSAN_OPTIONS=print_stacktrace=1
 cd "$scratch"
 "$PS_BIN/ps-datagen" ctr --samples 300 --output train.txt
-PS_BIN=$(realpath "$failing") timeout 100000 python3 "$PS_SOURCE/tests/e2e/fail_each.py" "${FAIL_POINTS:-8}" "$library" \
+PS_BIN=$(realpath "$failing") timeout 100000 python3 "$PS_SOURCE/tests/e2e/fail_each.py" "${FAIL_POINTS:-5}" "$library" \
   "$PS_SOURCE/share/jobs/quickstart.json" train.txt
