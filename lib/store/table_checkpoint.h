@@ -24,11 +24,10 @@ void save_partition(CheckpointFileWriter& writer, const TableLayout& layout, con
                     const KeyLists& lists, uint32_t partition);
 
 // Save, add and restore the optimizer of one table, as state "optimizer/<table>"; a table without an
-// optimizer has no such state.
+// optimizer has no such state.  add_optimizer_state adds it to states that are written later.
 void save_optimizer(CheckpointFileWriter& writer, const std::string& table,
                     const Optimizer<float>* optimizer);
 void add_optimizer_state(const std::string& table, const Optimizer<float>* optimizer,
-                         // Adds the state to others that are to be written.
                          std::map<std::string, std::string>& states);
 void restore_optimizer(const CheckpointReader& reader, const std::string& table, Optimizer<float>* optimizer);
 

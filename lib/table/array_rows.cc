@@ -11,6 +11,8 @@ namespace ps {
 
 namespace {
 
+// Finds rows through an array of row numbers by key: numbers_[key] is the number of the key's row in rows_,
+// or 0.  Owner thread, except for find, as RowStorage says.
 class ArrayRows final : public RowStorage {
  public:
   ArrayRows(const RowLayout& layout, uint64_t bound)
@@ -39,6 +41,7 @@ class ArrayRows final : public RowStorage {
  private:
   void ask(std::span<const uint64_t> keys) const;
 
+  // Bytes of a slab; the largest bound.
   static constexpr uint64_t kSlabBytes = 128 << 10, kMaxBound = uint64_t{1} << 32;
 
   const RowLayout layout_;
@@ -95,6 +98,8 @@ size_t ArrayRows::erase(std::span<const uint64_t> keys) {
   return erased;
 }
 
+// First lists the keys that are not copied yet, then sets their bits and looks up their rows, while the index
+// lines of the next group are being fetched.
 void ArrayRows::capture(std::span<const uint64_t> keys, uint32_t first, Captured& out) {
   out.keys.clear();
   for (uint64_t key : keys) {

@@ -1,5 +1,5 @@
-// DenseArrays: the floats of a dense table: its weights, and the state arrays of its optimizer.  Used by DenseTable, which
-// owns one.
+// DenseArrays: the floats of a dense table: its weights, and the state arrays of its optimizer.  Used by
+// DenseTable, which owns one.
 #ifndef PS_TABLE_DENSE_ARRAYS_H_
 #define PS_TABLE_DENSE_ARRAYS_H_
 
@@ -12,13 +12,14 @@
 
 namespace ps {
 
-// weights [rows, cols], then state [state arrays, rows, cols].  Owner thread, or threads that work on different rows.
+// weights [rows, cols], then state [state arrays, rows, cols].  Used by the owner thread, or by threads that
+// work on different rows.
 class DenseArrays {
  public:
-  // Nothing is set.
+  // The floats are not set.
   DenseArrays(int64_t rows, int64_t cols, int state_arrays);
 
-  // Bytes that arrays of this shape take, at most UINT64_MAX.
+  // Returns the bytes that arrays of this shape take, at most UINT64_MAX.
   static uint64_t bytes_needed(int64_t rows, int64_t cols, int state_arrays);
 
   int64_t rows() const { return rows_; }
@@ -35,7 +36,7 @@ class DenseArrays {
     return {state_.get(), static_cast<size_t>(num_floats()) - static_cast<size_t>(num_weights())};
   }
 
-  // The weights [begin, end) with their state, if there is any, for the optimizer.
+  // Returns the weights [begin, end) with their state, if there is any, for the optimizer.
   Row<float> block(int64_t begin, int64_t end) const {
     return {weights_.get() + begin, state_ ? state_.get() + begin : nullptr, end - begin, num_weights()};
   }
@@ -44,8 +45,8 @@ class DenseArrays {
   void append_row(int64_t row, std::vector<float>& floats) const;
   void set_row(int64_t row, const float* floats);
 
-  // Rows as WholeTable numbers those that are stored: the weights', then those of each state array.  Aborts when
-  // there are not so many.
+  // Rows numbered as WholeTable numbers stored rows: first the rows of the weights, then those of each state
+  // array.  Aborts if there are not so many.
   int64_t num_stored_rows() const { return rows_ * (1 + state_arrays_); }
   void copy_stored(int64_t first, int64_t count, float* out) const;
   void set_stored(int64_t first, int64_t count, const float* rows);

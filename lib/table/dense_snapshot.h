@@ -28,7 +28,7 @@ class DenseSnapshot {
   // copies these.
   void keep();
 
-  // Gives out about `floats` more floats.  Returns false when all are given.
+  // Gives out about `floats` more floats.  Returns false if all have been given.
   bool sweep(uint64_t floats);
 
   uint64_t memory_bytes() const { return copy_.capacity() * sizeof(float); }
@@ -40,6 +40,7 @@ class DenseSnapshot {
   const Parts parts_;
   const uint64_t max_bytes_;
   const DenseSink sink_;
+  // The number of floats that were given out, and the copy that the first write made.
   uint64_t given_ = 0;
   bool is_copied_ = false;
   uint64_t copied_from_ = 0;

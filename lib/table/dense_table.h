@@ -21,8 +21,8 @@ namespace ps {
 // by blocks of fixed size.
 class DenseTable final : public Table {
  public:
-  // The rows that one block-cyclic owner has of a parameter.  Without an optimizer the values are a statistic, which
-  // only its layer changes.
+  // The rows that one block-cyclic owner has of a parameter.  Without an optimizer the values are a
+  // statistic, which only its layer changes.
   DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initializer& initializer,
              std::unique_ptr<Optimizer<float>> optimizer, Device& device);
 
@@ -42,7 +42,7 @@ class DenseTable final : public Table {
   bool rows_stay() const override { return true; }
   void bring_up_to_date(std::span<const uint64_t>, std::span<float* const>, Device&) override {}
 
-  // All other rows have a step with a gradient of zero.
+  // All other rows make a step with a gradient of zero.
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
             double learning_rate, Device& device) override;
   void push(std::span<const KeyedGradients> pieces, float scale, double learning_rate,

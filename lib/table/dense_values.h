@@ -1,5 +1,5 @@
-// DenseValues: the values of a dense table, reached by the numbers of its rows, and its snapshots.  Used by DenseTable, which
-// reaches them by key.
+// DenseValues: the values of a dense table, accessed by the numbers of its rows, and its snapshots.  Used by
+// DenseTable, which accesses them by key.
 #ifndef PS_TABLE_DENSE_VALUES_H_
 #define PS_TABLE_DENSE_VALUES_H_
 
@@ -20,7 +20,7 @@ class DenseValues final : public WholeTable {
  public:
   static constexpr int64_t kFloatsAtOnce = 4096;  // weights that one thread updates at a time
 
-  // Nothing is set.  `optimizer`, which updates the values and outlives this, is null for a statistic.
+  // The values are not set.  `optimizer`, which updates them and outlives this, is null for a statistic.
   DenseValues(int64_t rows, int64_t cols, Optimizer<float>* optimizer);
 
   DenseArrays& arrays() { return arrays_; }
@@ -32,7 +32,7 @@ class DenseValues final : public WholeTable {
     if (snapshot_) snapshot_->keep();
   }
 
-  // Sets the state of rows [first, first + count) as training begins with it.
+  // Sets the state of rows [first, first + count) to its value at the beginning of training.
   void reset_state(int64_t first, int64_t count, Device& device);
 
   void begin_step(double learning_rate);
@@ -49,7 +49,7 @@ class DenseValues final : public WholeTable {
   }
   void set_stored(int64_t first, int64_t count, const float* rows) override;
 
-  // As Table has them.
+  // These work as in Table.
   void begin_snapshot(uint64_t max_bytes, TableSink sink);
   bool sweep_snapshot(uint64_t rows);
   void end_snapshot();

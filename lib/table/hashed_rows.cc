@@ -10,6 +10,8 @@ namespace ps {
 
 namespace {
 
+// Finds rows through the hash indexes of kPartitions partitions.  Owner thread, except for find and
+// insert_in, as RowStorage says.
 class HashedRows final : public RowStorage {
  public:
   HashedRows(const RowLayout& layout, RowSpill* spill) : layout_(layout), spill_(spill) {
@@ -51,7 +53,7 @@ class HashedRows final : public RowStorage {
   void deal(std::span<const uint64_t> keys);
 
   const RowLayout layout_;
-  RowSpill* const spill_;  // or null
+  RowSpill* const spill_;  // null: all rows are in memory
   HugeArena arena_;        // memory of all partitions
   std::vector<TablePartition> partitions_;
 
@@ -126,6 +128,8 @@ void HashedRows::fetch(std::span<const uint64_t> keys) {
   spill_->load();
 }
 
+// Rows in memory are returned in place.  Rows on disk are listed first, and then read together into
+// `copies`.
 size_t HashedRows::find_to_read(std::span<const uint64_t> keys, float** rows, uint32_t* missing,
                                 std::vector<float>& copies) {
   if (spill_ == nullptr) return find(keys, rows, missing);

@@ -1,4 +1,4 @@
-// RowBits: a bit for each row, by its number or its key.
+// RowBits: a bit for each row, by its number or its key.  Used by ArrayRows and RowSlabs, for snapshots.
 #ifndef PS_TABLE_ROW_BITS_H_
 #define PS_TABLE_ROW_BITS_H_
 
@@ -10,12 +10,13 @@
 
 namespace ps {
 
-// All bits are clear at first.  Takes no memory until a bit is set, and then only pages with set bits.
+// All bits are clear at first.  It takes no memory until a bit is set, and then only pages with set bits.
+// One thread at a time.
 class RowBits {
  public:
   bool has(uint64_t n) const { return n / 64 < num_words_ && (words_[n / 64] >> n % 64 & 1) != 0; }
 
-  // Sets bit n of `count` bits.  Returns false when it was set already.  Throws std::bad_alloc.
+  // Sets bit n of `count` bits.  Returns false if it was set already.  Throws std::bad_alloc.
   bool set(uint64_t n, uint64_t count) {
     if (n / 64 >= num_words_) grow(count / 64 + 1);
     uint64_t& word = words_[n / 64];

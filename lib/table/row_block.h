@@ -16,8 +16,8 @@ namespace ps {
 struct RowBlock {
   std::vector<uint64_t> keys;
   std::vector<float> values;      // [keys, values a row]
-  std::vector<uint32_t> stamps;   // [keys]: steps that each row has seen; empty where rows need none
-  std::vector<float> statistics;  // [keys, statistics a row]; empty where there are none
+  std::vector<uint32_t> stamps;   // [keys]: steps that each row has seen; empty if rows have no stamps
+  std::vector<float> statistics;  // [keys, statistics a row]; empty if there are none
 
   size_t size() const { return keys.size(); }
 

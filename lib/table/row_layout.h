@@ -37,7 +37,7 @@ class RowLayout {
   uint32_t stamp(const float* row) const;
   void set_stamp(float* row, int64_t steps) const;
 
-  // Names of the floats of a history, for checkpoints; none where rows have none.
+  // Returns the names of the floats of a history, for checkpoints; none if rows have no history.
   std::vector<std::string> statistics() const;
   static const std::vector<std::string>& history_names();
 

@@ -193,8 +193,8 @@ void RowPolicyState::end_pass(int64_t pass, Device& device) {
   if (policy_.shrinks_after_pass(pass)) shrink(device);
 }
 
-// A table that shrinks every few steps ages its rows then alone: a shrink between, such as that at the end of a pass,
-// comes too early for keys to have occurred again.
+// A table that shrinks every few steps ages its rows only then.  Another shrink between, such as the one at
+// the end of a pass, comes too early for keys to have occurred again.
 void RowPolicyState::shrink(Device& device) {
   const int64_t steps = rows_.optimizer().steps();
   if (steps == shrunk_at_) return;
@@ -206,8 +206,8 @@ void RowPolicyState::shrink(Device& device) {
   report_.expired += erase_all(expired);
 }
 
-// Returns the keys of rows that have expired.  Age is judged before the row ages, and where it ages: a row that has
-// occurred since the last shrink has sat out nothing.
+// Returns the keys of rows that have expired.  Age is judged before the row ages, and only at a shrink that
+// ages rows: a row that has occurred since the last such shrink has an age of zero.
 std::vector<uint64_t> RowPolicyState::shrink_partition(uint32_t partition, bool ages) {
   std::vector<uint64_t> expired;
   rows_.for_each_row(partition, [&](uint64_t key, float* row) {

@@ -32,7 +32,7 @@ class RowSlabs {
   // Removes a row.  The next call of add() reuses its number.
   void remove(uint32_t number);
 
-  // Sets a row's bit for the running snapshot.  Returns false when it was set already.
+  // Sets a row's bit for the running snapshot.  Returns false if it was set already.
   bool capture(uint32_t number) { return captured_.set(number, end_); }
   void clear_captured() { captured_.clear(); }
 

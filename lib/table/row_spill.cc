@@ -165,7 +165,7 @@ void RowSpill::drop(size_t position) {
   blocks_[seats_.back().block].seat = static_cast<uint32_t>(position);
   block.seat = kOnDisk;  // also if it was the last
   seats_[position] = seats_.back();
-  seats_.pop_back();
+  seats_.pop_back();  // also if it was the last
 }
 
 void RowSpill::plan_read(uint32_t number, uint64_t offset, uint64_t bytes, float* to) {
@@ -173,8 +173,8 @@ void RowSpill::plan_read(uint32_t number, uint64_t offset, uint64_t bytes, float
 }
 
 // Carries out the planned reads in the order of the file.  It first announces all of them to the system, so
-// that the disk can work on them together, and then reads one after the other.  A block of which several
-// pieces are wanted is read once, into whole_.
+// that the disk can work on them together, and then reads one after the other.  If several pieces of a block
+// are planned, the block is read once, into whole_.
 void RowSpill::read() {
   std::vector<Read> reads = std::exchange(reads_, {});
   std::sort(reads.begin(), reads.end(),
@@ -236,6 +236,8 @@ void RowSpill::choose_victims(uint64_t bytes) {
   }
 }
 
+// Gives a place in the file to blocks that have none, and writes the victims in the order of the file.
+// Blocks that are adjacent there are collected in staging_ and written at once.
 void RowSpill::write_victims() {
   std::vector<uint32_t> numbers;
   for (size_t position : victims_) {

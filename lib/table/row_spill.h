@@ -7,8 +7,8 @@
 // together lie in the same block, so the rows of frequent keys, which occur first, share blocks that stay in
 // memory.  A block is read as a whole, and verified against its checksum, which stays in memory.
 //
-// The record of a block on disk stays in memory: kBlockBytes here, and 12 bytes at its owner.  Records never move: the
-// copies of a vector that grows would stay with the allocator, and take as much as the records.
+// The record of a block on disk stays in memory: kBlockBytes here, and 12 bytes at its owner.  Records never
+// move: the copies of a vector that grows would stay with the allocator, and take as much as the records.
 #ifndef PS_TABLE_ROW_SPILL_H_
 #define PS_TABLE_ROW_SPILL_H_
 
@@ -31,22 +31,23 @@ class RowSpill {
   static constexpr uint64_t kBlockBytes = 26;  // memory for the record of a block, also of one on disk
   static constexpr uint64_t kSeatBytes = 24;   // more for a block in memory
 
-  // The slabs of one partition of a table, which are blocks of `bytes` each.  While a block is on disk, its element of
-  // *slabs is null; *resident_bytes counts the bytes of blocks in memory.
+  // The slabs of one partition of a table, which are blocks of `bytes` each.  The element of *slabs is null
+  // while its block is on disk; *resident_bytes counts the bytes of blocks in memory.
   struct Owner {
     std::vector<float*>* slabs;
     uint64_t* resident_bytes;
     uint64_t bytes;
   };
 
-  // Makes room for one more element of a vector that becomes large: for an eighth more, where it is full.
+  // Makes room for one more element of a vector that becomes large.  If it is full, the room grows by an
+  // eighth.
   template <class Element>
   static void reserve_next(std::vector<Element>& all) {
     if (all.size() == all.capacity()) all.reserve(all.size() + all.size() / 8 + 8);
   }
 
   // Creates an unnamed file in `directory`, which disappears with the process.  Blocks in memory take at most
-  // max_bytes, unless a single request needs more.  Throws kUsage when the file cannot be created.
+  // max_bytes, unless a single request needs more.  Throws kUsage if the file cannot be created.
   RowSpill(const std::string& directory, uint64_t max_bytes);
   ~RowSpill();
   RowSpill(const RowSpill&) = delete;
@@ -82,16 +83,18 @@ class RowSpill {
   uint64_t blocks_written() const { return blocks_written_; }
 
  private:
-  static constexpr uint32_t kNowhere = UINT32_MAX;                           // a block that was never on disk
-  static constexpr uint32_t kOnDisk = UINT32_MAX, kWanted = UINT32_MAX - 1;  // instead of a seat
+  static constexpr uint32_t kNowhere = UINT32_MAX;  // page of a block that was never on disk
+  // Seat of a block that is not in memory.
+  static constexpr uint32_t kOnDisk = UINT32_MAX, kWanted = UINT32_MAX - 1;
 
   struct Block {
     uint64_t checksum;  // checksum of its bytes in the file
     uint32_t owner, slab;
-    uint32_t page;  // where it begins in the file
+    uint32_t page;  // the page at which it begins in the file
     uint32_t seat;  // in memory: index into seats_; kWanted: it is on disk, and in wanted_
   };
-  static_assert(sizeof(Block) + 2 == kBlockBytes);  // a deque has pieces of some 20, each with its header
+  // A deque has pieces of about 20 records, each piece with its own header.
+  static_assert(sizeof(Block) + 2 == kBlockBytes);
 
   // A block in memory.
   struct Seat {
@@ -130,17 +133,18 @@ class RowSpill {
   std::deque<Block> blocks_;
   uint64_t request_ = 1;
 
+  // The blocks in memory, and the hand of the clock that goes round them.
   std::vector<Seat> seats_;  // of blocks in memory, in the order in which the hand goes
   uint64_t resident_bytes_ = 0;
   size_t hand_ = 0;
   uint64_t blocks_read_ = 0, blocks_written_ = 0;
 
-  // During one call.
+  // State during one call.
   std::vector<uint32_t> wanted_;  // blocks that are pinned, but on disk
   std::vector<size_t> victims_;   // positions in seats_
   std::vector<char> staging_;     // blocks to be written together, adjacent in the file
   std::vector<Read> reads_;
-  std::vector<float> whole_;  // a block of which only some bytes are wanted
+  std::vector<float> whole_;  // a whole block, when only some of its bytes are needed
 };
 
 }  // namespace ps

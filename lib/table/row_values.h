@@ -1,5 +1,6 @@
-// RowValues: computes the values of single rows of a sparse table: those of a new row, and those of a row that steps
-// have passed by.  Used by TrainedRows, which finds the rows, and by RowPolicyState, which decides when they begin.
+// RowValues: computes the values of single rows of a sparse table: the values of a new row, and those of a
+// row that has not seen the last steps.  Used by TrainedRows, which finds the rows, and by RowPolicyState,
+// which decides when they begin.
 #ifndef PS_TABLE_ROW_VALUES_H_
 #define PS_TABLE_ROW_VALUES_H_
 
@@ -12,15 +13,15 @@
 
 namespace ps {
 
-// Any thread, while no step begins; different threads work on different rows.  The optimizer and the layout outlive
-// it.
+// Any thread may use it while no step begins; different threads must work on different rows.  The optimizer
+// and the layout outlive it.
 class RowValues {
  public:
   RowValues(const Optimizer<float>& optimizer, const RowLayout& layout, const Initializer& initializer)
       : optimizer_(optimizer), layout_(layout), initializer_(initializer) {}
 
-  // Fill a new row.  start: as if it had existed from the first step on.  start_now: as if it had seen all steps
-  // begun, and none had changed it.
+  // Fill a new row. start: as if it had existed from the first step on. start_now: as if it had seen all
+  // steps begun, and none had changed it.
   void start(uint64_t key, float* row) const {
     fill(key, layout_.row(row));
     if (layout_.has_history()) layout_.set_history(row, {});
@@ -42,7 +43,7 @@ class RowValues {
     std::copy_n(copy.weight, layout_.width(), weights);
   }
 
-  // The weights and the optimizer's state of a row that no step has seen.
+  // Sets the weights and the optimizer's state of a row that no step has seen.
   void fill(uint64_t key, const Row<float>& row) const {
     initializer_.fill(key, {row.weight, static_cast<size_t>(layout_.width())}, optimizer_.cpu());
     optimizer_.initialize(row);

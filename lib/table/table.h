@@ -30,7 +30,7 @@ struct RowFormat {
   std::vector<std::string> statistics = {};  // names of the other floats of a row
 };
 
-// Gradients of some rows.  Each row occurs at most once in all pieces of a step.
+// Gradients of some rows.  A row occurs at most once in all pieces of a step.
 struct KeyedGradients {
   std::span<const uint64_t> keys;
   std::span<float* const> rows;  // pointers that pull gave
@@ -54,13 +54,13 @@ class Table {
   virtual uint64_t size() const = 0;  // number of rows at present
   virtual uint64_t memory_bytes() const = 0;
 
-  // Null: the values are a statistic, which only its layer changes.
+  // Returns null if the values are a statistic, which only its layer changes.
   virtual Optimizer<float>* optimizer() const = 0;
 
-  // Null: there is no policy; rows neither wait for admission nor expire.
+  // Returns null if there is no policy: rows then neither wait for admission nor expire.
   virtual RowPolicyState* policy() const { return nullptr; }
 
-  // Null: rows can be reached by their keys alone.
+  // Returns null if rows can be accessed only by their keys.
   virtual WholeTable* whole() { return nullptr; }
 
   // ---- training, by key
@@ -92,17 +92,20 @@ class Table {
   virtual void push(std::span<const KeyedGradients> pieces, float scale, double learning_rate,
                     Device& device) = 0;
 
-  // ---- training in parts: the same as push with all pieces, in several calls, between which rows may be read
+  // ---- training in parts: the same as push with all pieces, but in several calls, between which rows may be
+  // read
 
-  // Returns true if the next step may come in parts, by keys or, in a table that has all rows, by ranges of them.
+  // Returns true if the next step may come in parts: by keys, or by ranges in a table that has all rows.
   virtual bool takes_parts() const { return false; }
 
-  // begin_step comes first, when the rows of all pieces were pulled and are up to date, and end_step last.  In between no row
-  // is pulled, loaded or erased; a row reads as before the step until its part has come.
+  // begin_step comes first, when the rows of all pieces have been pulled and are up to date; end_step comes
+  // last.  In between no row may be pulled, loaded or erased.  A row reads as before the step until its part
+  // has come.
   virtual void begin_step(double learning_rate) = 0;
   virtual void end_step() {}
 
-  // Each row occurs at most once in all pieces of a step.  A table that has all rows takes ranges alone: WholeTable::push_range.
+  // Applies the step to the rows of a piece.  A row occurs at most once in all pieces of a step.  A table
+  // that has all rows takes only ranges: WholeTable::push_range.
   virtual void push_part(const KeyedGradients& piece, float scale, Device& device) = 0;
 
   // ---- reading and models, by key
@@ -123,7 +126,8 @@ class Table {
   virtual bool scan_keys(ScanCursor& cursor, std::vector<uint64_t>& keys) const = 0;
   virtual std::vector<uint64_t> sorted_keys() const = 0;
 
-  // Bytes of one more row, with its part of the index; 0 for a table that has all rows from the start.
+  // Returns the bytes of one more row, with its part of the index; 0 for a table that has all rows from the
+  // start.
   virtual uint64_t new_row_bytes() const = 0;
 
   // Counts the keys that have no row.  Any thread, while no thread changes the table.
@@ -131,7 +135,7 @@ class Table {
 
   // ---- checkpoints
 
-  // Partitions by which rows are saved.
+  // Returns the number of partitions by which rows are saved.
   virtual uint32_t num_partitions() const = 0;
 
   // Lists the keys of the partitions for save_rows, in a table that does not keep its rows by partition.
@@ -143,11 +147,11 @@ class Table {
   virtual void save_rows(uint32_t partition, const KeyLists& lists, size_t at_once,
                          const std::function<void(const RowBlock&)>& take) const = 0;
 
-  // rows <- the rows of those of these keys, ascending, that have one, as they are stored.
+  // rows <- the rows of those of these keys that have one, as they are stored.  The keys must ascend.
   virtual void copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const = 0;
 
-  // Removes the rows of these keys, which then read as if they never had one.  Returns the number of removed rows.
-  // Pointers to other rows stay valid.  A table that has all rows from the start keeps them.
+  // Removes the rows of these keys, which then read as if they never had one.  Returns the number of removed
+  // rows.  Pointers to other rows stay valid.  A table that has all rows from the start keeps them.
   virtual size_t erase(std::span<const uint64_t> /*keys*/) { return 0; }
 
   // Sets rows that save_rows, copy_rows or a snapshot gave; skips rows that belong to other owners of the
@@ -181,10 +185,11 @@ class WholeTable {
   // write.
   virtual float* values() = 0;
 
-  // One step with gradient [size(), width].
+  // Makes one step with gradient [size(), width].
   virtual void push_all(const float* gradient, float scale, double learning_rate, Device& device) = 0;
 
-  // A part of a step, between begin_step and end_step of the table: weights [first, first + count) of all, with their gradient.
+  // Applies a part of a step, between begin_step and end_step of the table, to weights [first, first + count)
+  // of all, with their gradient.
   virtual void push_range(int64_t first, int64_t count, const float* gradient, float scale,
                           Device& device) = 0;
 

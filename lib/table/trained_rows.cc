@@ -50,6 +50,8 @@ uint64_t TrainedRows::memory_bytes() const {
 
 // ---- finding and making rows
 
+// Threads search blocks of block_ keys, each of which writes the positions of its missing keys to its own
+// part of missing_.  Then the parts are joined, in order.
 std::span<const uint32_t> TrainedRows::find(std::span<const uint64_t> keys, Device& device,
                                             std::span<float*> rows) {
   storage_->fetch(keys);
@@ -232,7 +234,8 @@ void TrainedRows::read(std::span<const uint64_t> keys, float* weights) const {
   }
 }
 
-// A row that has seen all steps but the one that is applied in parts may get its gradient yet.  All others get none.
+// Returns the step up to which a row is read.  A row that has seen all steps but the one that is applied in
+// parts may still get a gradient in it, so that step is left out.  No other row gets one.
 int64_t TrainedRows::last_step_of(const float* found) const {
   const int64_t steps = optimizer_->steps();
   const bool may_come = in_step_ && found != nullptr && layout_.stamp(found) + 1 == steps;
@@ -268,6 +271,7 @@ void TrainedRows::copy(std::span<const uint64_t> keys, RowBlock& rows) const {
   append_rows(layout_, there, found.data(), rows);
 }
 
+// Appends kRows rows at a time to the block, and gives it out when it is full.
 void TrainedRows::save(uint32_t partition, const KeyLists& lists, size_t at_once,
                        const std::function<void(const RowBlock&)>& take) const {
   constexpr size_t kRows = 256;  // so few at a time that their lines are still in the cache when copied

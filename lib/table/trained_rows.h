@@ -44,7 +44,7 @@ class TrainedRows {
   uint64_t memory_bytes() const;
   bool spilled() const { return spilled_; }
 
-  // The number of rows that one thread works on at a time.
+  // Returns the number of rows that one thread works on at a time.
   int64_t rows_at_once() const { return block_; }
 
   // rows[i] <- the row of keys[i], up to date, or null.  Returns the positions of keys without a row in
@@ -63,7 +63,8 @@ class TrainedRows {
 
   void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows, Device& device);
 
-  // A step that is applied in parts: until end_step, rows that have seen all steps before it read as they are.
+  // For a step that is applied in parts: until end_step, rows that have seen all steps before it read as they
+  // are.
   void begin_step(double learning_rate) {
     optimizer_->begin_step(learning_rate);
     in_step_ = true;

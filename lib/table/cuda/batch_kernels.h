@@ -1,5 +1,5 @@
-// The kernels of DeviceTable that prepare a batch: they sort its keys, find the runs of equal ones, and give each of them a
-// slot and, if it is new, a row.  Used by device_table.cu alone.
+// The kernels of DeviceTable that prepare a batch.  They sort its keys, find the runs of equal keys, and give
+// each run a slot and, if its key is new, a row.  Used by device_table.cu alone.
 #ifndef PS_TABLE_CUDA_BATCH_KERNELS_H_
 #define PS_TABLE_CUDA_BATCH_KERNELS_H_
 
@@ -18,15 +18,15 @@ __device__ inline uint32_t length_of_run(const Batch& batch, uint32_t run) {
   return batch.begins[run + 1] - batch.begins[run];
 }
 
-// The last position of a run in the batch.
+// Returns the last position of a run in the batch.
 __device__ inline uint32_t last_position(const Batch& batch, uint32_t run) {
   return batch.positions[batch.begins[run + 1] - 1];
 }
 
-// The bodies of kernels that follow are given the number of their thread among those of its table: all threads of a grid, or
-// those of some of its blocks (group_kernels.h).
+// The bodies of the kernels below get the number of their thread among the threads of its table.  These are
+// all threads of a grid, or the threads of some of its blocks (group_kernels.h).
 
-// One thread a key.
+// One thread a key: computes its prefix, the high half of its hash, by which keys are sorted.
 __device__ inline void hash_key_at(const Batch& batch, uint32_t i) {
   if (i >= batch.size) return;
   const auto high = static_cast<uint32_t>(hash_key(batch.keys[i]) >> 32);
@@ -54,7 +54,7 @@ __device__ inline uint32_t begin_of_prefix(const Batch& batch, uint64_t prefix) 
 }
 
 // One thread a sorted position: writes its hash, and lists the prefixes that several hashes share.
-//   is_listed [size]: 0, and 1 for a prefix that is, where it begins
+//   is_listed [size]: 0 before; 1 at the first position of a listed prefix
 __device__ inline void complete_hash(const Batch& batch, uint32_t* is_listed, uint32_t j) {
   if (j >= batch.size) return;
   const uint64_t hash = hash_key(batch.keys[batch.positions[j]]);
@@ -71,7 +71,7 @@ __global__ inline void complete_hashes(Batch batch, uint32_t* is_listed) {
   complete_hash(batch, is_listed, thread_index());
 }
 
-// Puts two sorted positions into the order of their hashes, and of their positions where these are equal.
+// Orders two sorted positions by their hashes, and by their positions if the hashes are equal.
 __device__ inline void put_in_order(const Batch& batch, uint32_t i, uint32_t j) {
   const uint64_t x = batch.sorted_hashes[i], y = batch.sorted_hashes[j];
   const uint32_t position_x = batch.positions[i], position_y = batch.positions[j];
@@ -82,9 +82,10 @@ __device__ inline void put_in_order(const Batch& batch, uint32_t i, uint32_t j) 
   batch.positions[j] = position_x;
 }
 
-// Blocks for every n-th prefix that several hashes share: sorts its positions by hash.  There are few, of two positions
-// most often, but there may be one prefix with all keys of a batch.  So this is a bitonic sort, in the form in which the
-// lower of two positions always gets the lower value; then positions behind the end never take part.
+// Sorts the positions of every prefix that several hashes share by hash.  A block takes every n-th such
+// prefix.  There are few of them, mostly of two positions, but one prefix may have all keys of a batch.  So
+// this is a bitonic sort, in the form in which the lower of two positions always gets the lower value:
+// positions behind the end then never take part.
 __global__ inline void order_mixed(Batch batch) {
   const uint32_t num_mixed = *batch.num_mixed;
   for (uint32_t n = blockIdx.x; n < num_mixed; n += gridDim.x) {
@@ -96,7 +97,8 @@ __global__ inline void order_mixed(Batch batch) {
       if (high < size)
         put_in_order(batch, begin + static_cast<uint32_t>(low), begin + static_cast<uint32_t>(high));
     };
-    // Sorts runs of 2 `half`, whose halves are sorted: one comes from behind, then distances become shorter.
+    // Sorts runs of 2 `half`, whose halves are sorted.  The first comparison reverses the second half; then
+    // the distances become shorter.
     for (uint64_t half = 1; half < size; half *= 2) {
       for (uint64_t i = threadIdx.x; i < pairs; i += blockDim.x) {
         const uint64_t run = i / half * 2 * half, at = i % half;
@@ -118,7 +120,7 @@ __device__ inline bool begins_run(const Batch& batch, uint32_t j) {
   return j == 0 || batch.sorted_hashes[j] != batch.sorted_hashes[j - 1];
 }
 
-// One thread a sorted position: 1 where a run begins.
+// One thread a sorted position: writes 1 if a run begins there, else 0.
 __device__ inline void mark_run(const Batch& batch, uint32_t j) {
   if (j < batch.size) batch.runs_before[j] = begins_run(batch, j);
 }
@@ -127,12 +129,13 @@ __global__ inline void mark_runs(Batch batch) {
   mark_run(batch, thread_index());
 }
 
-// The runs of the table that begin before a sorted position.
+// Returns the number of runs of the table that begin before a sorted position.
 __device__ inline uint32_t runs_before(const Batch& batch, uint32_t j) {
   return batch.runs_before[j] - batch.runs_before[0];
 }
 
-// One thread a sorted position.
+// One thread a sorted position: if a run begins there, writes its hash and its beginning, and lists it if it
+// is long.
 __device__ inline void list_run(const Batch& batch, uint32_t j) {
   if (j >= batch.size) return;
   const uint32_t before = runs_before(batch, j);
@@ -154,15 +157,14 @@ __global__ inline void list_runs(Batch batch) {
   list_run(batch, thread_index());
 }
 
-// Returns the score that a run gives to a new row.  With kCount it is added to the score of a row that is
-// there already.
+// Returns the score that a run gives to a new row.  With kCount it is added to the score of an existing row.
 __device__ inline uint64_t score_of_run(const Batch& batch, uint32_t run, Scoring scoring) {
   if (scoring.score == EvictionScore::kAge) return scoring.call;
   if (scoring.score == EvictionScore::kCount) return length_of_run(batch, run);
   return batch.scores[last_position(batch, run)];
 }
 
-// One warp for 32 runs: finds the rows that are there, and scores them.
+// One warp for 32 runs: finds the existing rows, and scores them.
 __device__ inline void find_some_runs(const Rows& rows, const Batch& batch, Scoring scoring, uint32_t own) {
   const uint32_t first = own - gpu::lane();
   const uint32_t num_runs = *batch.num_runs;
@@ -186,7 +188,7 @@ __global__ inline void find_runs(Rows rows, Batch batch, Scoring scoring) {
   find_some_runs(rows, batch, scoring, thread_index());
 }
 
-// The runs [begin, end) of a bucket, and how many of them have no row.
+// The runs [begin, end) of a bucket, and the number of them without a row.
 struct Group {
   uint32_t bucket, begin, end, num_missing;
 };
@@ -195,8 +197,8 @@ __device__ inline bool is_in(const Rows& rows, const Batch& batch, uint32_t run,
   return bucket_of(rows, batch.run_hashes[run]) == bucket;
 }
 
-// Returns the group of a run without a row; one that is empty unless it is the group's first such run, whose thread does
-// the work of the group.
+// Returns the group of a run without a row.  Only the thread of the group's first such run does the work of
+// the group; for the others the group is empty.
 __device__ inline Group group_of(const Rows& rows, const Batch& batch, uint32_t run, uint32_t num_runs) {
   const uint32_t bucket = bucket_of(rows, batch.run_hashes[run]);
   Group group = {bucket, run, run, 0};
@@ -208,7 +210,7 @@ __device__ inline Group group_of(const Rows& rows, const Batch& batch, uint32_t 
   return group;
 }
 
-// Gives free slots to the runs of a group, in order.  There are enough.
+// Gives free slots to the runs of a group, in order.  There must be enough.
 __device__ inline void take_free_slots(const Rows& rows, const Batch& batch, const Group& group,
                                        uint32_t taken, Scoring scoring) {
   for (uint32_t run = group.begin; run < group.end; ++run) {
@@ -223,15 +225,15 @@ __device__ inline void take_free_slots(const Rows& rows, const Batch& batch, con
   rows.taken[group.bucket] = taken;
 }
 
-// The registers of one lane for its slot of a bucket, while its warp claims slots there.
+// The registers of one lane for its slot of a bucket, while its warp gives out slots there.
 struct Slot {
   uint64_t key, score;
-  uint32_t taken;    // slots with a key, a bit each: the same in all lanes
-  uint32_t touched;  // slots with a key of this batch, likewise
-  uint32_t changed;  // slots with a key that they did not have before, likewise
+  uint32_t taken;    // a bit for each slot with a key: the same in all lanes
+  uint32_t touched;  // a bit for each slot with a key of this batch, likewise
+  uint32_t changed;  // a bit for each slot with a new key, likewise
 };
 
-// Returns the lowest score of the slots that are not touched: its high half first, then the low one.
+// Returns the lowest score of the slots that are not touched: first its high half, then the low one.
 __device__ inline uint64_t lowest_score(const Slot& slot) {
   const bool may_go = (slot.touched >> gpu::lane() & 1) == 0;
   const auto high = static_cast<uint32_t>(slot.score >> 32), low = static_cast<uint32_t>(slot.score);
@@ -244,8 +246,8 @@ struct Claimed {
   uint32_t outcome, entry;
 };
 
-// Chooses a slot of the bucket for a key that has none: a free one, else the untouched slot with the lowest score.
-// Touched slots are never evicted, so keys of the same batch do not evict each other.
+// Chooses a slot of the bucket for a key that has none: a free one, else the untouched slot with the lowest
+// score.  Touched slots are never evicted, so that keys of one batch do not evict each other.
 __device__ inline Claimed choose_entry(const Slot& slot, uint64_t score, EvictionScore scoring) {
   if (slot.taken != kFullWarp) return {kInserted, gpu::lowest_bit(~slot.taken)};
   if (slot.touched == kFullWarp) return {kRefused, 0};
@@ -255,6 +257,8 @@ __device__ inline Claimed choose_entry(const Slot& slot, uint64_t score, Evictio
   return {kEvicted, gpu::lowest_bit(gpu::ballot(kFullWarp, goes))};
 }
 
+// Gives a slot to a run without a row, if there is one, and notes the row that it evicts.  All lanes keep the
+// same bits.
 __device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint32_t bucket, Scoring scoring,
                                      Slot& slot) {
   const uint64_t score = score_of_run(batch, run, scoring);
@@ -278,7 +282,7 @@ __device__ inline void claim_for_run(const Batch& batch, uint32_t run, uint32_t 
   slot.changed |= 1u << claimed.entry;
 }
 
-// Returns the slots of the bucket that the group's other runs have.
+// Returns the slots of the bucket that other runs of the group have.
 __device__ inline uint32_t slots_found(const Batch& batch, const Group& group) {
   uint32_t found = 0;
   for (uint32_t run = group.begin + gpu::lane(); run < group.end; run += kLanes) {
@@ -287,7 +291,7 @@ __device__ inline uint32_t slots_found(const Batch& batch, const Group& group) {
   return gpu::reduce_or(kFullWarp, found);
 }
 
-// Gives slots to the runs of a group whose bucket gets too full for them, one after the other, by a warp.
+// Gives slots to the runs of a group that has more new keys than free slots, one after the other, by a warp.
 __device__ inline void claim_crowded(const Rows& rows, const Batch& batch, const Group& group,
                                      Scoring scoring, Slot slot) {
   slot.touched = slots_found(batch, group);
@@ -302,10 +306,12 @@ __device__ inline void claim_crowded(const Rows& rows, const Batch& batch, const
   if (gpu::lane() == 0) rows.taken[group.bucket] = slot.taken;
 }
 
-// One warp for 32 runs: gives slots to those without a row.  All runs of a bucket get theirs from one thread or warp, in
-// the order of their hashes, so that the result does not depend on the order of warps.
+// One warp for 32 runs: gives slots to the runs without a row.  All runs of a bucket get theirs from one
+// thread or warp, in the order of their hashes, so that the result does not depend on the order of warps.  A
+// group with enough free slots is done by one thread; the warp then takes the crowded groups together, and
+// loads kAhead of their buckets at a time.
 __device__ inline void claim_some_slots(const Rows& rows, const Batch& batch, Scoring scoring, uint32_t own) {
-  constexpr uint32_t kAhead = 4;  // buckets under way at the same time
+  constexpr uint32_t kAhead = 4;  // buckets that are loaded at the same time
   const uint32_t lane = gpu::lane(), num_runs = *batch.num_runs;
   if (*batch.any_missing == 0) return;
   const bool is_missing = own < num_runs && batch.missing[own] != 0;
@@ -336,12 +342,12 @@ __global__ inline void claim_slots(Rows rows, Batch batch, Scoring scoring) {
   claim_some_slots(rows, batch, scoring, thread_index());
 }
 
-// Where the row of an evicted run goes, and how many go before it.
+// Returns the number of evicted rows before that of this run, which is also its position in the output.
 __device__ inline uint32_t evicted_before(const Batch& batch, uint32_t run) {
   return batch.evicted_positions[run] - batch.evicted_positions[0];
 }
 
-// Threads for every n-th run each, of `threads`.
+// Counts the outcomes of the runs.  Each of `threads` threads counts every n-th run.
 __device__ inline void count_some_outcomes(const Rows& rows, const Batch& batch, const RowsOut& evicted,
                                            uint32_t first, uint32_t threads) {
   const uint32_t num_runs = *batch.num_runs;
@@ -370,7 +376,7 @@ __global__ inline void count_outcomes(Rows rows, Batch batch, RowsOut evicted) {
   count_some_outcomes(rows, batch, evicted, thread_index(), gridDim.x * blockDim.x);
 }
 
-// One warp for 32 runs: saves the rows that their keys take the place of.
+// One warp for 32 runs: saves the rows that new keys have evicted.
 __device__ inline void save_some_evicted(const Rows& rows, const Batch& batch, const RowsOut& evicted,
                                          uint32_t run) {
   const bool saves = run < *batch.num_runs && batch.outcomes[run] == kEvicted;
@@ -386,7 +392,7 @@ __global__ inline void save_evicted(Rows rows, Batch batch, RowsOut evicted) {
   save_some_evicted(rows, batch, evicted, thread_index());
 }
 
-// Writes initial weights 4 j ... 4 j + 3 of the key's row, and the state that goes with them.
+// Writes initial weights 4 j ... 4 j + 3 of the key's row, and the initial state for them.
 __device__ inline void start_four(const Rows& rows, const Initial& initial, const InitialState& state,
                                   uint64_t key, uint32_t j, float* row) {
   float values[4];
@@ -402,7 +408,7 @@ __device__ inline void start_four(const Rows& rows, const Initial& initial, cons
   }
 }
 
-// One warp for 32 runs: writes initial weights and state of new rows, four columns a lane at a time.
+// One warp for 32 runs: writes the initial weights and state of new rows, four columns a lane at a time.
 __device__ inline void start_some_rows(const Rows& rows, const Batch& batch, const Initial& initial,
                                        const InitialState& state, uint32_t own) {
   if (*batch.any_missing == 0) return;

@@ -1,5 +1,5 @@
-// How DeviceTable and TableGroup launch their kernels, and lay out the scratch memory of a batch.  Used by device_table.cu and
-// table_group.cu.
+// Functions by which DeviceTable and TableGroup launch their kernels, and lay out the scratch memory of a
+// batch.  Used by device_table.cu and table_group.cu.
 #ifndef PS_TABLE_CUDA_BATCH_LAUNCHES_H_
 #define PS_TABLE_CUDA_BATCH_LAUNCHES_H_
 
@@ -14,12 +14,12 @@ namespace ps::device_table {
 inline namespace PS_GPU_NAMESPACE {
 
 constexpr unsigned kThreads = 128;                 // threads of a block: four warps
-constexpr uint32_t kWideArrays = 4, kArrays = 13;  // scratch arrays with an element a key: 64 and 32 bits
+constexpr uint32_t kWideArrays = 4, kArrays = 13;  // arrays of 64 and of 32 bits with an element a key
 
-// A batch of a million keys has about so many for each two whose hashes begin alike.
+// In a batch of a million keys, there is one pair of hashes with the same prefix for about so many keys.
 constexpr uint32_t kKeysOfMixed = 4096;
 
-// Launches a kernel with one warp for each item; run_threads, with one thread for each.
+// run_warps launches a kernel with one warp for each item, run_threads with one thread for each.
 template <class... Parameters, class... Arguments>
 void run_warps(void (*kernel)(Parameters...), uint64_t items, gpu::Stream& stream, Arguments&&... arguments) {
   gpu::launch(kernel, gpu::blocks_for(items * gpu::kWarpSize, kThreads), kThreads, 0, stream, arguments...);
@@ -31,7 +31,7 @@ void run_threads(void (*kernel)(Parameters...), uint64_t items, gpu::Stream& str
   gpu::launch(kernel, gpu::blocks_for(items, kThreads), kThreads, 0, stream, arguments...);
 }
 
-// Returns the number of blocks for up to so many items, of which a device counts those that there are.
+// Returns the number of blocks for at most `most` items; the device counts how many there are.
 inline unsigned blocks_for_some(uint32_t most) {
   constexpr uint32_t kMostBlocks = 256;
   return std::clamp(most, 1u, kMostBlocks);
@@ -42,8 +42,9 @@ inline Initial initial_of(const Initializer& initializer) {
           static_cast<float>(initializer.deviation), initializer.seed};
 }
 
-// The arrays of a batch in scratch memory, wide [kWideArrays, each] and narrow [kArrays, each], from element `first` of each
-// array on.  `begins`, the last, which has one element more than a batch has keys, begins `tables` elements later.
+// Returns the arrays of a batch in scratch memory, wide [kWideArrays, each] and narrow [kArrays, each], from
+// element `first` of each array on.  `begins`, the last, has one element more than a batch has keys, so it
+// begins `tables` elements later.
 inline Batch batch_in(uint64_t* wide, uint32_t* narrow, uint64_t each, uint64_t first, uint64_t tables) {
   const auto wide_array = [&](uint64_t n) { return wide + n * each + first; };
   const auto array = [&](uint64_t n) { return narrow + n * each + first; };

@@ -4,16 +4,16 @@
 //   bucket = 32 slots: keys [32], scores [32], a bit a slot that is set while it is taken, rows [32, stride]
 //   row    = weights [width], padding, state [arrays, width], padding
 //
-// Weights are floats, or floats of 16 bits, rounded after each step; state is floats.  There is padding behind weights of 16
-// bits, so that state begins at a multiple of 4 bytes, and of 16 where width is a multiple of 4; and behind the row up to a
-// multiple of 16 bytes.
+// Weights are floats, or floats of 16 bits that are rounded after each step; state is floats.  Padding
+// follows weights of 16 bits, so that the state begins at a multiple of 4 bytes, or of 16 bytes if the width
+// is a multiple of 4.  Padding also follows the row, up to a multiple of 16 bytes.
 //
-// A key lies in the bucket that the high half of its hash chooses, in any slot.  So all 64-bit keys are
-// legal, a look-up reads one bucket, however full the table is, and a warp that owns a bucket needs no
-// atomics.
+// A key lies in any slot of the bucket that the high half of its hash chooses.  So all 64-bit keys are legal,
+// a look-up reads one bucket however full the table is, and a warp that owns a bucket needs no atomics.
 //
 // A batch is sorted by hash.  Equal keys then follow each other, in the order in which they were given, and
-// so do the keys of a bucket: one warp makes all changes of a bucket, in an order that the keys alone decide.
+// so do the keys of a bucket.  One warp makes all changes of a bucket, in an order that depends on the keys
+// alone.
 #ifndef PS_TABLE_CUDA_DEVICE_ROWS_H_
 #define PS_TABLE_CUDA_DEVICE_ROWS_H_
 
@@ -26,11 +26,11 @@
 
 namespace ps {
 
-// The score by which a full bucket chooses the row to evict: the lowest score, and among equal ones the
-// lowest slot.
+// The score by which a full bucket chooses the row to evict: the row with the lowest score, and among equal
+// scores the lowest slot.
 enum class EvictionScore {
   kAge,    // the number of the call that touched the row last
-  kCount,  // how often its key was given
+  kCount,  // the number of times that its key was given
   kGiven,  // the score last given with the key; a key with a lower score than all rows is refused
 };
 
@@ -42,7 +42,7 @@ struct DeviceTableCounts {
 };
 
 // Output memory for the rows that a call removes from the table: room for as many rows as the call has keys.
-// The call sets `count`.  Rows come out, and go in, as floats: weights and then state.
+// The call sets `count`. Rows enter and leave the table as floats: weights and then state.
 //   rows [count, row_floats], scores [count]
 struct RowsOut {
   uint64_t* keys = nullptr;
@@ -51,20 +51,20 @@ struct RowsOut {
   uint32_t* count = nullptr;
 };
 
-// Output memory for what a look-up finds.
-//   found [size], scores [size], rows [size, row_floats]: 1 or 0, and zero where there is no row
+// Output memory for the results of a look-up.
+//   found [size], scores [size], rows [size, row_floats]: 1 or 0; scores and rows are zero if there is no row
 struct FoundRows {
   uint8_t* found = nullptr;
   uint64_t* scores = nullptr;
-  float* rows = nullptr;  // null: rows are not wanted
+  float* rows = nullptr;  // null: rows are not copied
 };
 
 namespace device_table {
 
 constexpr uint32_t kSlots = 32;  // slots of a bucket: one for each lane of a warp
 constexpr uint32_t kNoSlot = 0xffffffff;
-constexpr uint32_t kNoSource = 0xffffffff;  // DeviceTable::load leaves the row of such a key as it is
-constexpr uint32_t kLongRun = 96;           // keys of a run, above which a block adds up its gradients
+constexpr uint32_t kNoSource = 0xffffffff;  // source of a key whose row DeviceTable::load does not change
+constexpr uint32_t kLongRun = 96;           // for a run of more keys, a block adds up the gradients
 
 constexpr uint32_t bucket_of_hash(uint64_t hash, uint32_t num_buckets) {
   return static_cast<uint32_t>((hash >> 32) * num_buckets >> 32);
@@ -91,35 +91,36 @@ struct Rows {
   float* rows;
   DeviceTableCounts* counts;
   uint32_t num_buckets, width, row_floats;
-  uint32_t state_at, stride;  // of a row as it lies: where its state begins, and its length, in floats
+  uint32_t state_at, stride;  // where the state of a stored row begins, and the length of the row, in floats
   ValueRounding rounding;     // of the present step
 };
 
-// The keys of a batch, sorted by hash.  A run is one key with all its positions in the batch: `begins` says where it
-// begins among the sorted positions, and where the next one does.  Hashes are a bijection of keys, so a run's hash is
-// its key.
+// The keys of a batch, sorted by hash.  A run is one key with all its positions in the batch; `begins` has
+// the sorted positions at which each run and the next one begin.  Hashes are a bijection of keys, so the hash
+// of a run stands for its key.
 struct Batch {
   const uint64_t* keys;    // [size], as given
   const uint64_t* scores;  // [size], or null
   uint32_t size;
-  uint32_t first;  // keys of the tables before this one, if a group of tables is given keys together
-  uint32_t first_prefix,
-      table_bits;  // then a prefix has the table's number above these bits of the hash, else 0
+  uint32_t first;  // number of keys of the tables before this one, in a group of tables
+  // In a group of tables, a prefix has the table's number, which is in first_prefix, above the bits of the
+  // hash; table_bits is the number of its bits.  Both are 0 for a table alone.
+  uint32_t first_prefix, table_bits;
   uint32_t *prefixes, *sorted_prefixes;  // [size]: the high halves of hashes
   uint32_t *order, *positions;           // [size]: 0, 1, ...; sorted with the hashes
   uint64_t* sorted_hashes;               // [size]
-  uint32_t *mixed,
-      *num_mixed;  // where prefixes begin that several hashes share, in any order: from the group's first key on
-  uint32_t*
-      runs_before;  // [size]: the runs that begin before a sorted position, in a group counted from its first table
+  // The beginnings of the prefixes that several hashes share, in any order, counted from the group's first key.
+  uint32_t *mixed, *num_mixed;
+  // [size]: the number of runs that begin before a sorted position; in a group, counted from its first table.
+  uint32_t* runs_before;
   uint64_t* run_hashes;  // [num_runs], as are `slots` and the arrays that follow it
   uint32_t* begins;      // [num_runs + 1]
   uint32_t* num_runs;
   uint32_t *slots, *outcomes;
-  uint32_t *missing, *any_missing;  // 1 where there was no row; and [1], if there is one such
+  uint32_t *missing, *any_missing;  // 1 if there was no row; and [1]: 1 if any row is missing
   uint64_t *evicted_keys, *evicted_scores;
   uint32_t *evicted_flags, *evicted_positions;  // [size]: 0 or 1, and their sums, counted as runs_before is
-  uint32_t *long_runs, *num_long_runs;  // the runs of more than kLongRun keys, in any order: `first` + run
+  uint32_t *long_runs, *num_long_runs;  // the runs of more than kLongRun keys, in any order, as `first` + run
 };
 
 // The parameters of an Initializer, whose virtual functions a device cannot call.
@@ -129,7 +130,7 @@ struct Initial {
   uint64_t seed;
 };
 
-// The state of a row that no step has touched: zero, or -(w slope + sign(w) l1) for optimizers that compute
+// The state of a row that no step has changed: zero, or -(w slope + sign(w) l1) for optimizers that compute
 // weights from state (FTRL).
 struct InitialState {
   bool from_weight = false;

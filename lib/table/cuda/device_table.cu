@@ -26,7 +26,7 @@ using device_table::kWideArrays;
 using device_table::run_threads;
 using device_table::run_warps;
 
-constexpr uint32_t kSingles = 5;  // of the scratch memory, beside its arrays: of 32 bits
+constexpr uint32_t kSingles = 5;  // single values of 32 bits in scratch memory, beside its arrays
 
 uint32_t row_floats_of(const DeviceTableOptions& options) {
   return options.width * (1 + options.arrays);
@@ -36,7 +36,7 @@ uint32_t round_up(uint32_t floats, uint32_t multiple) {
   return (floats + multiple - 1) / multiple * multiple;
 }
 
-// The floats in front of a row's state.
+// Returns the number of floats before the state of a row.
 uint32_t state_at(const DeviceTableOptions& options) {
   if (options.rounding.type == ValueType::kF32) return options.width;
   return round_up((options.width + 1) / 2, options.width % 4 == 0 ? 4 : 1);
@@ -138,6 +138,9 @@ Batch DeviceTable::batch_of(DeviceKeys keys) const {
   return batch;
 }
 
+// The kernels follow each other on the stream.  They sort the keys by the high half of their hashes, order
+// positions whose halves are equal but whose hashes differ, and list the runs of equal keys.  Then they find
+// the rows of the runs, give slots to new keys, count the outcomes, and save the evicted rows.
 Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& evicted) {
   check(keys, options_.max_batch);
   const Batch batch = batch_of(keys);
@@ -151,7 +154,7 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
   run_threads(device_table::hash_keys, batch.size, stream, batch);
   gpu::sort_pairs<uint32_t>(stream, workspace_,
                             {batch.prefixes, batch.order, batch.sorted_prefixes, batch.positions, keys.size});
-  // Half a hash sorts in half the time, and nearly always tells keys apart.
+  // Half a hash takes half the time to sort, and is nearly always enough to tell keys apart.
   stream.fill(batch.runs_before, 0, static_cast<uint64_t>(keys.size) * sizeof(uint32_t));
   run_threads(device_table::complete_hashes, batch.size, stream, batch, batch.runs_before);
   gpu::launch(device_table::order_mixed, blocks_for_some(batch.size / kKeysOfMixed), kThreads, 0, stream,
@@ -159,7 +162,7 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
   run_threads(device_table::mark_runs, batch.size, stream, batch);
   gpu::exclusive_scan(stream, workspace_, batch.runs_before, batch.runs_before, keys.size);
   run_threads(device_table::list_runs, batch.size, stream, batch);
-  // The sums run over all elements, also those behind the last run.
+  // The sums run over all elements, including those behind the last run.
   if (evicted.count != nullptr)
     stream.fill(batch.evicted_flags, 0, static_cast<uint64_t>(keys.size) * sizeof(uint32_t));
   const device_table::Scoring scoring = {options_.score, num_calls_};
@@ -218,8 +221,8 @@ void DeviceTable::push(gpu::Stream& stream, DeviceKeys keys, const float* gradie
   const Batch batch = prepare(stream, keys, evicted);
   if (batch.size == 0) return;
   start_rows(stream, batch);
-  // Long runs take a few blocks a long time, while the others go on.  The host does not know how many there are; a block
-  // that has none ends at once.
+  // A few blocks work on long runs for a long time, on a stream of their own, while the other runs go on.
+  // The host does not know how many long runs there are; a block without one ends at once.
   const bool may_be_long = batch.size > device_table::kLongRun;
   if (may_be_long) {
     stream.record(rows_ready_);

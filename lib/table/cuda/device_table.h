@@ -25,11 +25,12 @@ struct DeviceTableOptions {
   uint32_t width = 1;            // weights of a row
   uint32_t arrays = 0;           // state arrays of `width` each
   uint64_t rows = 32;            // capacity, rounded up to whole buckets of 32
-  uint32_t max_batch = 1 << 16;  // the most keys of a call
+  uint32_t max_batch = 1 << 16;  // the largest number of keys of a call
   EvictionScore score = EvictionScore::kAge;
   Initializer initializer;
   device_table::InitialState initial_state;
-  ValueRounding rounding;  // of weights, which have 16 bits unless its type is f32; state always has 32
+  // Rounding of the weights, which have 16 bits unless its type is f32; state always has 32.
+  ValueRounding rounding;
 };
 
 // The keys of a call: any keys, repeated ones included.
@@ -39,28 +40,31 @@ struct DeviceKeys {
   const uint64_t* scores = nullptr;  // [size], for EvictionScore::kGiven
 };
 
+// One owner thread.
 class DeviceTable {
  public:
-  // bytes_for returns the device memory of a table, without the workspace for sorting; rows_for, the number
-  // of rows that fit into so many bytes, or 0.
+  // bytes_for returns the device memory of a table, without the workspace for sorting. rows_for returns the
+  // number of rows that fit into so many bytes, or 0.
   static uint64_t bytes_for(const DeviceTableOptions& options);
   static uint64_t rows_for(uint64_t bytes, DeviceTableOptions options);
 
-  // Throws kUsage for impossible options, kExhausted when the device has too little memory.
+  // Throws kUsage for impossible options, kExhausted if the device has too little memory.
   DeviceTable(gpu::Device& device, gpu::Stream& stream, const DeviceTableOptions& options);
 
-  // The calls that follow round weights as at this step; it is 0 before.  Nothing happens where weights are floats.
+  // Later calls round weights as at this step, which is 0 before.  This has no effect on weights that are
+  // floats.
   void set_step(uint64_t step) { view_.rounding = options_.rounding.at_step(step); }
 
-  // Reads without making rows: found [size] <- 1 or 0, weights [size, width] <- weights, zero where there is
+  // Reads without making rows: found [size] <- 1 or 0, weights [size, width] <- weights, or zero if there is
   // no row.
   void find(gpu::Stream& stream, DeviceKeys keys, uint8_t* found, float* weights);
 
   // Reads weights, state and scores without making rows.
   void find_rows(gpu::Stream& stream, DeviceKeys keys, const FoundRows& out);
 
-  // Makes the missing rows. rows [size] <- pointers to the rows, null for a refused key; valid until the next
-  // call that makes rows.  The members of `evicted` may all be null.  Throws kInternal where weights are no floats.
+  // Makes the missing rows. rows [size] <- pointers to the rows, null for a refused key; they are valid until
+  // the next call that makes rows.  The members of `evicted` may all be null.  Throws kInternal if weights
+  // are not floats.
   void find_or_insert(gpu::Stream& stream, DeviceKeys keys, float** rows, const RowsOut& evicted = {});
 
   // Makes the missing rows, and copies weights [size, width].  A refused key reads as a new row.
@@ -75,8 +79,9 @@ class DeviceTable {
   // Sets rows [size, row_floats()], weights and state.  If a key is repeated, its last row counts.
   void insert_and_evict(gpu::Stream& stream, DeviceKeys keys, const float* rows, const RowsOut& evicted = {});
 
-  // Makes the missing rows, and sets those that have a source: the row of keys[i] to rows [.., row_floats()] at
-  // sources[i], unless that is device_table::kNoSource.  So rows that come in do not evict others of the call.
+  // Makes the missing rows, and sets the rows that have a source: the row of keys[i] to rows [..,
+  // row_floats()] at sources[i], unless that is device_table::kNoSource.  So rows that are loaded do not
+  // evict others of the same call.
   void load(gpu::Stream& stream, DeviceKeys keys, const uint32_t* sources, const float* rows,
             const RowsOut& evicted = {});
 
@@ -87,7 +92,7 @@ class DeviceTable {
   // max_batch buckets a call.
   void export_rows(gpu::Stream& stream, uint32_t first, uint32_t num_buckets, const RowsOut& out);
 
-  // counts <- the counts after all calls queued so far; valid once the stream has been waited for.
+  // counts <- the counts after all calls queued so far.  They are valid once the stream has been waited for.
   void copy_counts(gpu::Stream& stream, DeviceTableCounts& counts) const;
 
   uint32_t num_buckets() const { return view_.num_buckets; }
@@ -114,7 +119,7 @@ class DeviceTable {
   gpu::DeviceArray<uint32_t> scratch_;
   device_table::Rows view_;
 
-  gpu::Stream long_runs_;  // a part of push that runs beside the others
+  gpu::Stream long_runs_;  // for a part of push that runs beside the rest
   gpu::Event rows_ready_, long_runs_done_;
 };
 

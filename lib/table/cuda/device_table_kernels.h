@@ -9,12 +9,12 @@ namespace ps::device_table {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// The hash of the key of a run that has a slot.
+// Returns the hash of the key of a run, or 0 if the run has no slot.
 __device__ inline uint64_t hash_of(const Batch& batch, uint32_t run, uint32_t slot) {
   return slot != kNoSlot ? batch.run_hashes[run] : 0;
 }
 
-// One warp for 32 runs: sets the rows to the values at the keys' last positions in the batch.
+// One warp for 32 runs: sets each row to the values at the key's last position in the batch.
 //   values [size, row_floats]
 __global__ inline void assign_rows(Rows rows, Batch batch, const float* values) {
   const uint32_t run = blockIdx.x * blockDim.x + threadIdx.x;
@@ -24,7 +24,8 @@ __global__ inline void assign_rows(Rows rows, Batch batch, const float* values) 
              values + last * rows.row_floats);
 }
 
-// One warp for 32 runs: sets the rows to the values that the keys' last positions in the batch name, if they name any.
+// One warp for 32 runs: sets each row to the values whose number the key's last position in the batch gives,
+// if it gives one.
 //   sources [size], values [1 + highest source, row_floats]
 __global__ inline void load_rows(Rows rows, Batch batch, const uint32_t* sources, const float* values) {
   const uint32_t run = blockIdx.x * blockDim.x + threadIdx.x;
@@ -35,7 +36,7 @@ __global__ inline void load_rows(Rows rows, Batch batch, const uint32_t* sources
              values + (loads ? static_cast<uint64_t>(source) * rows.row_floats : 0));
 }
 
-// One warp for 32 keys, which are distinct.  Applies idle steps to the rows that have a change, and sets their score.
+// One warp for 32 distinct keys: applies idle steps to the rows that have a change, and sets their scores.
 //   which [size]: numbers of changes, or kNoSource
 __device__ inline void advance_some_rows(const Rows& rows, const uint64_t* keys, uint32_t size,
                                          const uint32_t* which, const IdleChange* changes, uint64_t score,
@@ -64,12 +65,12 @@ __device__ inline void advance_some_rows(const Rows& rows, const uint64_t* keys,
   if (number != kNoSource) rows.scores[slot] = score;
 }
 
-// The slot of the run of a sorted position.
+// Returns the slot of the run of a sorted position.
 __device__ inline uint32_t slot_at(const Batch& batch, uint32_t j) {
   return batch.slots[runs_before(batch, j) + begins_run(batch, j) - 1];
 }
 
-// One thread a sorted position: writes the pointers to the rows of the keys, or null.
+// One thread a sorted position: writes the pointer to the key's row, or null.
 __global__ inline void point_to_rows(Rows rows, Batch batch, float** pointers) {
   const uint32_t j = blockIdx.x * blockDim.x + threadIdx.x;
   if (j >= batch.size) return;
@@ -77,8 +78,8 @@ __global__ inline void point_to_rows(Rows rows, Batch batch, float** pointers) {
   pointers[batch.positions[j]] = slot == kNoSlot ? nullptr : row_at(rows, slot);
 }
 
-// One warp for 32 keys.
-//   found [size], weights [size, width]: zero where there is no row
+// One warp for 32 keys: reads the weights of their rows.
+//   found [size], weights [size, width]: zero if there is no row
 __device__ inline void find_some_weights(const Rows& rows, const uint64_t* keys, uint32_t size,
                                          uint8_t* found, float* weights, uint32_t i) {
   const uint32_t first = i - gpu::lane();
@@ -94,8 +95,8 @@ __global__ inline void find_weights(Rows rows, const uint64_t* keys, uint32_t si
   find_some_weights(rows, keys, size, found, weights, thread_index());
 }
 
-// One warp for 32 keys.
-//   found [size], scores [size]: 0 where there is no row
+// One warp for 32 keys: finds their rows and scores.
+//   found [size], scores [size]: 0 if there is no row
 __device__ inline uint32_t find_some_scores(const Rows& rows, const uint64_t* keys, uint32_t size,
                                             uint8_t* found, uint64_t* scores, uint32_t i) {
   const uint32_t first = i - gpu::lane();
@@ -116,7 +117,8 @@ __global__ inline void find_whole_rows(Rows rows, const uint64_t* keys, uint32_t
             slot != kNoSlot ? row_at(rows, slot) : nullptr);
 }
 
-// One warp for 32 sorted positions, so that rows are read in the order of their buckets.  A refused key reads as a new row.
+// One warp for 32 sorted positions, so that rows are read in the order of their buckets.  A refused key reads
+// as a new row.
 //   weights [size, width]
 __device__ inline void read_some_weights(const Rows& rows, const Batch& batch, const Initial& initial,
                                          float* weights, uint32_t j) {
@@ -134,7 +136,7 @@ __global__ inline void read_weights(Rows rows, Batch batch, Initial initial, flo
   read_some_weights(rows, batch, initial, weights, thread_index());
 }
 
-// One warp a key; a key that is given twice is erased once.
+// One warp a key: erases its row.  A key that is given twice is erased once.
 __global__ inline void erase_keys(Rows rows, const uint64_t* keys, uint32_t size) {
   const uint32_t i = warp_index();
   if (i >= size) return;
@@ -172,7 +174,7 @@ __global__ inline void export_buckets(Rows rows, uint32_t first, uint32_t num_bu
   if (lane == 0 && i == num_buckets - 1) *out.count = number + static_cast<uint32_t>(gpu::count_ones(taken));
 }
 
-// A single thread: counts all rows as erased; the bits of `taken` were cleared before.
+// A single thread: counts all rows as erased.  The bits of `taken` were cleared before.
 __global__ inline void forget_rows(Rows rows) {
   if (blockIdx.x != 0 || threadIdx.x != 0) return;
   rows.counts->erased += rows.counts->rows;

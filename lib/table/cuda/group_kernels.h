@@ -1,5 +1,6 @@
-// The kernels of TableGroup: those of DeviceTable, each launched once for the keys of many tables.  A block works for one
-// table, which it finds by the numbers of the tables' first blocks.  Used by table_group.cu alone.
+// The kernels of TableGroup: the kernels of DeviceTable, each launched once for the keys of many tables.  A
+// block works for one table, which it finds by the numbers of the tables' first blocks.  Used by
+// table_group.cu alone.
 #ifndef PS_TABLE_CUDA_GROUP_KERNELS_H_
 #define PS_TABLE_CUDA_GROUP_KERNELS_H_
 
@@ -19,7 +20,7 @@ struct Parts {
   uint32_t count;
 };
 
-// Returns the last part whose number is at most `number`: that of which the item with this number is.
+// Returns the last part whose number is at most `number`; the item with this number is in that part.
 __device__ inline const TablePart& part_with(const Parts& parts, uint32_t TablePart::*numbers,
                                              uint32_t number) {
   uint32_t low = 0, high = parts.count;
@@ -34,7 +35,7 @@ __device__ inline const TablePart& part_with(const Parts& parts, uint32_t TableP
   return parts.parts[low];
 }
 
-// Each body is given a thread's part, and its number among the threads of the part.
+// Calls body with the part of each thread, and the thread's number among the threads of the part.
 template <class Body>
 __global__ void run_group(Parts parts, Body body) {
   const TablePart& part = part_with(parts, &TablePart::first_block, blockIdx.x);
@@ -71,7 +72,7 @@ struct ClaimSlots {
   }
 };
 
-// One thread a run: no later run is this thread's.
+// One thread a run, since there are as many threads as keys.
 struct CountOutcomes {
   __device__ void operator()(const TablePart& part, uint32_t own) const {
     count_some_outcomes(part.rows, part.batch, part.evicted, own, part.batch.size);
@@ -114,7 +115,7 @@ struct FindWeights {
   }
 };
 
-// One warp a run of at most kLongRun keys, of parts that all take this step.
+// One warp a run of at most kLongRun keys; all parts take the same kind of step.
 template <class Step>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks) step_group_rows(Parts parts) {
   const TablePart& part = part_with(parts, &TablePart::first_step_block, blockIdx.x);
@@ -129,12 +130,12 @@ __device__ inline uint32_t num_long_runs(const Parts& parts) {
   return *parts.parts[0].batch.num_long_runs;
 }
 
-// Blocks of kStepThreads with kStepBytes of shared memory, each for every n-th long run and tile of its columns, of `tiles` in
-// the widest row.
+// Blocks of kStepThreads with kStepBytes of shared memory.  Each takes every n-th item, which is a long run
+// and one of the `tiles` tiles of columns in the widest row.
 template <class Step>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
     step_group_long_runs(Parts parts, uint32_t tiles) {
-  // The sum takes all registers: values that can be read again are read again after it.
+  // The sum needs all registers, so values that can be read again are read again after it.
   for (uint32_t item = blockIdx.x; item < num_long_runs(parts) * tiles; item += gridDim.x) {
     const uint32_t number = parts.parts[0].batch.long_runs[item / tiles], first = item % tiles * kTileColumns;
     const TablePart& part = part_with(parts, &TablePart::first_key, number);
@@ -145,7 +146,7 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
   }
 }
 
-// One thread a table: brings their counts together.
+// One thread a table: copies the counts of all tables into one array.
 __global__ inline void gather_counts(const DeviceTableCounts* const* counts, uint32_t tables,
                                      DeviceTableCounts* all) {
   const uint32_t t = thread_index();

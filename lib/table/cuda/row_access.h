@@ -1,6 +1,7 @@
-// How kernels of DeviceTable find and copy rows.  Used by the other headers of its kernels.  A warp works on one item, a run
-// of equal keys or a bucket, or on 32 of them, one a lane, together: its lanes then stand for the slots of a bucket, or for
-// parts of rows.  So loads of several look-ups and rows are under way in each warp, which is what random access needs.
+// Functions by which kernels of DeviceTable find and copy rows.  Used by the other headers of its kernels.
+// All lanes of a warp work together on one item, which is a run of equal keys or a bucket, or on 32 items,
+// one a lane; the lanes then represent the slots of a bucket, or parts of rows.  So each warp has loads of
+// several look-ups and rows under way at the same time, which random access needs.
 #ifndef PS_TABLE_CUDA_ROW_ACCESS_H_
 #define PS_TABLE_CUDA_ROW_ACCESS_H_
 
@@ -37,9 +38,10 @@ __device__ inline void add_count(uint64_t* count, uint64_t amount) {
   if (amount != 0) gpu::atomic_add<Order::kRelaxed>(count, amount);
 }
 
-// Returns in each lane the slot of the lane's key; kNoSlot if it has none.  The first `count` lanes have keys.
+// Returns in each lane the slot of the lane's key, or kNoSlot if it has none.  The first `count` lanes have
+// keys.
 __device__ inline uint32_t find_slots(const Rows& rows, uint64_t key, uint32_t count) {
-  constexpr uint32_t kAhead = 4;  // buckets whose keys are under way at the same time
+  constexpr uint32_t kAhead = 4;  // buckets whose keys are loaded at the same time
   const uint32_t lane = gpu::lane();
   const uint32_t bucket = lane < count ? bucket_of(rows, hash_key(key)) : 0;
   uint32_t slot = kNoSlot;
@@ -60,14 +62,15 @@ __device__ inline uint32_t find_slots(const Rows& rows, uint64_t key, uint32_t c
   return slot;
 }
 
-// So many floats as are read and written at once.
+// The floats that are read and written at once.
 template <int kFloats>
 struct alignas(kFloats * sizeof(float)) Floats {
   float values[kFloats];
 };
 
-// copy_rows with rows of `units` units.  `convert` makes what is written of what was read, the lane that gave its row, and
-// the unit's number; all lanes call it together.
+// Copies rows as copy_rows does, with `units` units a row. convert(unit, lane, number) returns the value to
+// write for a unit that was read, where `lane` gave the row and `number` is the unit's number; all lanes call
+// it together.
 template <class Out, class Unit, class Convert>
 __device__ void copy_units(Out* to, const Unit* from, uint32_t units, const Convert& convert) {
   constexpr uint32_t kAhead = sizeof(Out) > 16 ? 2 : 4;  // loads under way at the same time in each lane
@@ -77,7 +80,7 @@ __device__ void copy_units(Out* to, const Unit* from, uint32_t units, const Conv
     Unit loaded[kAhead];
     uintptr_t targets[kAhead];  // addresses, or 0
     PS_UNROLL for (uint32_t n = 0; n < kAhead; ++n) {
-      // Neighbours copy neighbours: unit i % units of the row of lane i / units.
+      // Neighbouring lanes copy neighbouring units: unit i % units of the row that lane i / units gave.
       const uint32_t i = (first + n) * kLanes + gpu::lane(), row = i / units, unit = i - row * units;
       const uintptr_t source = gpu::shuffle(kFullWarp, from_address, row);
       const uintptr_t target = gpu::shuffle(kFullWarp, to_address, row);
@@ -98,8 +101,8 @@ __device__ void copy_units(Unit* to, const Unit* from, uint32_t units) {
   copy_units(to, from, units, [](Unit unit, uint32_t, uint32_t) { return unit; });
 }
 
-// Each lane gives a row of `count` floats, and where it is to go; all lanes copy all of them together.  Zeros go where
-// `from` is null, and nothing where `to` is.
+// Each lane gives a row of `count` floats and its destination; all lanes copy all rows together.  Zeros are
+// written if `from` is null, and nothing is written if `to` is null.
 __device__ inline void copy_rows(float* to, const float* from, uint32_t count) {
   if (!gpu::any(kFullWarp, to != nullptr)) return;
   const uintptr_t bits = reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from);

@@ -1,4 +1,5 @@
-// How kernels of DeviceTable read and write rows, whose weights may have 16 bits.  Used by the other headers of its kernels.
+// Functions by which kernels of DeviceTable read and write rows, whose weights may have 16 bits.  Used by the
+// other headers of its kernels.
 #ifndef PS_TABLE_CUDA_ROW_STORAGE_H_
 #define PS_TABLE_CUDA_ROW_STORAGE_H_
 
@@ -9,7 +10,7 @@ namespace ps::device_table {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// So many weights of 16 bits as are read and written at once.
+// The weights of 16 bits that are read and written at once.
 template <int kValues>
 struct alignas(kValues * sizeof(uint16_t)) Halves {
   uint16_t values[kValues];
@@ -22,8 +23,8 @@ __device__ inline const uint16_t* halves_of(const float* row) {
   return reinterpret_cast<const uint16_t*>(row);
 }
 
-// kFloats weights of a row from `column` on.  Bits of 16 are decoded when the weights are needed, so that other loads are under
-// way before that.
+// kFloats weights of a row from `column` on.  Weights of 16 bits are decoded only when they are needed, so
+// that other loads are under way before.  Owned by one lane.
 template <int kFloats>
 class StoredWeights {
  public:
@@ -45,10 +46,10 @@ class StoredWeights {
   }
 
  private:
-  Floats<kFloats> weights_;  // or bits
+  Floats<kFloats> weights_;  // weights, or the bits of 16-bit weights
 };
 
-// Rounds weights of a row, whose seed is that of the rows' rounding.
+// Rounds weights of a row.  `row_seed` is the seed of the row in the rows' rounding.
 template <int kFloats>
 __device__ Halves<kFloats> encode(const ValueRounding& rounding, const Floats<kFloats>& weights,
                                   uint64_t row_seed, uint32_t column) {
@@ -58,7 +59,7 @@ __device__ Halves<kFloats> encode(const ValueRounding& rounding, const Floats<kF
   return halves;
 }
 
-// Writes weights of a row from `column` on.  `hash` is that of its key.
+// Writes weights of a row from `column` on.  `hash` is the hash of its key.
 template <int kFloats>
 __device__ void write_weights(const Rows& rows, uint64_t hash, float* row, uint32_t column,
                               const Floats<kFloats>& weights) {
@@ -70,7 +71,8 @@ __device__ void write_weights(const Rows& rows, uint64_t hash, float* row, uint3
   }
 }
 
-// Each lane gives a row of 16 bits a weight, and where its weights are to go; kValues of them at once.
+// Each lane gives a row of 16-bit weights and the destination of its weights; kValues of them are copied at
+// once.
 template <int kValues>
 __device__ void decode_units(const Rows& rows, float* to, const float* row) {
   copy_units(reinterpret_cast<Floats<kValues>*>(to), reinterpret_cast<const Halves<kValues>*>(halves_of(row)),
@@ -93,14 +95,14 @@ __device__ inline void decode_rows(const Rows& rows, float* to, const float* row
   }
 }
 
-// Each lane gives a row and where its weights are to go, as floats; all lanes copy all of them together.  Zeros go where the
-// row is null, and nothing where `to` is.
+// Each lane gives a row and the destination of its weights, as floats; all lanes copy all of them together.
+// Zeros are written if the row is null, and nothing is written if `to` is null.
 __device__ inline void read_weights_of(const Rows& rows, float* to, const float* row) {
   if (rows.rounding.type == ValueType::kF32) return copy_rows(to, row, rows.width);
   decode_rows(rows, to, row);
 }
 
-// The same with weights and state.
+// Does the same with weights and state.
 __device__ inline void read_rows(const Rows& rows, float* to, const float* row) {
   if (rows.rounding.type == ValueType::kF32) return copy_rows(to, row, rows.row_floats);
   decode_rows(rows, to, row);
@@ -109,7 +111,7 @@ __device__ inline void read_rows(const Rows& rows, float* to, const float* row) 
   copy_rows(to != nullptr ? to + rows.width : nullptr, row != nullptr ? row + rows.state_at : nullptr, state);
 }
 
-// write_rows for weights of 16 bits, kValues at once.
+// Works as write_rows for weights of 16 bits, kValues at once.
 template <int kValues>
 __device__ void encode_units(const Rows& rows, uint64_t seed, float* row, const float* from) {
   copy_units(reinterpret_cast<Halves<kValues>*>(halves_of(row)),
@@ -120,8 +122,8 @@ __device__ void encode_units(const Rows& rows, uint64_t seed, float* row, const 
              });
 }
 
-// Each lane gives a row, or null, the hash of its key, and its weights and state as floats; all lanes copy all of them
-// together.
+// Each lane gives a row, or null, the hash of its key, and its weights and state as floats; all lanes copy
+// all rows together.
 __device__ inline void write_rows(const Rows& rows, uint64_t hash, float* row, const float* from) {
   if (rows.rounding.type == ValueType::kF32) return copy_rows(row, from, rows.row_floats);
   if (!gpu::any(kFullWarp, row != nullptr)) return;
@@ -135,7 +137,7 @@ __device__ inline void write_rows(const Rows& rows, uint64_t hash, float* row, c
   if (state > 0) copy_rows(row != nullptr ? row + rows.state_at : nullptr, from + rows.width, state);
 }
 
-// Weights 4 j ... 4 j + 3 of a row that no step has touched.
+// Returns weights 4 j ... 4 j + 3 of a row that no step has changed.
 __device__ inline void initial_four(const Initial& initial, uint64_t key, uint32_t j, float values[4]) {
   const bool drawn =
       initial.distribution == Distribution::kNormal || initial.distribution == Distribution::kUniform;

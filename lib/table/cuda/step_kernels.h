@@ -1,5 +1,5 @@
-// The kernels of DeviceTable::push: they add up the gradients of a run of equal keys, and apply a step to its row.  Used by
-// device_table.cu alone.
+// The kernels of DeviceTable::push.  They add up the gradients of a run of equal keys, and apply a step to
+// its row.  Used by device_table.cu alone.
 #ifndef PS_TABLE_CUDA_STEP_KERNELS_H_
 #define PS_TABLE_CUDA_STEP_KERNELS_H_
 
@@ -10,10 +10,10 @@ namespace ps::device_table {
 
 inline namespace PS_GPU_NAMESPACE {
 
-constexpr uint32_t kStepThreads = 128,
-                   kStepBlocks = 8;  // of a block; of a multiprocessor, if registers decide
+// The threads of a block; and the blocks of a multiprocessor, if registers decide.
+constexpr uint32_t kStepThreads = 128, kStepBlocks = 8;
 
-// kFloats columns of a row from `column` on, while a step is applied to them.
+// kFloats columns of a row from `column` on, while a step is applied to them.  Owned by one lane.
 template <class Step, int kFloats>
 struct SteppedColumns {
   using Some = Floats<kFloats>;
@@ -24,7 +24,8 @@ struct SteppedColumns {
     if (Step::kArrays > 1) second_ = *state(1);
   }
 
-  // `sum` of gradients is multiplied by `scale` and clipped to [-bound, bound].  `hash` points to that of the row's key.
+  // Applies the step.  `sum`, the sum of the gradients, is multiplied by `scale` and clipped to [-bound,
+  // bound].  `hash` points to the hash of the row's key.
   __device__ void apply(const Step& step, const Some& sum, float scale, float bound, const uint64_t* hash) {
     Some weights = stored_.decoded(rows_.rounding);
     for (int n = 0; n < kFloats; ++n) {
@@ -52,7 +53,9 @@ __device__ void add(Floats<kFloats>& sum, const Floats<kFloats>& values) {
   for (int n = 0; n < kFloats; ++n) sum.values[n] += values.values[n];
 }
 
-// step_rows for the run [begin, end), kFloats columns a lane at a time.
+// Applies the step to a run, kFloats columns a lane at a time.  The first gradient begins the sum, and the
+// others are added in the order in which they were given, while the next kAhead are being loaded.  Long runs
+// are left to step_long_runs.
 template <int kFloats, class Step>
 __device__ void step_run(const Rows& rows, const Batch& batch, uint32_t run, const float* gradients,
                          const Step& step, float scale, float bound) {
@@ -79,8 +82,9 @@ __device__ void step_run(const Rows& rows, const Batch& batch, uint32_t run, con
   }
 }
 
-// One warp a run of at most kLongRun keys: adds up the gradients of its key, in the order in which they were given, and
-// applies the step to its row.  A gradient is multiplied by `scale` and clipped to [-bound, bound].
+// One warp a run of at most kLongRun keys: adds up the gradients of its key, in the order in which they were
+// given, and applies the step to its row.  A gradient is multiplied by `scale` and clipped to [-bound,
+// bound].
 //   gradients [size, width]
 template <class Step>
 __device__ void step_own_run(const Rows& rows, const Batch& batch, const float* gradients, const Step& step,
@@ -99,18 +103,19 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
   step_own_run(rows, batch, gradients, step, scale, bound, warp_index());
 }
 
-// The gradients of a long run on their way through shared memory: a tile is kTileKeys gradients of kTileColumns columns;
-// kTilesAhead tiles are being copied while one is added up, and the positions of as many more.  All threads of a block copy,
-// and the first warp adds.
+// The gradients of a long run pass through shared memory in tiles.  A tile is kTileKeys gradients of
+// kTileColumns columns.  While one tile is added up, kTilesAhead tiles are being copied, and the positions of
+// as many more.  All threads of a block copy, and the first warp adds.
 constexpr uint32_t kTileKeys = 64, kTileColumns = kLanes, kTilesAhead = 8;
 constexpr uint32_t kTiles = kTilesAhead + 1, kTilesOfPositions = 2 * kTilesAhead;
 constexpr uint32_t kStepBytes =
     kTiles * kTileKeys * kTileColumns * sizeof(float) + kTilesOfPositions * kTileKeys * sizeof(uint32_t);
 
-// One gradient in shared memory is 32 floats, of which thread i of eight copies the i-th 16 bytes.
+// Adds up the gradients of a long run; owned by one block.  A gradient in shared memory is 32 floats; thread
+// i of eight copies its i-th 16 bytes.
 class LongRunSum {
  public:
-  // All stay for as long as this does.
+  // All arguments must stay valid as long as this object.
   //   shared [kStepBytes / 4]
   __device__ LongRunSum(const Batch& batch, const float* const& gradients, const uint32_t& width,
                         float* shared)
@@ -121,7 +126,7 @@ class LongRunSum {
         tiles_(shared),
         positions_(reinterpret_cast<uint32_t*>(shared + kTiles * kTileKeys * kTileColumns)) {}
 
-  // Returns the sum of column first_column + lane in the lanes of the first warp that have a column.
+  // Returns the sum of column first_column + lane, in those lanes of the first warp that have a column.
   __device__ float add_up(uint32_t run, uint32_t first_column) {
     begin_ = batch_.begins[run];
     size_ = batch_.begins[run + 1] - begin_;
@@ -132,26 +137,26 @@ class LongRunSum {
     gpu::wait_copies<0>();
     gpu::sync_block();
     for (uint32_t tile = 0; tile < kTilesAhead; ++tile) copy_tile(tile);
-    float sum = -0.0f;  // and the first gradient is that gradient, whatever its sign
+    float sum = -0.0f;  // -0 plus the first gradient is that gradient, whatever its sign
     for (uint32_t tile = 0; tile < num_tiles; ++tile) {
       gpu::wait_copies<kTilesAhead - 1>();
-      gpu::sync_block();  // the tile is there, and the one before it has been added up
+      gpu::sync_block();  // the tile has come, and the one before it has been added up
       copy_tile(tile + kTilesAhead);
       if (threadIdx.x < kLanes) sum = add_tile(tile, sum);
     }
     gpu::wait_copies<0>();
-    gpu::sync_block();  // the next run takes the same memory
+    gpu::sync_block();  // the next run uses the same memory
     return sum;
   }
 
  private:
-  static constexpr uint32_t kParts = kTileColumns / 4;                    // of a gradient, of 16 bytes
-  static constexpr uint32_t kCopies = kTileKeys * kParts / kStepThreads;  // of a thread for each tile
+  static constexpr uint32_t kParts = kTileColumns / 4;                    // parts of 16 bytes of a gradient
+  static constexpr uint32_t kCopies = kTileKeys * kParts / kStepThreads;  // copies of a thread for each tile
   static constexpr uint32_t kKeysAtOnce = kStepThreads / kParts;
   static constexpr uint32_t kAhead = 16;  // values that a thread reads before it adds up as many others
   static_assert(kTileKeys <= kStepThreads);
 
-  // Begins to copy the positions of a tile.  Behind the last tile these copy nothing.
+  // Begins to copy the positions of a tile.  Behind the last tile nothing is copied.
   __device__ void copy_positions(uint32_t tile) {
     const uint32_t j = tile * kTileKeys + threadIdx.x;
     if (threadIdx.x >= kTileKeys || j >= size_) return;
@@ -159,8 +164,9 @@ class LongRunSum {
                     batch_.positions + begin_ + j, sizeof(uint32_t));
   }
 
-  // Begins to copy a tile, whose positions are there, and the positions of a later one: a group of copies.  Whole tiles, which are
-  // nearly all of a long run, are copied without a branch, as the first warp has little time beside its additions.
+  // Begins to copy a tile whose positions have come, and the positions of a later tile; both make one group
+  // of copies.  Whole tiles, which are nearly all of a long run, are copied without a branch, since the first
+  // warp has little time beside its additions.
   __device__ void copy_tile(uint32_t tile) {
     const uint32_t column = first_column_ + 4 * (threadIdx.x % kParts);
     const bool whole = aligned_ && (tile + 1) * kTileKeys <= size_ && first_column_ + kTileColumns <= width_;
@@ -184,7 +190,7 @@ class LongRunSum {
   }
   __device__ static uint32_t in_tile(uint32_t n) { return n * kKeysAtOnce + threadIdx.x / kParts; }
 
-  // Copies what there is of four columns of a gradient.
+  // Copies the existing ones of four columns of a gradient.
   __device__ void copy_some(uint32_t tile, uint32_t n, uint32_t column) const {
     if (tile * kTileKeys + in_tile(n) >= size_) return;
     float* const to = target(tile, n);
@@ -202,8 +208,8 @@ class LongRunSum {
     for (uint32_t n = 0; n < kAhead; ++n) out[n] = values[(first + n) * kTileColumns];
   }
 
-  // The values of a whole tile are on their way before those that came before them are added up: without that, each
-  // addition would wait for its value.
+  // Adds a tile to the sum.  The next kAhead values are read before those read earlier are added up;
+  // otherwise each addition would wait for its value.
   __device__ float add_tile(uint32_t tile, float sum) const {
     const float* const values = tiles_ + (tile % kTiles) * kTileKeys * kTileColumns + threadIdx.x;
     const uint32_t keys = smaller(size_ - tile * kTileKeys, kTileKeys);
@@ -217,14 +223,14 @@ class LongRunSum {
     read(values, 0, ahead[0]);
     PS_UNROLL for (uint32_t n = 0; n < kTimes; ++n) {
       if (n + 1 < kTimes) read(values, (n + 1) * kAhead, ahead[(n + 1) % 2]);
-      gpu::sync_warp();  // a compiler moves no read behind it
+      gpu::sync_warp();  // no compiler moves a read behind this
       for (float value : ahead[n % 2]) sum += value;
     }
     return sum;
   }
 
   const Batch& batch_;
-  const float* const& gradients_;  // read again for each tile, where registers are few
+  const float* const& gradients_;  // read again for each tile, since registers are few
   const uint32_t& width_;
   const bool aligned_;
   float* const tiles_;
@@ -232,7 +238,7 @@ class LongRunSum {
   uint32_t begin_ = 0, size_ = 0, first_column_ = 0;
 };
 
-// One block: the columns of a long run from `first` on, a tile of them.
+// One block: applies the step to one tile of columns of a long run, from column `first` on.
 template <class Step>
 __device__ void step_columns(const Rows& rows, const Batch& batch, LongRunSum& long_run, uint32_t run,
                              uint32_t first, const Step& step, float scale, float bound) {
@@ -245,8 +251,8 @@ __device__ void step_columns(const Rows& rows, const Batch& batch, LongRunSum& l
       .apply(step, {{sum}}, scale, bound, batch.run_hashes + run);
 }
 
-// Blocks of kStepThreads with kStepBytes of shared memory, each for every n-th long run and tile of its columns: does what
-// step_rows does for other runs.
+// Blocks of kStepThreads with kStepBytes of shared memory, each for every n-th long run and tile of its
+// columns.  They do for long runs what step_rows does for the others.
 template <class Step>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
     step_long_runs(Rows rows, Batch batch, const float* gradients, Step step, float scale, float bound) {

@@ -18,10 +18,12 @@ namespace {
 
 using device_table::TablePart;
 
-// Single values in scratch memory, of 32 bits: two for each table, then one for each rule, then one.
+// Numbers of single values of 32 bits in scratch memory: two for each table, then one for each rule, then
+// one.
 constexpr uint32_t kOfTable = 2, kRules = std::variant_size_v<AnyStep<float>>;
 
-// Calls with few keys take blocks of a warp, since most threads of larger blocks would have nothing to do.
+// The number of keys of a table, on average, below which blocks have one warp: most threads of larger blocks
+// would have no work.
 constexpr uint64_t kFewKeys = 64;  // of a table, on average
 
 uint64_t most_keys_of(const std::vector<DeviceTable*>& tables, auto most_of) {
@@ -72,7 +74,7 @@ TableGroup::TableGroup(gpu::Device& device, gpu::Stream& stream, std::vector<Dev
 
 // ---- the parts of a call
 
-// The host memory of the call before the last is free again when that has been copied.
+// Begins a call.  The host memory of the call before the last is free once it has been copied.
 void TableGroup::begin(size_t calls, uint64_t keys) {
   if (calls != tables_.size() || keys > most_keys_) {
     fail(Code::kInternal, "device tables: calls of ", calls, " tables with ", keys, " keys, expected ",
@@ -87,7 +89,9 @@ void TableGroup::begin(size_t calls, uint64_t keys) {
   table_bits_ = static_cast<uint32_t>(std::bit_width(tables_.size() - 1));
 }
 
-// Adds the part of a table, and returns it; null if it has no keys.
+// Adds the part of a table, and returns it; returns null if it has no keys.  The part gets its place in the
+// scratch memory behind the parts before it, the settings of its table, and the numbers of its first key and
+// block.
 TablePart* TableGroup::add(gpu::Stream& stream, size_t number, DeviceKeys keys, const RowsOut& evicted) {
   DeviceTable& table = *tables_[number];
   if (keys.size == 0) {
@@ -100,7 +104,7 @@ TablePart* TableGroup::add(gpu::Stream& stream, size_t number, DeviceKeys keys, 
   part.rows = table.view_;
   part.batch =
       device_table::batch_in(wide_scratch_.data(), scratch_.data(), most_keys_, num_keys_, num_parts_);
-  part.batch.mixed -= num_keys_;  // one list of all parts
+  part.batch.mixed -= num_keys_;  // one list for all parts
   part.batch.keys = keys.keys;
   part.batch.scores = keys.scores;
   part.batch.size = static_cast<uint32_t>(keys.size);
@@ -109,7 +113,7 @@ TablePart* TableGroup::add(gpu::Stream& stream, size_t number, DeviceKeys keys, 
   part.batch.first_prefix = table_bits_ == 0 ? 0 : num_parts_ << (32 - table_bits_);
   part.batch.num_runs = singles_.data() + kOfTable * num_parts_;
   part.batch.any_missing = part.batch.num_runs + 1;
-  part.batch.num_long_runs = singles_.data() + kOfTable * tables_.size();  // for those that take no step
+  part.batch.num_long_runs = singles_.data() + kOfTable * tables_.size();  // for parts without a step
   part.batch.long_runs = host_parts_[0].batch.long_runs;
   part.batch.num_mixed = singles_.data() + (kOfTable + kRules) * tables_.size();
   part.scoring = {table.options_.score, table.num_calls_};
@@ -137,7 +141,8 @@ void TableGroup::run(gpu::Stream& stream, const Body& body) {
 
 // ---- calls
 
-// DeviceTable::prepare for all parts.  Their keys are sorted together, by prefixes that begin with the part's number.
+// Does the work of DeviceTable::prepare for all parts.  Their keys are sorted together, by prefixes that
+// begin with the part's number.
 void TableGroup::prepare(gpu::Stream& stream) {
   const device_table::Batch all = batch_of_all();
   stream.fill(singles_.data(), 0, singles_.bytes());
@@ -163,7 +168,7 @@ void TableGroup::prepare(gpu::Stream& stream) {
   run(stream, device_table::StartRows());
 }
 
-// The sorted keys of all parts as one batch: positions with equal prefixes are then of one part.
+// Returns the sorted keys of all parts as one batch.  Positions with equal prefixes are of the same part.
 device_table::Batch TableGroup::batch_of_all() const {
   device_table::Batch all = device_table::batch_in(wide_scratch_.data(), scratch_.data(), most_keys_, 0, 0);
   all.size = num_keys_;
@@ -171,7 +176,7 @@ device_table::Batch TableGroup::batch_of_all() const {
   return all;
 }
 
-// Adds the part of a table whose call makes no row, so that none of its keys needs a score.
+// Adds the part of a table whose call makes no rows, so that its keys need no scores.
 TablePart* TableGroup::add_present(gpu::Stream& stream, size_t number, DeviceKeys keys) {
   if (keys.scores == nullptr) keys.scores = keys.keys;
   return add(stream, number, keys, {});
@@ -230,7 +235,7 @@ void TableGroup::pull(gpu::Stream& stream, std::span<const TablePull> calls) {
   run(stream, device_table::ReadWeights());
 }
 
-// Parts with steps of one rule follow each other.
+// Parts whose steps have the same rule follow each other.
 void TableGroup::push(gpu::Stream& stream, std::span<const TablePush> calls) {
   begin(calls.size(), keys_of(calls));
   std::vector<size_t> order(calls.size());
@@ -270,7 +275,7 @@ void TableGroup::add_push(gpu::Stream& stream, size_t number, const TablePush& c
   std::visit(keep, call.step);
 }
 
-// Returns the parts of each rule, and tells them the numbers of their blocks.
+// Returns the parts of each rule, and gives them the numbers of their blocks.
 std::vector<TableGroup::OfRule> TableGroup::step_rules() {
   std::vector<OfRule> rules;
   for (uint32_t p = 0; p < num_parts_; ++p) {
@@ -280,7 +285,8 @@ std::vector<TableGroup::OfRule> TableGroup::step_rules() {
     rule.end = p + 1;
     part.first_step_block = rule.step_blocks;
     rule.step_blocks += gpu::blocks_for(uint64_t{part.batch.size} * gpu::kWarpSize, threads_);
-    // The long runs of all parts of a rule are in one list, in the place of those of the first.
+    // The long runs of all parts of a rule are in one list, which lies where the list of the first part would
+    // lie.
     part.batch.long_runs = host_parts_[0].batch.long_runs + host_parts_[rule.begin].first_key;
     if (part.batch.size <= device_table::kLongRun) continue;
     rule.long_keys += part.batch.size;
@@ -307,7 +313,7 @@ void TableGroup::launch_steps(gpu::Stream& stream, const OfRule& rule) {
 
 namespace {
 
-// Calls `body` with a step of the alternative of AnyStep that has this index.
+// Calls `body` with a step of the AnyStep alternative with this index.
 template <size_t kIndex = 1, class Body>
 void with_rule(uint32_t index, const Body& body) {
   if constexpr (kIndex < kRules) {

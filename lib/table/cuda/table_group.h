@@ -1,11 +1,12 @@
-// TableGroup: calls of many objects of DeviceTable at once, of different widths and optimizers, in as many
-// launches of kernels as one table takes.  Used by code that trains on a device; compiled for CUDA and for the
-// emulator.
+// TableGroup: makes calls of many DeviceTable objects at once, of different widths and optimizers, with as
+// many kernel launches as one table needs.  Used by code that trains on a device; compiled for CUDA and for
+// the emulator.
 //
-// Results are those of the same calls table by table, bit for bit.  All calls are queued on a stream, which must be that of
-// the tables, or ordered with it by events.  None waits for the device, except a third call for the first: the tables of a call
-// are described to the device from host memory, which has room for two calls.  Arguments point to memory of the device, which
-// must stay valid until that is waited for.
+// The results are the same, bit for bit, as those of the same calls table by table.  All calls are queued on
+// a stream, which must be the stream of the tables, or ordered with it by events.  No call waits for the
+// device, except that a third call waits for the first: the parts of a call are copied to the device from
+// host memory, which has room for two calls.  Arguments point to memory of the device, which must stay valid
+// until the stream has been waited for.
 #ifndef PS_TABLE_CUDA_TABLE_GROUP_H_
 #define PS_TABLE_CUDA_TABLE_GROUP_H_
 
@@ -25,7 +26,7 @@ namespace ps::device_table {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// One table of a call, as kernels see it.
+// One table's part of a call, as kernels see it.
 struct TablePart {
   Rows rows;
   Batch batch;
@@ -41,9 +42,10 @@ struct TablePart {
   float* weights;
   const float* gradients;
   float scale, bound;
-  uint32_t rule;                           // the index of its step in AnyStep
-  uint32_t first_key;                      // keys of the parts before it
-  uint32_t first_block, first_step_block;  // likewise, of kernels with a thread a key, and with a warp a run
+  uint32_t rule;       // index of its step in AnyStep
+  uint32_t first_key;  // number of keys of the parts before it
+  // First blocks of the part: of kernels with a thread a key, and with a warp a run.
+  uint32_t first_block, first_step_block;
   alignas(8) unsigned char step[sizeof(AnyStep<float>)];
 };
 
@@ -55,14 +57,14 @@ namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// The call of one table, with the meaning of those of DeviceTable.
+// The call of one table; the members have the meaning of DeviceTable's arguments.
 struct TableFind {
   DeviceKeys keys = {};
   uint8_t* found = nullptr;
   float* weights = nullptr;
 };
 
-// As find_rows, without the rows.
+// Works as find_rows, without the rows.
 struct TableLookUp {
   DeviceKeys keys = {};
   uint8_t* found = nullptr;
@@ -90,29 +92,31 @@ struct TablePush {
   RowsOut evicted = {};
 };
 
+// One owner thread.
 class TableGroup {
  public:
-  // The most keys of a call, all tables together, are those that the tables take each.  bytes_for returns the device memory that a
-  // group takes for such a table, without the workspace for sorting.
+  // A call takes at most as many keys, all tables together, as the tables take each in sum. bytes_for returns
+  // the device memory that a group needs for such a table, without the workspace for sorting.
   static uint64_t bytes_for(const DeviceTableOptions& options);
 
   // The tables must outlive the group.  Throws kExhausted.
   TableGroup(gpu::Device& device, gpu::Stream& stream, std::vector<DeviceTable*> tables);
 
-  // Each takes a call for every table; it may have no keys.
+  // Each function takes one call for every table; it may have no keys.
   void find(gpu::Stream& stream, std::span<const TableFind> calls);
   void look_up(gpu::Stream& stream, std::span<const TableLookUp> calls);
   void advance(gpu::Stream& stream, std::span<const TableAdvance> calls);
   void pull(gpu::Stream& stream, std::span<const TablePull> calls);
   void push(gpu::Stream& stream, std::span<const TablePush> calls);
 
-  // counts [tables] <- the counts after all calls queued so far, in one copy; valid once the stream has been waited for.
+  // counts [tables] <- the counts after all calls queued so far, in one copy.  They are valid once the stream
+  // has been waited for.
   void copy_counts(gpu::Stream& stream, DeviceTableCounts* counts);
 
  private:
   using Part = device_table::TablePart;
 
-  // The parts of a call, on their way to the device.
+  // The parts of a call, while they are copied to the device.
   struct Sent {
     Sent(gpu::Device& device, gpu::HostMemory& memory, int64_t tables)
         : parts(memory, tables), copied(device) {}
@@ -120,12 +124,12 @@ class TableGroup {
     gpu::Event copied;
   };
 
-  // The parts [begin, end) of a call, which have steps of one rule.
+  // The parts [begin, end) of a call, whose steps have the same rule.
   struct OfRule {
     uint32_t rule, begin;
     uint32_t end = 0, step_blocks = 0;
-    uint32_t long_keys = 0,
-             tiles = 0;  // of the parts that may have long runs: their keys, and the tiles of the widest row
+    // The number of keys of the parts that may have long runs, and the tiles of their widest row.
+    uint32_t long_keys = 0, tiles = 0;
   };
 
   void begin(size_t calls, uint64_t keys);
@@ -153,15 +157,15 @@ class TableGroup {
   gpu::DeviceArray<const DeviceTableCounts*> counts_of_tables_;
   gpu::DeviceArray<DeviceTableCounts> counts_;
   std::array<std::unique_ptr<Sent>, 2> sent_;
-  gpu::Stream long_runs_;  // a part of push that runs beside the others
+  gpu::Stream long_runs_;  // for a part of push that runs beside the rest
   gpu::Event rows_ready_, long_runs_done_;
 
-  // These are of a call.
+  // The present call.
   uint64_t num_calls_ = 0;
   Part* host_parts_ = nullptr;
   uint32_t num_parts_ = 0, num_blocks_ = 0, num_keys_ = 0;
-  uint32_t table_bits_ = 0;  // of a part's number, in prefixes
-  unsigned threads_ = 0;     // of a block
+  uint32_t table_bits_ = 0;  // bits of a part's number in prefixes
+  unsigned threads_ = 0;     // threads of a block
   bool evicts_ = false;      // some table is asked for the rows that it evicts
 };
 
