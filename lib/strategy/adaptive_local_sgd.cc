@@ -1,4 +1,4 @@
-// Local SGD among trainers without servers, whose interval follows the cost: LocalInterval.
+// Local SGD among trainers without servers, with an interval that follows the cost (LocalInterval).
 #include "config/spec.h"
 #include "strategy/averaged_copies.h"
 #include "strategy/entries.h"

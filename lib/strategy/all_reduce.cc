@@ -1,5 +1,5 @@
-// Every trainer holds the parameters, and moves them by the sum of all trainers' gradients, which they add up among
-// themselves: AllReduceStore.
+// Every trainer holds the parameters, and moves them by the sum of all trainers' gradients, which the
+// trainers add up among themselves (AllReduceStore).
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "store/all_reduce_store.h"

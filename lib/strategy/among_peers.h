@@ -1,5 +1,6 @@
-// The part that all strategies without servers have: the parameters in each trainer's process, and the other trainers as
-// the ranks of a communicator.  Used by all_reduce, dgc, power_sgd and AveragedCopies.
+// AmongPeers: the common part of all strategies without servers.  It holds the parameters in each trainer's
+// process, and the other trainers as the ranks of a communicator.  Used by all_reduce, dgc, power_sgd and
+// AveragedCopies.
 #ifndef PS_STRATEGY_AMONG_PEERS_H_
 #define PS_STRATEGY_AMONG_PEERS_H_
 
@@ -26,7 +27,7 @@ class AmongPeers : public Strategy {
   Communicator* peers() override { return communicator_.get(); }
 
  protected:
-  // `setup` has peers.  Waits for them, and throws, as meet_peers does.
+  // `setup` must have peers.  Waits for them, and throws, as meet_peers does.
   AmongPeers(const TrainerSetup& setup, const std::string& algorithm)
       : parameters_(setup.parameters),
         here_(setup),
@@ -35,7 +36,8 @@ class AmongPeers : public Strategy {
         group_(*communicator_),
         run_(setup.peers->rank, [transport = setup.peer_transport] { transport->loop().poll(); }) {}
 
-  // Counters of a store that would send `whole_bytes` if it exchanged all gradients in every step.
+  // Returns the counters of a store that would send `whole_bytes` if it exchanged all gradients in every
+  // step.
   Json byte_counters(uint64_t whole_bytes) const {
     return {{"bytes_sent", bytes_sent_to_all(*communicator_) - sent_before_}, {"whole_bytes", whole_bytes}};
   }
@@ -43,13 +45,13 @@ class AmongPeers : public Strategy {
   const std::vector<ParameterSpec> parameters_;
   InProcess here_;
   const std::unique_ptr<Communicator> communicator_;
-  const uint64_t sent_before_;  // to meet
+  const uint64_t sent_before_;  // bytes sent while the trainers met
   CollectiveGroup group_;
   CollectiveRun run_;
 };
 
-// Makes a T from the arguments and the setup; a trainer alone has all parameters in its process, and exchanges nothing.
-// Throws kUsage when several trainers would have parameters that are not dense.
+// Makes a T from the arguments and the setup.  A trainer alone has all parameters in its process, and
+// exchanges nothing.  Throws kUsage if several trainers would have parameters that are not dense.
 template <class T, class... Arguments>
 std::unique_ptr<Strategy> make_among_peers(const TrainerSetup& setup, const Arguments&... arguments) {
   if (setup.peers == nullptr) return std::make_unique<InProcess>(setup);

@@ -1,5 +1,5 @@
-// all_reduce that chooses by measured costs, for each matrix, whether its gradient travels whole or in the bytes of a
-// codec: CodecExchange.
+// Works as all_reduce, but chooses for each matrix, by measured costs, if its gradient travels whole or in
+// the bytes of a codec (CodecExchange).
 #include "base/error.h"
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"

@@ -10,6 +10,7 @@ namespace ps {
 
 namespace {
 
+// One owner thread, that of the transport.
 class AveragedCopies final : public AmongPeers {
  public:
   AveragedCopies(const AveragingOptions& options, const std::string& algorithm, const TrainerSetup& setup)

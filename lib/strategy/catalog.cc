@@ -7,7 +7,7 @@ namespace ps {
 
 namespace {
 
-// The first is that of jobs that name none.
+// The first entry is the strategy of jobs that name none.
 constexpr const StrategyEntry* kCatalog[] = {&kParameterServerStrategy,
                                              &kLocalSgdStrategy,
                                              &kAllReduceStrategy,
@@ -40,7 +40,7 @@ Json complete_strategy(const Json& object) {
 
 Json strategy_schema() {
   Json schema = catalog_schema(strategy_catalog());
-  schema["oneOf"][0].erase("required");  // of the keys of the first, none is required, nor is its type
+  schema["oneOf"][0].erase("required");  // no key of the first strategy is required, nor is its type
   return schema;
 }
 

@@ -1,4 +1,4 @@
-// Gradients in the bytes of a codec among trainers without servers: CodecExchange.
+// Gradients in the bytes of a codec, among trainers without servers (CodecExchange).
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "store/codec_exchange.h"

@@ -1,5 +1,5 @@
-// CompressedAmongPeers: all_reduce whose gradients a compression with state of its own exchanges.  Used by the strategies
-// dgc, power_sgd, compressed_all_reduce and auto.
+// CompressedAmongPeers: all_reduce with an exchange that compresses gradients and has state of its own.  Used
+// by the strategies dgc, power_sgd, compressed_all_reduce and auto.
 #ifndef PS_STRATEGY_COMPRESSED_AMONG_PEERS_H_
 #define PS_STRATEGY_COMPRESSED_AMONG_PEERS_H_
 
@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// Has the exchange compress gradients where the model is computed, if that is a device.
+// Makes the exchange compress gradients on the device that computes the model, if there is one.
 template <class Options>
 void place_compression(const TrainerSetup& setup, Options& options) {
   if (setup.model_device == nullptr || !setup.trains || setup.peers == nullptr) return;
@@ -19,8 +19,8 @@ void place_compression(const TrainerSetup& setup, Options& options) {
   options.on_device = *setup.on_devices;
 }
 
-// Exchange is a GradientCompression that is made from (Options, specs, LocalStore, Communicator), and has save and load.
-// One owner thread, that of the transport.
+// Exchange is a GradientCompression that is made from (Options, specs, LocalStore, Communicator) and has save
+// and load.  One owner thread, that of the transport.
 template <class Exchange, class Options>
 class CompressedAmongPeers final : public AmongPeers {
  public:

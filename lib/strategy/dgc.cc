@@ -1,4 +1,4 @@
-// Deep Gradient Compression (Lin et al., ICLR 2018) among trainers without servers: DgcExchange.
+// Deep Gradient Compression (Lin et al., ICLR 2018) among trainers without servers (DgcExchange).
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "device/model_devices.h"
@@ -43,7 +43,8 @@ DgcExchangeOptions exchange_options(const DgcKeys& keys, const Json& optimizer) 
   return options;
 }
 
-// DGC sends moves of the optimizer momentum, whose formula it has in itself.
+// Refuses all optimizers but momentum: DGC sends the moves of momentum, and has their formula built in.  It
+// also refuses options that cannot be applied to moves.
 void check_dgc(const Json& object, const Json& optimizer) {
   parse_strategy<DgcKeys>(object);
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer");

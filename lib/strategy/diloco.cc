@@ -1,5 +1,5 @@
-// DiLoCo among trainers without servers (Douillard et al., "DiLoCo: distributed low-communication training of language
-// models", 2023): the job's optimizer within an interval, Nesterov's momentum between intervals.
+// DiLoCo among trainers without servers (Douillard et al., "DiLoCo: distributed low-communication training of
+// language models", 2023): the job's optimizer within an interval, Nesterov's momentum between intervals.
 #include "config/spec.h"
 #include "optim/options.h"
 #include "strategy/averaged_copies.h"

@@ -1,4 +1,4 @@
-// The strategies of this folder, one a file, and what each file ends in.
+// The entries of the strategies in this folder; each file ends in one.
 #ifndef PS_STRATEGY_ENTRIES_H_
 #define PS_STRATEGY_ENTRIES_H_
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kNoCodecName = "none";
 
-// The types of rows, and the codecs that have other names.
+// Returns the types of rows, and the codecs that have other names.
 std::vector<std::string> push_names() {
   std::vector<std::string> names = row_type_names();
   for (const CodecEntry* entry : codec_catalog()) {

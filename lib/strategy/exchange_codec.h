@@ -1,11 +1,11 @@
-// ExchangeCodec: the key train.strategy.codec, which says how rows travel between trainers and servers.  Used by
-// every strategy that has servers.
+// ExchangeCodec: the key train.strategy.codec, which sets the form of rows between trainers and servers.
+// Used by every strategy that has servers.
 //
 //   codec := NAME | {"push": NAME | CODEC, "pull": NAME, "residual_memory": BYTES}
 //
-// A NAME is one of row_type_names().  The first form is short for the same name in both directions; pulls, and so the first
-// form, have those alone that hold weights.  A CODEC is one of the catalogue, {"type": name, keys of that codec}, or its name,
-// unless rows have a type of this name.
+// A NAME is one of row_type_names().  The first form is short for the same name in both directions.  Pulls,
+// and so the first form, only have names of types that hold weights.  A CODEC is one of the catalogue,
+// {"type": name, keys of that codec}, or just its name, unless a row type has this name.
 #ifndef PS_STRATEGY_EXCHANGE_CODEC_H_
 #define PS_STRATEGY_EXCHANGE_CODEC_H_
 
@@ -21,21 +21,21 @@ namespace ps {
 class PushCodecSpec;
 class ExchangeCodecSpec;
 
-// How gradients travel to servers.
+// The form in which gradients travel to servers.
 struct PushCodec {
-  std::string name = "f32";  // of row_type_names()
-  Json codec = nullptr;      // the codec in whose bytes they travel instead; null: none
+  std::string name = "f32";  // one of row_type_names()
+  Json codec = nullptr;      // null: no codec; else gradients travel in its bytes
 
   static const PushCodecSpec& spec();
 };
 
-// Has the functions of an ObjectSpec that a field needs.
+// Has the functions of an ObjectSpec that a field needs.  Constant; any thread may use it.
 class PushCodecSpec {
  public:
   // Throws kUsage.
   PushCodec parse(const Json& value, std::string_view path) const;
 
-  // A name, or an object with all keys.
+  // Returns a name, or an object with all keys.
   Json to_json(const PushCodec& push) const { return push.codec.is_null() ? Json(push.name) : push.codec; }
 
   Json schema() const;
@@ -43,20 +43,21 @@ class PushCodecSpec {
 
 struct ExchangeCodec {
   PushCodec push;
-  std::string pull = "f32";             // of weight_type_names()
-  std::string residual_memory = "64M";  // of a trainer
+  std::string pull = "f32";             // one of weight_type_names()
+  std::string residual_memory = "64M";  // memory of a trainer for residuals
 
   RowTypes row_types() const;
 
   static const ExchangeCodecSpec& spec();
 
-  // The text of the manual about the key.
+  // The text about the key in the manual.
   static constexpr const char* kHelp =
       "how rows travel between trainers and servers: one of f32, f16, bf16, int8 and int8_blocks for both "
       "directions, or an object that names one for each";
 };
 
-// Has the functions of an ObjectSpec that a field needs, over both forms.
+// Has the functions of an ObjectSpec that a field needs, for both forms.  Constant after construction; any
+// thread may use it.
 class ExchangeCodecSpec {
  public:
   ExchangeCodecSpec();
@@ -64,14 +65,14 @@ class ExchangeCodecSpec {
   // Throws kUsage.
   ExchangeCodec parse(const Json& value, std::string_view path) const;
 
-  // The second form, with all keys: jobs that mean the same give the same.
+  // Returns the second form, with all keys: jobs that mean the same give the same.
   Json to_json(const ExchangeCodec& codec) const { return keys_.to_json(codec); }
 
   Json schema() const;
   const AnySpec& keys() const { return keys_; }
 
  private:
-  ObjectSpec<ExchangeCodec> keys_;  // of the second form
+  ObjectSpec<ExchangeCodec> keys_;  // fields of the second form
   FieldSpec name_;                  // the first form
 };
 

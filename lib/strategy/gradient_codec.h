@@ -1,4 +1,5 @@
-// GradientCodec: a key of a strategy that names a codec of gradients (codec/codec.h).  Used by compressed_all_reduce and auto.
+// GradientCodec: a key of a strategy that names a codec of gradients (codec/codec.h).  Used by
+// compressed_all_reduce and auto.
 //
 //   codec := NAME | {"type": NAME, keys of that codec}
 //
@@ -20,13 +21,13 @@ struct GradientCodec {
   static const GradientCodecSpec& spec();
 };
 
-// Has the functions of an ObjectSpec that a field needs, over both forms.
+// Has the functions of an ObjectSpec that a field needs, for both forms.  Constant; any thread may use it.
 class GradientCodecSpec {
  public:
   // Throws kUsage.
   GradientCodec parse(const Json& value, std::string_view path) const;
 
-  // The second form, with all keys: jobs that mean the same give the same.
+  // Returns the second form, with all keys: jobs that mean the same give the same.
   Json to_json(const GradientCodec& codec) const;
 
   Json schema() const;

@@ -1,5 +1,5 @@
-// Trainers hold the dense parameters, and add up their gradients among themselves; servers hold the sparse ones:
-// HybridStore.
+// Trainers hold the dense parameters, and add up their gradients among themselves; servers hold the sparse
+// parameters (HybridStore).
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "strategy/entries.h"
@@ -15,7 +15,7 @@ namespace ps {
 
 namespace {
 
-constexpr Consistency kInStep = {};  // trainers are in step anyway
+constexpr Consistency kInStep = {};  // trainers keep step in any case, since they exchange gradients
 
 struct HybridOptions {
   std::string algorithm = kAutomatic;
@@ -34,7 +34,7 @@ const ObjectSpec<HybridOptions>& HybridOptions::spec() {
   return spec;
 }
 
-// The servers' run, but trainers end together, after the same step.
+// The servers' run, except that trainers end together, after the same step.  One owner thread.
 class HybridRun final : public RunControl {
  public:
   HybridRun(RunControl& servers, RunControl& peers) : servers_(servers), peers_(peers) {}
@@ -54,7 +54,8 @@ class HybridRun final : public RunControl {
   RunControl &servers_, &peers_;
 };
 
-// The parameters of a trainer; of one alone, which adds nothing up, too.
+// The parameters of a trainer, also of a trainer alone, which adds nothing up.  It meets the other trainers
+// only if the run is not finished.  One owner thread.
 class Hybrid final : public WithServers {
  public:
   Hybrid(const HybridOptions& options, const TrainerSetup& setup)
@@ -72,7 +73,7 @@ class Hybrid final : public WithServers {
                    HybridStore::Context{servers_, local_, *communicator_, peers_, gradient_placement(setup)});
   }
 
-  // Nobody trains in a run that is finished.
+  // No trainer trains in a run that is finished.
   ParameterStore& store() override { return store_ ? static_cast<ParameterStore&>(*store_) : servers_; }
   RunControl& run() override { return run_; }
   Communicator* peers() override { return communicator_.get(); }
@@ -90,7 +91,7 @@ class Hybrid final : public WithServers {
   }
 
  private:
-  // A trainer alone listens nowhere.
+  // Meets the other trainers.  A trainer alone needs no address at which it listens.
   static std::unique_ptr<Communicator> meet(const TrainerSetup& setup, const std::string& algorithm,
                                             Duration timeout) {
     PeerOptions peers = *setup.peers;
@@ -105,7 +106,7 @@ class Hybrid final : public WithServers {
   CollectiveRun peers_;
   HybridRun run_;
   std::unique_ptr<Communicator> communicator_;
-  uint64_t sent_before_ = 0;  // to meet
+  uint64_t sent_before_ = 0;  // bytes sent while the trainers met
   std::optional<HybridStore> store_;
 };
 
@@ -121,7 +122,7 @@ ServerPlan serve_hybrid(const Json& object, const OptimizerPlan& optimizers) {
           .push_codec = options.codec.push.codec};
 }
 
-// A process that does not train reads the servers' weights.
+// A process that does not train only reads the servers' weights.
 std::unique_ptr<Strategy> make_hybrid(const Json& object, const TrainerSetup& setup) {
   const auto options = parse_strategy<HybridOptions>(object);
   if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);

@@ -19,7 +19,7 @@ std::vector<int> number_dense(std::span<const ParameterSpec> specs) {
   return dense_of;
 }
 
-// Returns the placement of the dense ones alone.
+// Returns the placement of the dense parameters alone.
 GradientPlacement dense_placement(std::span<const ParameterSpec> specs, GradientPlacement all) {
   if (all.device == nullptr) return all;
   std::vector<bool> dense;
@@ -44,8 +44,8 @@ std::vector<ParameterSpec> with_dense_by_trainers(std::vector<ParameterSpec> spe
   return specs;
 }
 
-// Calls body(), which exchanges with other trainers.  When one of them is gone, and not a server, all go back to the last checkpoint, if
-// there is one; a trainer that was told to end does so, as the others have.
+// Calls body(), which exchanges with other trainers.  If one of them, and no server, is gone, all go back to
+// the last checkpoint, if there is one.  A trainer that was told to end does so, as the others have done.
 template <class Body>
 auto HybridStore::with_trainers(Body&& body) {
   try {
@@ -79,9 +79,9 @@ HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& 
       dense_(dense_parameters(specs_), local_, communicator_, run_, nullptr,
              dense_placement(specs_, context.placement)),
       dense_plans_(dense_parameters(specs_).size()) {
-  // A trainer that waits for servers, which wait for a trainer that is gone, has to hear of that.
+  // A trainer may wait for servers that wait for a trainer that is gone, so it must learn of that meanwhile.
   remote_.links().watch_others([this] { with_trainers([this] { communicator_.check_others(); }); });
-  remote_.run().leave_rest();  // no trainer is gone on without
+  remote_.run().leave_rest();  // the run never goes on without a trainer
   if (!clipping_.any()) return;
   remote_.pushes().leave_applying();
   local_.scales().clip_with_others(
@@ -103,6 +103,7 @@ void HybridStore::finish_pull(const PullTicket& ticket, std::span<const KeyPlan>
   show_dense(plans, PullMode::kTrain, views);
 }
 
+// Replaces the views of dense parameters by those of the trainers' store.
 void HybridStore::show_dense(std::span<const KeyPlan> plans, PullMode mode,
                              std::vector<ParameterView<float>>& views) {
   for (size_t p = 0; p < specs_.size(); ++p) {
@@ -115,7 +116,8 @@ void HybridStore::show_dense(std::span<const KeyPlan> plans, PullMode mode,
   }
 }
 
-// Servers have the beginning, a model that was loaded, or a checkpoint.
+// Takes the dense parameters and their optimizers from the servers, once.  These have the beginning, a model
+// that was loaded, or a checkpoint.
 void HybridStore::take_from_servers() {
   if (std::exchange(has_dense_, true)) return;
   remote_.finish_pushes();
@@ -133,6 +135,7 @@ void HybridStore::take_from_servers() {
     fail(Code::kData, "the servers' optimizers have ", in.remaining(), " bytes too many");
 }
 
+// At trainer 0: sets the servers' dense parameters to the trained ones, with their state.
 void HybridStore::give_to_servers() {
   if (communicator_.rank() != 0) return;
   local_.put_back();
@@ -162,10 +165,11 @@ void HybridStore::final_gradient(size_t parameter) {
   if (const int dense = dense_of_[parameter]; dense >= 0) dense_.final_gradient(static_cast<size_t>(dense));
 }
 
-// The servers' connections run on the loop of the trainers', which has to come back first.
+// The servers' connections run on the loop of the trainers' connections, so the owner thread must have the
+// communicator back first.
 //
-// Servers need trainer 0's push to end a step: where a checkpoint begins with it, that comes last.  Else the servers work
-// while trainers exchange.
+// Servers need trainer 0's push to end a step.  If a checkpoint begins with the step, that push comes last.
+// Otherwise the servers work while trainers exchange.
 void HybridStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                        const StepInfo& info) {
   with_trainers([&] { dense_.end_begun_push(); });
@@ -189,7 +193,7 @@ void HybridStore::end_pass(int64_t pass) {
   local_.end_pass(pass);
 }
 
-// False when nobody had data: with this step the pass has ended.
+// Makes one step without data.  Returns false if no trainer had data; the pass has then ended with this step.
 bool HybridStore::step_without_data(int64_t pass) {
   step_ = {.info = {.pass = pass}, .begins_checkpoint = remote_.next_begins_checkpoint()};
   const bool others_go_on = with_trainers([&] { return dense_.join_or_end(pass); });
@@ -206,7 +210,8 @@ void HybridStore::push_sparse() {
                  : remote_.push_without_data(step_.info.pass);
 }
 
-// Called by the dense half of a step, which has its sums.
+// Called by the dense half of a step when it has its sums.  Pushes the sparse half, joins the squares of both
+// halves, and returns the factors of the dense gradients.
 std::vector<float> HybridStore::clip(std::span<const double> dense_squares, float scale) {
   push_sparse();
   step_.squares = remote_.wait_for_squares();
@@ -221,8 +226,9 @@ std::vector<float> HybridStore::clip(std::span<const double> dense_squares, floa
   return scales;
 }
 
-// The dense half is applied.  Servers apply a step that they have measured as soon as one trainer tells them the norm: none
-// does before trainer 0 has set the dense parameters, where a checkpoint begins.
+// Completes a step whose dense half is applied.  Servers apply a step that they have measured as soon as one
+// trainer tells them the norm.  If a checkpoint begins, no trainer may do so before trainer 0 has set the
+// dense parameters.
 void HybridStore::end_step(bool pass_ends) {
   if (step_.begins_checkpoint || pass_ends) give_to_servers();
   if (!step_.pushed) return push_sparse();

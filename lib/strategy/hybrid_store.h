@@ -1,14 +1,16 @@
-// HybridStore: the dense parameters of a job in every trainer's own process, moved by the sum of all trainers' gradients,
-// which they add up among themselves, and the sparse ones on servers.  Used by the strategy hybrid.
+// HybridStore: the dense parameters of a job are in every trainer's own process, and moved by the sum of all
+// trainers' gradients, which the trainers add up among themselves; the sparse parameters are on servers.
+// Used by the strategy hybrid.
 //
-// A step of the trainers is a step of the servers: trainers all-reduce the dense gradients (AllReduceStore) and push the
-// sparse ones.  Servers have the dense parameters too, as they would have them if they moved them, but as of the end of
-// the last pass or the last checkpoint: trainer 0 sets them, with the state of their optimizers, before it completes the
-// step with which a pass ends or a checkpoint begins.  So checkpoints are those of servers alone, and both of their halves
-// are of the same step; models are made of them in the same ways, and whoever trains begins with what servers have.
+// A step of the trainers is a step of the servers: trainers all-reduce the dense gradients (AllReduceStore),
+// and push the sparse ones.  Servers have the dense parameters too, in the form in which they would have them
+// if they moved them, but as of the end of the last pass or of the last checkpoint: trainer 0 sets them, with
+// the state of their optimizers, before it completes the step with which a pass ends or a checkpoint begins.
+// So checkpoints are written by the servers alone, and both halves of one are of the same step; models are
+// made from them in the same ways, and every process that trains begins with what the servers have.
 //
-// Norms that gradients are clipped to are of both halves.  Servers measure a step when all pushes have come, and apply it
-// when they are told the norm; trainers apply theirs in between.
+// The norms for clipping are those of both halves.  Servers measure a step when all pushes have come, and
+// apply it when they are told the norm; trainers apply their half in between.
 #ifndef PS_STRATEGY_HYBRID_STORE_H_
 #define PS_STRATEGY_HYBRID_STORE_H_
 
@@ -28,25 +30,26 @@
 
 namespace ps {
 
-// The dense ones of these, in their order.
+// Returns the dense ones of these parameters, in their order.
 std::vector<ParameterSpec> dense_parameters(std::span<const ParameterSpec> specs);
 
-// The parameters as the servers of such trainers have them.
+// Returns the parameters as the servers of such trainers have them.
 std::vector<ParameterSpec> with_dense_by_trainers(std::vector<ParameterSpec> specs);
 
-// One owner thread, that of the communicator and of the servers' connections.  Calls throw what RemoteStore throws; and
-// when another trainer is gone, StateLost where the run can go back to a checkpoint, else what the communicator throws.
+// One owner thread, that of the communicator and of the servers' connections.  Calls throw what RemoteStore
+// throws.  If another trainer is gone, they throw StateLost if the run can go back to a checkpoint, else what
+// the communicator throws.
 class HybridStore final : public ParameterStore {
  public:
   struct Context {
     RemoteStore& remote;               // of servers in step, made with RemoteOptions::dense_here
-    LocalStore& local;                 // of dense_parameters(specs), in which nothing was trained
+    LocalStore& local;                 // of dense_parameters(specs); nothing in it was trained
     Communicator& communicator;        // of the trainers of the servers' run
-    CollectiveRun& run;                // in which all trainers end after the same step
-    GradientPlacement placement = {};  // of all parameters, as AllReduceStore has it
+    CollectiveRun& run;                // run in which all trainers end after the same step
+    GradientPlacement placement = {};  // of all parameters, as AllReduceStore needs it
   };
 
-  // All parts outlive this.
+  // All parts must outlive this.
   HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const Context& context);
   ~HybridStore() override { remote_.links().watch_others(nullptr); }
 
@@ -63,7 +66,7 @@ class HybridStore final : public ParameterStore {
             const StepInfo& info) override;
   double learning_rate() const override { return local_.learning_rate(); }
 
-  // Takes part in the steps of the others.  Throws WaitStopped when the run ends before the pass.
+  // Takes part in the steps of the others.  Throws WaitStopped if the run ends before the pass.
   void end_pass(int64_t pass) override;
 
   std::vector<uint64_t> keys(int parameter) override { return remote_.keys(parameter); }
@@ -78,24 +81,25 @@ class HybridStore final : public ParameterStore {
   }
   void load_all(int parameter, const float* weights) override;
 
-  // The bytes that all steps so far would have sent to other trainers by the all-reduce direct or ring.
+  // Returns the bytes that all steps so far would have sent to other trainers by the all-reduce direct or
+  // ring.
   uint64_t whole_bytes() const { return dense_.whole_bytes(); }
 
-  // The dense part, for what it tells.
+  // Returns the dense part, for its counters.
   const AllReduceStore& dense() const { return dense_; }
 
-  // A trainer is gone, as the caller has heard from it by other connections: as if one of the store's calls had heard it.
-  // Throws `error`, or StateLost where all go back to a checkpoint.
+  // Called when the caller has learned by other connections that a trainer is gone.  Acts as if one of the
+  // store's calls had learned it: throws `error`, or StateLost if all go back to a checkpoint.
   void lose_trainer(const Error& error);
 
  private:
-  // The sparse half of the step that runs.
+  // The sparse half of the present step.
   struct SparseStep {
     std::span<const KeyPlan> plans = {};
     std::span<const ParameterView<float>> views = {};
     StepInfo info = {};
     bool has_data = false, begins_checkpoint = false, pushed = false;
-    std::vector<double> squares = {};  // of the whole gradient, once it is measured
+    std::vector<double> squares = {};  // squares of the whole gradient, once it is measured
   };
 
   void take_dense(std::span<const ParameterView<float>> views);
@@ -110,7 +114,8 @@ class HybridStore final : public ParameterStore {
   auto with_trainers(Body&& body);
 
   const std::vector<ParameterSpec> specs_;
-  const std::vector<int> dense_of_;  // by parameter: its index among the dense ones; -1: it is sparse
+  // By parameter: its index among the dense ones; -1: the parameter is sparse.
+  const std::vector<int> dense_of_;
   const Clipping clipping_;
   RemoteStore& remote_;
   LocalStore& local_;
@@ -118,7 +123,7 @@ class HybridStore final : public ParameterStore {
   CollectiveRun& run_;
   AllReduceStore dense_;
 
-  bool has_dense_ = false;  // local_ has what the servers had where this trainer began
+  bool has_dense_ = false;  // local_ has what the servers had when this trainer began
   SparseStep step_;
   std::vector<KeyPlan> dense_plans_;               // of the batch in use
   std::vector<ParameterView<float>> dense_views_;  // of the batch in use

@@ -1,5 +1,5 @@
-// The parameters of a trainer without servers: in its own process.  Used by strategies for jobs that have
-// none, where a trainer is alone.
+// The parameters of a trainer without servers, in its own process.  Used by strategies for jobs without
+// servers in which a trainer is alone.
 #ifndef PS_STRATEGY_IN_PROCESS_H_
 #define PS_STRATEGY_IN_PROCESS_H_
 
@@ -12,6 +12,7 @@
 
 namespace ps {
 
+// One owner thread.
 class InProcess final : public Strategy {
  public:
   explicit InProcess(const TrainerSetup& setup)
@@ -47,8 +48,8 @@ class InProcess final : public Strategy {
   }
 
   LocalStore store_;
-  std::unique_ptr<DeviceStore> on_device_;  // null: rows are trained here
-  std::unique_ptr<ModelStore> model_;       // null: dense parameters are trained here
+  std::unique_ptr<DeviceStore> on_device_;  // null: rows are trained on the processor
+  std::unique_ptr<ModelStore> model_;       // null: dense parameters are trained on the processor
   LocalGroup group_;
   LocalRun run_;
 };

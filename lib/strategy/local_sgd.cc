@@ -1,5 +1,5 @@
-// Each trainer trains a copy of its own, and servers bring the copies together every so many batches: local
-// SGD (Stich, ICLR 2019), LocalSgdStore.
+// Local SGD with servers: each trainer trains a copy of its own, and servers bring the copies together after
+// every `period` batches (Stich, ICLR 2019; LocalSgdStore).
 #include "config/spec.h"
 #include "ps/client/local_sgd_plan.h"
 #include "ps/client/local_sgd_store.h"
@@ -42,7 +42,7 @@ const ObjectSpec<LocalSgdKeys>& LocalSgdKeys::spec() {
   return spec;
 }
 
-// A copy in this process, which servers bring together with those of others.
+// A copy in this process, which servers bring together with the copies of others.  One owner thread.
 class LocalSgd final : public WithServers {
  public:
   LocalSgd(const LocalSgdKeys& keys, const TrainerSetup& setup)
@@ -65,7 +65,7 @@ void check_local_sgd(const Json& object, const Json& optimizer) {
   check_local_sgd_optimizer(optimizer);
 }
 
-// Trainers have the optimizers, and servers add.
+// Trainers have the optimizers; servers only add.
 ServerPlan serve_local_sgd(const Json& object, const OptimizerPlan& optimizers) {
   const auto keys = parse_strategy<LocalSgdKeys>(object);
   return {.optimizers = addition_plan(optimizers.cpu),
@@ -74,7 +74,7 @@ ServerPlan serve_local_sgd(const Json& object, const OptimizerPlan& optimizers) 
           .push_codec = keys.codec.push.codec};
 }
 
-// A process that does not train reads the servers' weights.
+// A process that does not train only reads the servers' weights.
 std::unique_ptr<Strategy> make_local_sgd(const Json& object, const TrainerSetup& setup) {
   const auto keys = parse_strategy<LocalSgdKeys>(object);
   if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);

@@ -1,5 +1,5 @@
-// The parameters on servers, and the sparse rows of the batches in the memory of a device, which trains them: DeviceStore in
-// front of a RemoteLender.  Used by the strategy parameter_server.
+// The parameters are on servers, and a device trains the sparse rows of the batches in its memory:
+// DeviceStore in front of a RemoteLender.  Used by the strategy parameter_server.
 #ifndef PS_STRATEGY_ON_DEVICE_H_
 #define PS_STRATEGY_ON_DEVICE_H_
 
@@ -12,9 +12,10 @@
 
 namespace ps {
 
+// One owner thread.
 class OnDevice final : public WithServers {
  public:
-  // `setup` has servers and a device, and is of a process that trains.
+  // `setup` must have servers and a device, and be that of a process that trains.
   explicit OnDevice(const TrainerSetup& setup)
       : WithServers(servers_),
         parameters_(setup.parameters),
@@ -26,7 +27,7 @@ class OnDevice final : public WithServers {
     store_ = std::make_unique<DeviceStore>(*lender_, *lender_, setup.row_device, *setup.caches);
   }
 
-  // Nobody trains in a run that is finished.
+  // No trainer trains in a run that is finished.
   ParameterStore& store() override { return store_ ? static_cast<ParameterStore&>(*store_) : servers_; }
   Json counters() const override {
     Json counters = WithServers::counters();
@@ -39,7 +40,7 @@ class OnDevice final : public WithServers {
  private:
   const std::vector<ParameterSpec> parameters_;
   RemoteStore servers_;
-  Device beside_;  // for what is done while the processor computes a batch
+  Device beside_;  // for work that is done while the processor computes a batch
   LocalStore local_;
   std::unique_ptr<RemoteLender> lender_;
   std::unique_ptr<DeviceStore> store_;

@@ -1,4 +1,4 @@
-// The parameters on servers, which apply what trainers push.  Used by strategies that have servers.
+// The parameters are on servers, which apply what trainers push.  Used by strategies that have servers.
 #ifndef PS_STRATEGY_ON_SERVERS_H_
 #define PS_STRATEGY_ON_SERVERS_H_
 
@@ -6,6 +6,7 @@
 
 namespace ps {
 
+// One owner thread.
 class OnServers final : public WithServers {
  public:
   OnServers(const TrainerSetup& setup, const Consistency& consistency, const RowTypes& types)

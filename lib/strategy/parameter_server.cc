@@ -1,5 +1,5 @@
-// Servers hold the parameters.  Each batch a trainer pulls the rows that it uses, and pushes their gradients,
-// to which the servers apply the job's optimizer.
+// Servers hold the parameters.  For each batch, a trainer pulls the rows that the batch uses, and pushes
+// their gradients, to which the servers apply the job's optimizer.
 #include "config/spec.h"
 #include "strategy/entries.h"
 #include "strategy/exchange_codec.h"
@@ -22,7 +22,7 @@ struct ParameterServerOptions {
   static const ObjectSpec<ParameterServerOptions>& spec();
 };
 
-// Each number belongs to one kind of consistency.
+// Each number may be set only for its kind of consistency.
 void ParameterServerOptions::check(std::string_view path) const {
   const bool stale = consistency == "staleness";
   if (stale && staleness == 0) {

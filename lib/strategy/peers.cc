@@ -30,7 +30,7 @@ std::unique_ptr<Communicator> meet_by_mpi(const PeerOptions& options, const std:
 
 NetCommunicatorOptions net_options(const PeerOptions& options) {
   const size_t rank = static_cast<size_t>(options.rank);
-  // Trainers that meet on this machine alone are not to be reached from elsewhere.
+  // Trainers that only meet on this machine must not be reachable from other machines.
   const std::string own_machine = is_loopback(options.peers[0].host) ? options.peers[0].host : "";
   return {.rank = options.rank,
           .size = options.size,
@@ -90,15 +90,16 @@ std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions
   std::unique_ptr<Communicator> communicator = meet(transport, options, algorithm);
   if (const std::optional<std::string> difference = find_other_job(*communicator, options.job)) {
     communicator
-        .reset();  // an exception that ended it would make this rank dead to those that still wait for others
+        // Ends without an exception, which would make this rank dead to those that still wait for others.
+        .reset();
     fail(Code::kUsage, *difference);
   }
   std::vector<float> nothing(1);
-  communicator->all_reduce(nothing);  // the first one measures, where the algorithm is chosen automatically
+  communicator->all_reduce(nothing);  // the first one measures, if the algorithm is chosen automatically
   return communicator;
 }
 
-// Trainer 0 tells the others at which port it listens.
+// Trainer 0 tells the others the port at which it listens.
 std::unique_ptr<Communicator> meet_again(Transport& transport, const PeerOptions& options, Communicator& met,
                                          std::function<bool()> stop) {
   NetCommunicatorOptions net = net_options(options);
@@ -124,7 +125,7 @@ std::vector<std::string> algorithm_names() {
   return names;
 }
 
-// Every trainer compares those of all with that of trainer 0, so that all end.
+// Every trainer compares the jobs of all with that of trainer 0, so that all trainers end.
 std::optional<std::string> find_other_job(Communicator& communicator, const Json& job) {
   const std::vector<std::string> jobs = communicator.gather(job.dump());
   const Json first = parse_json(jobs[0], "the job of trainer 0");

@@ -1,5 +1,6 @@
-// Local SGD among trainers without servers (Stich, ICLR 2019; post-local: Lin et al., "Don't use large mini-batches, use
-// local SGD", ICLR 2020).  The strategy local_sgd is that of servers, which nobody waits for.
+// Local SGD among trainers without servers (Stich, ICLR 2019; post-local: Lin et al., "Don't use large
+// mini-batches, use local SGD", ICLR 2020).  The strategy local_sgd is the one with servers, in which no
+// trainer waits for another.
 #include "config/spec.h"
 #include "strategy/averaged_copies.h"
 #include "strategy/entries.h"

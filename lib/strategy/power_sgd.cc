@@ -1,4 +1,4 @@
-// PowerSGD among trainers without servers: PowerSgdExchange.
+// PowerSGD among trainers without servers (PowerSgdExchange).
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "store/power_sgd_exchange.h"

@@ -1,5 +1,5 @@
-// The parameters on servers, and copies of the rows in use with the trainer, which does not wait: AheadStore.  Used by the
-// strategy parameter_server.
+// The parameters are on servers, and the trainer keeps copies of the rows in use, so that it does not wait
+// (AheadStore).  Used by the strategy parameter_server.
 #ifndef PS_STRATEGY_PULLING_AHEAD_H_
 #define PS_STRATEGY_PULLING_AHEAD_H_
 
@@ -8,9 +8,11 @@
 
 namespace ps {
 
+// One owner thread.
 class PullingAhead final : public WithServers {
  public:
-  // `setup` has servers, and is of a process that trains.  Throws kUsage for parameters of which no copies can be kept.
+  // `setup` must have servers, and be that of a process that trains.  Throws kUsage for parameters that
+  // cannot be copied.
   explicit PullingAhead(const TrainerSetup& setup)
       : WithServers(servers_),
         parameters_(check_no_policies(setup.parameters)),

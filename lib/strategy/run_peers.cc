@@ -11,7 +11,8 @@ namespace ps {
 
 namespace {
 
-// Trainers may come from another run, which servers have ended, or have begun meanwhile.
+// Returns true if all trainers are in the same run.  A trainer may come from another run, which servers have
+// ended, or have begun meanwhile.
 bool all_in_one_run(Communicator& communicator, uint64_t run) {
   const std::vector<std::string> runs = communicator.gather(std::to_string(run));
   return std::ranges::all_of(runs, [&](const std::string& each) { return each == runs[0]; });
@@ -23,8 +24,9 @@ void pause(Loop& loop) {
 
 }  // namespace
 
-// A trainer joins the servers' run first: then all that meet know in which run they are, and a run in which nobody has
-// pushed yet is one whose trainers have not met.
+// A trainer joins the servers' run first.  So all trainers that meet know their run, and the trainers of a
+// run without pushes have not met yet.  A meeting is tried again and again until all are in one run, or until
+// three quarters of the timeout are over.
 std::unique_ptr<Communicator> meet_in_run(RemoteStore& remote, Loop& loop, Duration timeout,
                                           const MeetPeers& meet) {
   if (remote.was_going()) {

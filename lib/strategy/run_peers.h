@@ -1,4 +1,4 @@
-// How the trainers of a run on servers meet each other too.  Used by the strategy hybrid.
+// Functions by which the trainers of a run on servers also meet each other.  Used by the strategy hybrid.
 #ifndef PS_STRATEGY_RUN_PEERS_H_
 #define PS_STRATEGY_RUN_PEERS_H_
 
@@ -14,9 +14,9 @@ namespace ps {
 // Makes a communicator within this time, or throws kUnavailable.
 using MeetPeers = std::function<std::unique_ptr<Communicator>(Duration timeout)>;
 
-// Waits until all trainers of the run have come, for `timeout` at most; a trainer that comes and is gone again is waited for
-// anew.  Throws what `meet` throws; StateLost when the run is over, or when its trainers have met before this process
-// came, since they cannot let another one in.
+// Waits until all trainers of the run have come, for at most `timeout`. If a trainer has come and is gone
+// again, it is waited for once more.  Throws what `meet` throws; throws StateLost if the run is over, or if
+// its trainers have met before this process came, since they cannot let another one in.
 std::unique_ptr<Communicator> meet_in_run(RemoteStore& remote, Loop& loop, Duration timeout,
                                           const MeetPeers& meet);
 

@@ -1,5 +1,5 @@
-// Local SGD among trainers without servers, with a momentum of the steps that they make together (Wang et al., "SlowMo:
-// improving communication-efficient distributed SGD with slow momentum", ICLR 2020).
+// Local SGD among trainers without servers, with a momentum of the steps that they make together (Wang et
+// al., "SlowMo: improving communication-efficient distributed SGD with slow momentum", ICLR 2020).
 #include "config/spec.h"
 #include "optim/options.h"
 #include "strategy/averaged_copies.h"

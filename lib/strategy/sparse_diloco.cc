@@ -1,5 +1,5 @@
-// SparseLoCo among trainers without servers: DiLoCo whose trainers send the largest values of their moves, with error
-// feedback in place of the outer momentum (SparseMoves).
+// SparseLoCo among trainers without servers: DiLoCo, except that trainers send only the largest values of
+// their moves, with error feedback in place of the outer momentum (SparseMoves).
 #include "codec/sparse_vector.h"
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"

@@ -1,4 +1,5 @@
-// The key by which a job names how trainers add sparse values up.  Used by the strategies dgc and sparse_diloco.
+// The key by which a job chooses how trainers add up sparse values.  Used by the strategies dgc and
+// sparse_diloco.
 #ifndef PS_STRATEGY_SPARSE_EXCHANGE_KEY_H_
 #define PS_STRATEGY_SPARSE_EXCHANGE_KEY_H_
 
@@ -16,10 +17,10 @@ inline constexpr const char* kSparseExchangeHelp =
     "trainer adds those of its part of a parameter; dense adds whole arrays; auto: for each parameter the "
     "one that moves the fewest bytes";
 
-// The automatic choice, and the exchanges after it.
+// Returns the automatic choice, and then the names of the exchanges.
 std::vector<std::string> sparse_exchange_choices();
 
-// Nothing for the automatic choice.
+// Returns nothing for the automatic choice.
 std::optional<SparseExchange> find_sparse_exchange(std::string_view name);
 
 }  // namespace ps

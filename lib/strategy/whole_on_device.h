@@ -1,4 +1,5 @@
-// Dense gradients that are made on a device and added up whole.  Used by the strategies all_reduce and hybrid.
+// Functions for dense gradients that are made on a device and added up whole.  Used by the strategies
+// all_reduce and hybrid.
 #ifndef PS_STRATEGY_WHOLE_ON_DEVICE_H_
 #define PS_STRATEGY_WHOLE_ON_DEVICE_H_
 
@@ -9,7 +10,8 @@
 
 namespace ps {
 
-// Where the model is computed, if that is a device.
+// Returns the device that computes the model, and the parameters there; an empty placement if that is the
+// processor.
 inline GradientPlacement gradient_placement(const TrainerSetup& setup) {
   if (setup.model_device == nullptr || !setup.trains) return {};
   return {compression_device_of(setup.model_device, setup.device), *setup.on_devices};

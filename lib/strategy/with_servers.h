@@ -1,5 +1,5 @@
-// WithServers: what strategies have in common whose parameters are on servers, whatever store is in front of theirs.  Used by
-// parameter_server, local_sgd and hybrid.
+// WithServers: the common part of strategies with parameters on servers, whatever store is in front of the
+// servers' store.  Used by parameter_server, local_sgd and hybrid.
 #ifndef PS_STRATEGY_WITH_SERVERS_H_
 #define PS_STRATEGY_WITH_SERVERS_H_
 
@@ -8,14 +8,16 @@
 
 namespace ps {
 
-// The store on servers.  `setup` has servers.  `own`, if it is not null, is the trainer's own state, and outlives the store.
+// Makes the store on servers.  `setup` must have servers.  `own`, if it is not null, is the trainer's own
+// state, and outlives the store.
 inline RemoteStore connect_to_servers(const TrainerSetup& setup, const Consistency& consistency,
                                       const RowTypes& types, TrainerState* own = nullptr) {
   return RemoteStore(*setup.transport, *setup.servers, consistency, setup.parameters, types, own);
 }
 
-// The run and its trainers are those of the servers.  A class that derives from this says by store() how batches are
-// trained, and is one itself with `servers` as a member: that is not used before the constructor of this has ended.
+// The run and the group are those of the servers.  A derived class implements store(), by which batches are
+// trained, and has `servers` as a member; the constructor of this class does not use it yet.  One owner
+// thread.
 class WithServers : public Strategy {
  public:
   TrainerGroup& group() override { return servers_.group(); }

@@ -97,8 +97,8 @@ __global__ inline void order_mixed(Batch batch) {
       if (high < size)
         put_in_order(batch, begin + static_cast<uint32_t>(low), begin + static_cast<uint32_t>(high));
     };
-    // Sorts runs of 2 `half`, whose halves are sorted.  The first comparison reverses the second half; then
-    // the distances become shorter.
+    // Sorts runs of 2 `half`, whose halves are sorted.  The first comparison takes the
+    // second half from its end; then the distances become shorter.
     for (uint64_t half = 1; half < size; half *= 2) {
       for (uint64_t i = threadIdx.x; i < pairs; i += blockDim.x) {
         const uint64_t run = i / half * 2 * half, at = i % half;
