@@ -89,9 +89,8 @@ std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions
   check_peers(options);
   std::unique_ptr<Communicator> communicator = meet(transport, options, algorithm);
   if (const std::optional<std::string> difference = find_other_job(*communicator, options.job)) {
-    communicator
-        // Ends without an exception, which would make this rank dead to those that still wait for others.
-        .reset();
+    // Ends without an exception, which would make this rank dead to those that still wait for others.
+    communicator.reset();
     fail(Code::kUsage, *difference);
   }
   std::vector<float> nothing(1);

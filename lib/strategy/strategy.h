@@ -87,9 +87,8 @@ struct TrainerSetup {
   Transport* transport;          // to servers; null: the job has none
   Transport* peer_transport;     // to other trainers, on the same loop; null: there are none to meet
   const RemoteOptions* servers;  // null: the job has none
-  const PeerOptions*
-      // The trainers that meet; null: they do not meet, or this one is alone without servers.
-      peers;
+  // The trainers that meet; null: they do not meet, or this one is alone without servers.
+  const PeerOptions* peers;
   bool trains;             // false: this process only reads weights
   int64_t pull_ahead = 0;  // with servers: batches whose rows are pulled before they are needed
   // The device for rows, and its plan, for an InProcess store; null: rows stay on the processor.
