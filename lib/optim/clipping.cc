@@ -17,6 +17,8 @@ Clipping::Clipping(std::span<const ParameterSpec> specs, const OptimizerPlan& pl
   }
 }
 
+// First clips each parameter to its own limit, and adds up the squares of the clipped norms; then applies one
+// factor to all parameters, so that the norm of all together keeps the global limit.
 std::vector<float> Clipping::scales(std::span<const double> squares, float scale) const {
   std::vector<float> scales(limits_.size(), scale);
   if (!any_) return scales;

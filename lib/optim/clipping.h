@@ -1,5 +1,6 @@
-// Clipping by norm: scales each parameter's gradient down to at most a norm, and then all gradients together.
-// Used by the local store and by shards, which exchange only sums of squares of their gradients.
+// Clipping: clipping by norm.  It scales each parameter's gradient down to at most a norm, and then all
+// gradients together.  Used by the local store and by shards, which exchange only sums of squares of their
+// gradients.
 #ifndef PS_OPTIM_CLIPPING_H_
 #define PS_OPTIM_CLIPPING_H_
 
@@ -12,12 +13,13 @@
 
 namespace ps {
 
+// Constant after construction; any thread may use it.
 class Clipping {
  public:
   Clipping(std::span<const ParameterSpec> specs, const OptimizerPlan& plan);
 
-  // any() returns true if some gradient is clipped by norm; needs(), if the norm of one parameter's gradient
-  // is needed.
+  // any() returns true if some gradient is clipped by norm. needs() returns true if the norm of one
+  // parameter's gradient is needed.
   bool any() const { return any_; }
   bool needs(size_t parameter) const { return moves_[parameter] && (limits_[parameter] || global_limit_); }
 
@@ -26,9 +28,9 @@ class Clipping {
   std::vector<float> scales(std::span<const double> squares, float scale) const;
 
  private:
-  std::vector<bool> moves_;  // an optimizer updates the parameter
-  std::vector<std::optional<double>> limits_;
-  std::optional<double> global_limit_;
+  std::vector<bool> moves_;                    // an optimizer updates the parameter
+  std::vector<std::optional<double>> limits_;  // by parameter: the largest norm; nothing: no limit
+  std::optional<double> global_limit_;  // the largest norm of all gradients together; nothing: no limit
   bool any_ = false;
 };
 

@@ -1,5 +1,5 @@
-// CurrentStep: the step that an optimizer has begun last, as constants and arithmetic alone, for code that applies
-// it to rows in the memory of a device.  Given by Optimizer, used by the rows of lib/device.
+// CurrentStep: the step that an optimizer has begun last, as constants and arithmetic only, for code that
+// applies it to rows in the memory of a device.  Returned by Optimizer, used by the rows of lib/device.
 #ifndef PS_OPTIM_CURRENT_STEP_H_
 #define PS_OPTIM_CURRENT_STEP_H_
 
@@ -9,13 +9,13 @@
 
 namespace ps {
 
-// std::monostate: the step changes nothing.
+// With std::monostate, the step changes nothing.
 template <class T>
 using AnyStep = std::variant<std::monostate, SgdStep<T>, MomentumStep<T, false>, MomentumStep<T, true>,
                              AdagradStep<T>, DecayedAdagradStep<T>, AdadeltaStep<T>, RmspropStep<T>,
                              AdamStep<T>, AdamaxStep<T>, FtrlStep<T>>;
 
-// The step takes gradients that were scaled and then clipped to [-bound, bound].
+// The step takes gradients that were first scaled and then clipped to [-bound, bound].
 template <class T>
 struct CurrentStep {
   AnyStep<T> step;

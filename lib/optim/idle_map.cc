@@ -19,8 +19,8 @@ Range times(double low, double high, double x) {
 
 }  // namespace
 
-// Heavy ball: m' = k m - rate l2 w, w' = w + m'.  Nesterov: the same m', w' = w + k m' - rate l2 w.  Decoupled, with
-// k^2 m for Nesterov: m' = k m, w' = (1 - rate l2) w + m'.
+// Heavy ball: m' = k m - rate l2 w, w' = w + m'.  Nesterov: the same m', w' = w + k m' - rate l2 w.
+// Decoupled, with k^2 m for Nesterov: m' = k m, w' = (1 - rate l2) w + m'.
 IdleStep::IdleStep(const IdleRule& rule, double rate)
     : keep(1 - rate * rule.l2 * (rule.nesterov && !rule.decoupled ? 1 + rule.momentum : 1)),
       push(rule.nesterov ? rule.momentum * rule.momentum : rule.momentum),

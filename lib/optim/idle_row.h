@@ -27,11 +27,11 @@ struct IdleRow {
 template <class T>
 void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleRow<T>& row, CpuLevel cpu);
 
-// Steps [from, to) of a row without a mean, for code that applies them elsewhere; nullopt with L1 and momentum, where each
-// weight is computed by itself.
+// Returns steps [from, to) of a row without a mean, for code that applies them elsewhere.  Returns nullopt
+// with L1 and momentum, since each weight is then computed by itself.
 std::optional<IdleChange> change_between(const Timeline& timeline, int64_t from, int64_t to, bool momentum);
 
-// advance_row for weights that idle steps do not change: updates the mean alone.
+// Does the work of advance_row for weights that idle steps do not change: updates only the mean.
 template <class T>
 void hold_row(int64_t steps, const IdleRow<T>& row);
 

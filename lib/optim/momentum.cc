@@ -2,7 +2,8 @@
 // w):
 //   d <- -eta (g + l2 w)        m <- k m + d
 //   heavy ball: w <- soft(w + m, eta l1)        Nesterov: w <- soft(w + k m + d, eta l1)
-// With l2_mode decoupled, d <- -eta g, and the w that is moved is (1 - eta l2) w: SGDW of Loshchilov and Hutter, ICLR 2019.
+// With l2_mode decoupled, d <- -eta g, and the step starts from (1 - eta l2) w: SGDW of Loshchilov and
+// Hutter, ICLR 2019.
 // State: m.
 #include "config/spec.h"
 #include "optim/entries.h"

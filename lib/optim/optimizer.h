@@ -50,10 +50,10 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // The level of instruction sets of its loops.
+  // Returns the level of instruction sets of its loops.
   virtual CpuLevel cpu() const = 0;
 
-  // State arrays of `width` each that a row carries beside its weights.
+  // Returns the number of state arrays, of `width` each, that a row carries beside its weights.
   virtual int state_arrays() const = 0;
 
   // Sets the state of a row that no step has touched; its weights are set already.
@@ -66,7 +66,8 @@ class Optimizer {
   // The number of steps begun so far.
   virtual int64_t steps() const = 0;
 
-  // Returns true if the next step changes what read gives of rows that it has not updated yet: averages begin with it.
+  // Returns true if the next step changes what read returns for rows that it has not updated yet, since
+  // averages begin with it.
   virtual bool next_step_changes_reading() const { return false; }
 
   // Returns true if steps with zero gradient never change weights or state: catch_up then does nothing.
@@ -79,9 +80,9 @@ class Optimizer {
   // multiplied by `scale` (1 / batch for means, times the factor of clipping by norm), then clipped by value.
   virtual void update(const Row<T>& row, const T* gradient, T scale) const = 0;
 
-  // The same for rows of `width` weights anywhere in memory: rows[n] points to the weights of one, and its
-  // state arrays of `width` each lie right behind them.  One call updates many rows, since a small row costs
-  // less than a virtual call.
+  // Does the same for rows of `width` weights anywhere in memory. rows[n] points to the weights of one row;
+  // its state arrays of `width` each follow right behind them.  One call updates many rows, since a small row
+  // costs less than a virtual call.
   //   gradients [rows, width]
   virtual void update_rows(std::span<T* const> rows, int64_t width, const T* gradients, T scale) const {
     for (size_t n = 0; n < rows.size(); ++n) {
@@ -89,12 +90,12 @@ class Optimizer {
     }
   }
 
-  // The step begun last, for code that applies it elsewhere.  Returns nullopt if update does more than such a step:
-  // it averages weights too.
+  // Returns the step begun last, for code that applies it elsewhere.  Returns nullopt if update does more
+  // than such a step, namely averages weights too.
   virtual std::optional<CurrentStep<T>> current_step() const { return std::nullopt; }
 
-  // catch_up as a rule for each weight, for code that applies it elsewhere, to [from, to) with from < to.  Returns nullopt
-  // if it does more than such a rule.
+  // Returns catch_up from `from` to `to` > `from` as a rule for each weight, for code that applies it
+  // elsewhere.  Returns nullopt if catch_up does more than such a rule.
   virtual std::optional<IdleChange> idle_change(int64_t /*from*/, int64_t /*to*/) const {
     return std::nullopt;
   }
@@ -104,11 +105,11 @@ class Optimizer {
   virtual void save(std::string& out) const = 0;
   virtual void load(ByteReader& in) = 0;
 
-  // Gives the weights to test, predict and save with: the row's weights, or their average if the job asks for
-  // it. out [row.width] may be row.weight.  The row must have seen all steps begun.
+  // out [row.width] <- the weights to test, predict and save with: the row's weights, or their average if the
+  // job averages.  `out` may be row.weight.  The row must have seen all steps begun.
   virtual void read(const Row<T>& row, T* out) const = 0;
 
-  // The same for rows as update_rows takes them.
+  // Does the same for rows in the form of update_rows.
   //   out [rows, width]
   virtual void read_rows(std::span<T* const> rows, int64_t width, T* out) const {
     for (size_t n = 0; n < rows.size(); ++n) {
@@ -118,7 +119,7 @@ class Optimizer {
 };
 
 struct OptimizerEntry : CatalogEntry {
-  bool lazy;                // idle rows differ from dense training; the manual says how
+  bool lazy;                // rows that sit out steps differ from dense training; the manual says how
   bool weights_from_state;  // a step computes weights from state alone: weights set otherwise are lost
   std::unique_ptr<Optimizer<float>> (*make_float)(const Json& object, const ParameterTuning& tuning,
                                                   CpuLevel cpu);

@@ -11,7 +11,8 @@ namespace ps {
 
 namespace {
 
-// A schedule whose every rate is multiplied: warm-up and the lowest rate of a schedule too.
+// A schedule with all rates multiplied by a factor, including those of warm-up and the lowest rate.  Constant
+// after construction.
 class ScaledSchedule final : public Schedule {
  public:
   ScaledSchedule(std::unique_ptr<Schedule> schedule, double factor)

@@ -16,19 +16,21 @@
 
 namespace ps {
 
+// Constant after it was made; any thread may call `make`.
 struct OptimizerPlan {
   CpuLevel cpu = best_cpu_level();  // of the optimizers that `make` makes
   std::function<std::unique_ptr<Optimizer<float>>(const ParameterTuning&)> make;
   std::shared_ptr<const Schedule> schedule;
   bool mean = true;                        // a step's gradient is the mean over its examples, else the sum
   std::optional<double> clip_norm;         // default for parameters that set none themselves
-  std::optional<double> clip_global_norm;  // for the gradients of all parameters together
+  std::optional<double> clip_global_norm;  // limit for the gradients of all parameters together
 
   StepRule step_rule() const { return StepRule(schedule, mean); }
 };
 
-// Makes the plan of an "optimizer" object; `gradient` is "sum" or "mean".  A step has `examples` of all trainers; 0: as
-// many as "scale_rate" names, if there is one.  Throws kUsage "optimizer.type: …".
+// Makes the plan of an "optimizer" object; `gradient` is "sum" or "mean".  `examples` is the number of
+// examples in a step of all trainers; 0: the number that "scale_rate" names, if there is one.  Throws kUsage
+// "optimizer.type: …".
 OptimizerPlan make_optimizer_plan(const Json& optimizer, std::string_view gradient,
                                   CpuLevel cpu = best_cpu_level(), int64_t examples = 0);
 

@@ -19,20 +19,22 @@ struct AverageOptions {
   static const ObjectSpec<AverageOptions>& spec();
 };
 
-// The rate grows with the examples of a step: linearly, as in Goyal et al., "Accurate, large minibatch SGD", 2017, or with
-// the square root, as in Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014.
+// The rate grows with the number of examples of a step: linearly, as in Goyal et al., "Accurate, large
+// minibatch SGD", 2017, or with its square root, as in Krizhevsky, "One weird trick for parallelizing
+// convolutional neural networks", 2014.
 struct RateScale {
   std::string rule = "linear";  // linear | sqrt
-  int64_t batch = 0;            // examples of a step for which learning_rate is right
+  int64_t batch = 0;            // number of examples of a step for which learning_rate is right
 
-  // Returns the factor of the rate of a step of so many examples.
+  // Returns the factor of the rate of a step with so many examples.
   double factor(int64_t examples) const;
 
   static const ObjectSpec<RateScale>& spec();
 };
 
-// Where an optimizer adds l2 w: L2 regularization, coupled with the gradient, or decoupled weight decay beside the step.
-// Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.  The job file's "l2_mode".
+// The place at which an optimizer adds l2 w: L2 regularization, coupled with the gradient, or decoupled
+// weight decay beside the step.  Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019.
+// It is the job file's "l2_mode".
 enum class L2Mode { kDecoupled, kCoupled };
 L2Mode find_l2_mode(const std::string& name);
 
@@ -68,7 +70,7 @@ inline constexpr char kAdaptiveL2Help[] =
     "that touch it";
 }  // namespace optim_internal
 
-// The options of optimizers that divide a gradient by what earlier ones were like.
+// The options of optimizers that divide a gradient by a measure of earlier gradients.
 struct AdaptiveOptions : OptimizerOptions {
   std::string l2_mode = "decoupled";
 
@@ -79,7 +81,7 @@ struct AdaptiveOptions : OptimizerOptions {
   }
 };
 
-// Weights and rates are floats: a larger rate would become infinite.
+// The largest rate.  Weights and rates are floats: a larger rate would become infinite.
 inline constexpr double kLargestRate = 1e38;
 
 template <class Options>

@@ -30,7 +30,8 @@ struct ParameterSpec {
   ParameterTuning tuning;
   std::optional<RowPolicy> row_policy;  // sparse: the policy that creates and removes rows; absent: none
   bool split = false;  // kMatrix: each trainer moves its part of the columns, even_part of collective/parts.h
-  bool by_trainers = false;  // dense, on servers: trainers move it, and servers have what these set last
+  // Dense, on servers: trainers move it, and servers have the values that these set last.
+  bool by_trainers = false;
   // Only for kRows of a dense table: in heterogeneous training, the compute trainers pull and push it.
   bool with_compute = false;
 };
@@ -48,7 +49,7 @@ struct ParameterView {
   T* gradient = nullptr;       // kMatrix: [rows, cols], set by backward (zeroed first)
   T* const* rows = nullptr;    // kRows: [N] pointers to the weights of the plan's keys
   T* row_gradients = nullptr;  // kRows: [N, cols], set by backward (zeroed first)
-  bool there = false;          // these lie in the memory of the device that computes, not in that of the host
+  bool there = false;          // the pointers are to memory of the device that computes, not of the host
 };
 
 }  // namespace ps

@@ -11,8 +11,8 @@ namespace ps {
 
 namespace {
 
-// True when l2 acts at the steps that touch a row alone: inside the gradients of an adaptive optimizer there is no closed
-// form of many steps.
+// Returns true if l2 acts only at the steps that touch a row: inside the gradients of an adaptive optimizer,
+// many steps have no closed form.
 bool is_lazy(const RowTraits& traits) {
   return traits.l2_mode == L2Mode::kCoupled && !traits.momentum;
 }

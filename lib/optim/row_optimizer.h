@@ -24,9 +24,10 @@ struct RowTraits {
 };
 
 template <class T>
+// Owned as Optimizer says: one thread begins steps; then any threads may work on different rows.
 class RowOptimizer : public Optimizer<T> {
  public:
-  // Throws kUsage when the tuning sets an option that the optimizer does not have.
+  // Throws kUsage if the tuning sets an option that the optimizer does not have.
   RowOptimizer(const OptimizerOptions& options, const ParameterTuning& tuning, CpuLevel cpu,
                const RowTraits& traits);
 
@@ -94,8 +95,8 @@ class RowOptimizer : public Optimizer<T> {
   // Applies `steps` steps with zero gradient to the state other than momentum.
   virtual void advance_state(const Row<T>&, int64_t) const {}
 
-  // The rate of the current step, times the parameter's own factor; the weight decay in force, of which the l2 of an
-  // adaptive optimizer is 0 where it is coupled.
+  // The rate of the current step, times the parameter's own factor; and the weight decay in force.  The l2 of
+  // an adaptive optimizer is 0 here if it is coupled.
   double rate() const { return rate_; }
   double l1() const { return rule_.l1; }
   double l2() const { return rule_.l2; }
@@ -110,10 +111,10 @@ class RowOptimizer : public Optimizer<T> {
 
   const CpuLevel cpu_;
   const RowTraits traits_;
-  const double factor_;
+  const double factor_;  // factor of the parameter's rate
   const IdleRule rule_;
-  const T coupled_;  // the l2 in the gradients of an adaptive optimizer, which idle steps have none of
-  const T clip_;     // infinite: no clipping
+  const T coupled_;  // l2 in the gradients of an adaptive optimizer; idle steps have none
+  const T clip_;     // bound for clipping by value; infinite: no clipping
   const std::optional<AverageOptions> average_;
   std::unique_ptr<Timeline> timeline_;  // null if steps with zero gradient do not change weights
   double rate_ = 0;

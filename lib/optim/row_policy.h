@@ -1,7 +1,8 @@
 // RowPolicy: decides which keys of a sparse table get a row, and which rows are removed.  The key "rows" of a
 // layer's "weight" sets it; sparse tables apply it.
 //
-// At a shrink, counts decay and the expired rows are removed; RowPolicyState says which shrinks age rows, too.
+// At a shrink, counts decay and the expired rows are removed; RowPolicyState decides which shrinks also age
+// rows.
 #ifndef PS_OPTIM_ROW_POLICY_H_
 #define PS_OPTIM_ROW_POLICY_H_
 
@@ -19,7 +20,7 @@ namespace ps {
 struct Admission {
   std::optional<int64_t> count;       // admitted when it has occurred this often
   std::optional<double> probability;  // each occurrence admits it with this probability
-  int64_t max_waiting = 1 << 24;      // the most keys without a row that are counted
+  int64_t max_waiting = 1 << 24;      // the largest number of keys without a row that are counted
 
   static const ObjectSpec<Admission>& spec();
 };
@@ -55,9 +56,9 @@ struct RowPolicy {
   RowScore score;
   double decay = 0.98;
   Expiry expire;
-  int64_t shrink_passes = 1, shrink_steps = 0;  // between two shrinks; 0: none for that reason
-  int64_t limit = 0;                            // the most rows, on all servers together; 0: no limit
-  std::string when_full = "refuse";             // refuse | evict
+  int64_t shrink_passes = 1, shrink_steps = 0;  // distance between two shrinks; 0: none for that reason
+  int64_t limit = 0;                 // the largest number of rows, on all servers together; 0: no limit
+  std::string when_full = "refuse";  // refuse | evict
 
   static const ObjectSpec<RowPolicy>& spec();
 
@@ -71,8 +72,8 @@ struct RowPolicy {
     return {row.shows * decay, row.clicks * decay, std::min(row.unseen + 1, RowHistory::kMostUnseen)};
   }
 
-  // Returns true if a row with these counts, after the shrink, and this age before it, has expired.  A row that never
-  // occurred in training, such as one loaded from a model, is not judged by its score.
+  // Returns true if a row with these counts, after the shrink, and this age before it, has expired.  A row
+  // that never occurred in training, such as one loaded from a model, is not judged by its score.
   bool expires(const RowHistory& row) const {
     if (expire.unseen && static_cast<int64_t>(row.unseen) > *expire.unseen) return true;
     return expire.below_score && row.shows > 0 && score_of(row) < *expire.below_score;
@@ -91,7 +92,7 @@ struct RowReport {
 
   bool operator==(const RowReport&) const = default;
 
-  // All figures, in the order above: the report of a whole is the sum of those of its parts.
+  // Returns all figures, in the order above; the report of a whole is the sum of the reports of its parts.
   std::array<uint64_t*, 6> figures() { return {&rows, &waiting, &created, &expired, &evicted, &refused}; }
   void add(RowReport other) {
     for (size_t i = 0; i < figures().size(); ++i) *figures()[i] += *other.figures()[i];

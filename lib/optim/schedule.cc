@@ -24,8 +24,8 @@ double count(const TrainingProgress& progress, const std::string& unit) {
                                                : progress.pass);
 }
 
-// Multiplies the schedule's own rate by a factor that grows linearly from `start` to 1 over the first
-// `length`.
+// Warm-up: multiplies the schedule's own rate by a factor that grows linearly from `start` to 1 over the
+// first `length` units.
 struct WarmupOptions {
   double length = 0;
   double start = 0;

@@ -19,6 +19,7 @@ struct TrainingProgress {
   int64_t pass;
 };
 
+// Constant after construction; any thread may use it.
 class Schedule {
  public:
   virtual ~Schedule() = default;
@@ -41,8 +42,7 @@ std::span<const ScheduleEntry* const> schedule_catalog();
 // The keys of "warmup", which every schedule has.
 const AnySpec& warmup_spec();
 
-// Makes the schedule that `object` (with its "type") describes; a constant one when it is null.  Throws
-// kUsage.
+// Makes the schedule that `object` (with its "type") describes; a constant one if it is null.  Throws kUsage.
 std::unique_ptr<Schedule> make_schedule(const Json& object, double learning_rate, std::string_view path);
 
 }  // namespace ps

@@ -43,7 +43,7 @@ class StepRule {
     return {learning_rate_, divide ? 1.0f / static_cast<float>(info.samples) : 1.0f, info.shrink};
   }
 
-  // Sets the totals, where the steps of several trainers are counted together.
+  // Sets the totals, if the steps of several trainers are counted together.
   void set_progress(int64_t samples, int64_t steps) { samples_ = samples, steps_ = steps; }
 
   // Save to and load from checkpoints. load throws kCorrupt.
@@ -59,7 +59,7 @@ class StepRule {
     if (!in.ok() || samples_ < 0 || steps_ < 0) fail(Code::kCorrupt, "state of the schedule is cut short");
   }
 
-  // Takes over what save wrote elsewhere, if that has come further.  Throws kCorrupt.
+  // Takes over the state that save wrote elsewhere, if it is further on.  Throws kCorrupt.
   void advance(ByteReader& in) {
     StepRule other = *this;
     other.load(in);

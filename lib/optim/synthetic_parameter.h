@@ -1,4 +1,5 @@
-// synthetic_parameter: a parameter of no model.  Used by synthetic jobs, and by tests of all that holds parameters.
+// synthetic_parameter: makes a parameter that belongs to no model.  Used by synthetic jobs, and by tests of
+// all code that holds parameters.
 #ifndef PS_OPTIM_SYNTHETIC_PARAMETER_H_
 #define PS_OPTIM_SYNTHETIC_PARAMETER_H_
 
@@ -10,7 +11,7 @@
 
 namespace ps {
 
-// Its weights begin as noise.
+// Its weights begin as noise: normal, with deviation 0.5 and seed 7.
 inline ParameterSpec synthetic_parameter(std::string name, ParameterKind kind, bool sparse, int64_t rows,
                                          int64_t cols) {
   ParameterSpec spec;

@@ -170,6 +170,8 @@ int64_t Timeline::advance(IdleWeight& state, int64_t from, int64_t to) const {
   return advance_in_pieces(state, from, to);
 }
 
+// Applies the largest possible maps in order; a block or a tail in which the sign may change is applied in
+// smaller pieces.  Returns the number of maps and steps that were looked at.
 int64_t Timeline::advance_in_pieces(IdleWeight& state, int64_t from, int64_t to) const {
   int64_t looked_at = 0;
   auto on_step = [&](const IdleStep& step) {

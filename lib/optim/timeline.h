@@ -27,7 +27,7 @@ class Timeline {
   // `sums`: sums of weights over steps will be needed.
   Timeline(const IdleRule& rule, bool sums);
 
-  // Adds the next step.  Throws kUsage when rate and l2 are so large that decay would flip a weight's sign.
+  // Adds the next step.  Throws kUsage if rate and l2 are so large that decay would flip a weight's sign.
   void append(double rate);
 
   // Save the rates of all steps to a checkpoint, and load them. load must be called on an empty timeline; it
@@ -51,7 +51,7 @@ class Timeline {
   // Returns the number of maps that `between` composes.
   int64_t num_pieces(int64_t from, int64_t to) const;
 
-  // Memory of the timeline.
+  // Returns the memory of the timeline.
   uint64_t memory_bytes() const;
 
  private:
@@ -67,7 +67,7 @@ class Timeline {
   struct LeafRun {
     int64_t first;
     double rate;
-    int64_t offset;  // of the first rate in rates_, or -1
+    int64_t offset;  // index of the first rate in rates_, or -1
   };
   // A cached map of between().  Between two appends a slot is claimed at most once and then never replaced,
   // so readers need no lock.

@@ -52,8 +52,8 @@ template <class T>
   return sign * larger(sign * kept, T(0)) + T(0);  // + 0 makes -0 into 0
 }
 
-// Clamps x to [-bound, bound]; NaN stays NaN.  (Written out, since nvcc 13.0 has returned an undefined value where this called
-// larger and smaller.)
+// Clamps x to [-bound, bound]; NaN stays NaN. (It is written out, since nvcc 13.0 has returned an undefined
+// value when it called larger and smaller.)
 template <class T>
 [[gnu::always_inline]] constexpr T clip(T x, T bound) {
   const T above = x < -bound ? -bound : x;

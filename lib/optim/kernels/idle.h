@@ -1,6 +1,6 @@
-// Idle steps, in closed form: the rules of one weight, which tables in the memory of a device compile too
-// (lib/table/cuda), and the loops that apply them to a row, compiled for each level of instruction sets.  Used by
-// idle_row.cc, which computes the coefficients.
+// Idle steps, in closed form: the rules for one weight, which tables in the memory of a device also compile
+// (lib/table/cuda), and the loops that apply them to a row, compiled for each level of instruction sets.
+// Used by idle_row.cc, which computes the coefficients.
 #ifndef PS_OPTIM_KERNELS_IDLE_H_
 #define PS_OPTIM_KERNELS_IDLE_H_
 
@@ -33,12 +33,12 @@ template <class T>
   weight = round_evenly<T>(soft_threshold(keep * w, threshold), dither);
 }
 
-// Idle steps that do the same to each weight of a row.
+// Idle steps that change each weight of a row in the same way.
 struct IdleChange {
   LinearMap map;           // with momentum
-  double keep, threshold;  // without
-  int64_t to;              // the number of steps seen then
-  bool momentum;           // else the state stays as it is
+  double keep, threshold;  // without momentum
+  int64_t to;              // number of steps that the row has seen afterwards
+  bool momentum;           // false: the state does not change
 };
 
 template <class T>

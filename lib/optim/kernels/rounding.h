@@ -5,7 +5,8 @@
 // gradient rounds decay and gradient together, once; catch-up of idle steps, which has no gradient, uses
 // stochastic rounding.
 //
-// Compiled for several levels of instruction sets, and by nvcc: always inlined and constexpr, like arithmetic.h.
+// Compiled for several levels of instruction sets, and by nvcc: always inlined and constexpr, like
+// arithmetic.h.
 #ifndef PS_OPTIM_KERNELS_ROUNDING_H_
 #define PS_OPTIM_KERNELS_ROUNDING_H_
 
@@ -23,7 +24,7 @@ class Dither {
       : value_(static_cast<uint64_t>(step) * 0x9e3779b97f4a7c15u) {}
   [[gnu::always_inline]] constexpr uint64_t next() { return value_ += kStride; }
 
-  // The number that next would give after `column` others.
+  // Returns the number that next would return after `column` others.
   [[gnu::always_inline]] constexpr uint64_t at(uint64_t column) const {
     return value_ + (column + 1) * kStride;
   }

@@ -15,9 +15,9 @@
 
 namespace ps {
 
-// Subtracts `move` from a weight, with one step of decay: soft((1 - rate l2) w - move, rate l1).  (Written so
-// that 1 - rate l2, which rounds to 1 in float, is never formed.)  With coupled l2, `shrink` is 0, and regularized()
-// gives the gradient that the step is of.
+// Subtracts `move` from a weight, with one step of decay: soft((1 - rate l2) w - move, rate l1). (It is
+// written so that 1 - rate l2, which rounds to 1 in float, is never formed.) With coupled l2, `shrink` is 0,
+// and regularized() returns the gradient that the step uses.
 template <class T>
 struct Decay {
   T shrink, threshold;  // rate l2, rate l1
@@ -44,7 +44,8 @@ template <class T, bool kNesterov>
 struct MomentumStep {
   using Value = T;
   static constexpr int kArrays = 1;
-  T momentum, eta, l2, shrink, threshold;  // l2 is 0 where it is decoupled, shrink = rate l2 where it is not
+  // With decoupled l2, `l2` is 0 and `shrink` is rate l2; with coupled l2, `shrink` is 0.
+  T momentum, eta, l2, shrink, threshold;
 
   [[gnu::always_inline]] constexpr void operator()(T& w, T& moved, T&, T g) const {
     T d = -eta * (g + l2 * w);
