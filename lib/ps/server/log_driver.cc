@@ -12,7 +12,8 @@ namespace ps {
 
 namespace {
 
-// Passes an answer on when everything logged before it is on the disk, or the error of the log.
+// Passes an answer on when everything logged before it is on the disk, or the error of the log.  One owner
+// thread.
 class SyncedReply final : public Reply {
  public:
   SyncedReply(PushLog& log, ReplyPtr reply) : log_(log), reply_(std::move(reply)) {}

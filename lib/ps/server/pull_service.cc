@@ -1,3 +1,7 @@
+// A pull goes this way: wait keeps it until the clock allows its step; answer_or_wait answers it, or queues
+// it behind the pulls that wait for room; try_answer takes memory for the answer, reads the rows, and
+// remembers the pull if a push may name it.  When answers that were sent free memory, answer_starved
+// continues with the queue in its fair order.
 #include "ps/server/pull_service.h"
 
 #include <algorithm>

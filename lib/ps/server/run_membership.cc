@@ -1,3 +1,6 @@
+// A trainer's hello comes to join, which begins a run if the roster says so, and gives the rank to the
+// process.  A rank is lost in check_trainers, when its timeout is over while requests wait: the run then goes
+// on without it, or all waiting requests fail.  Every change is noted for the log before it is made.
 #include "ps/server/run_membership.h"
 
 #include <algorithm>

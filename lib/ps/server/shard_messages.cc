@@ -1,3 +1,6 @@
+// Every request goes through ask.  It is deferred if the shard is busy and the message has to wait; else the
+// peer's rights are checked, and the entry of the table decodes the body and handles the request.  Handlers
+// answer through replies that measure the time, count the memory, or wait until the log is on the disk.
 #include "ps/server/shard_messages.h"
 
 #include <algorithm>
@@ -19,6 +22,7 @@ std::string_view text_of(const Frame& frame) {
 
 // ---- replies
 
+// Answers a request over its connection.  One owner thread, as of every reply.
 class ResponderReply final : public Reply {
  public:
   explicit ResponderReply(Responder responder) : responder_(std::move(responder)) {}
@@ -30,7 +34,7 @@ class ResponderReply final : public Reply {
   Responder responder_;
 };
 
-// A reply that measures how long its answer took; a refusal does not count.
+// A reply that measures how long its answer took; a refusal does not count.  One owner thread.
 class TimedReply final : public Reply {
  public:
   TimedReply(Responder responder, const ShardHost& host, RequestSeconds& seconds)
@@ -49,7 +53,7 @@ class TimedReply final : public Reply {
   RequestSeconds& seconds_;
 };
 
-// A reply whose memory is counted until it is answered or dropped.
+// A reply whose memory is counted until it is answered or dropped.  One owner thread.
 class CountedReply final : public Reply {
  public:
   CountedReply(Responder responder, HeldBytes held) : reply_(std::move(responder)), held_(std::move(held)) {}
@@ -365,6 +369,7 @@ void check_may_ask(const ShardPeer& peer, const ShardMessage& message) {
 
 namespace {
 
+// A message that waits until the shard is not busy.  One owner thread.
 class DeferredMessage final : public DeferredRequest {
  public:
   DeferredMessage(std::shared_ptr<ShardPeer> peer, const ShardMessage& message, Frame frame,

@@ -40,7 +40,7 @@ class SynchronousClock : public StepClock {
 };
 
 // With staleness n, a pull for step s is answered when the clock has reached s - n: a trainer may be n steps
-// ahead.
+// ahead.  One owner thread.
 class StaleClock final : public SynchronousClock {
  public:
   StaleClock(const StepContext& context, uint64_t staleness)
@@ -57,7 +57,7 @@ class StaleClock final : public SynchronousClock {
 // does (SharedCopies).  They push up to `ahead` more steps before they learn that one is applied.  A shard
 // answers that it holds a push, and applies the step when every trainer has said that all shards hold its
 // push.  Whichever process dies, the shards can then all come to the same step, and the next process begins
-// with the weights of that step.
+// with the weights of that step.  One owner thread.
 class AheadClock final : public SynchronousClock {
  public:
   AheadClock(const StepContext& context, uint64_t ahead) : SynchronousClock(context), ahead_(ahead) {}
