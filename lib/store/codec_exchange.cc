@@ -30,7 +30,8 @@ std::vector<std::string_view> parts_of(std::string_view message, size_t num_part
        num_parts, " parts");
 }
 
-// Waits in its destructor, also after an error, for a device that copies strings of the enclosing scope.
+// Waits in its destructor, also after an error, for a device that copies strings of the enclosing scope.  One
+// owner thread.
 class DeviceWait {
  public:
   explicit DeviceWait(CompressionDevice* device) : device_(device) {}

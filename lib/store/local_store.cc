@@ -1,3 +1,7 @@
+// A pull gives views of all parameters: of the rows in the tables to train, of copies to read.  A push
+// computes the size of the step and the factor of each gradient, and passes the gradients to the tables one
+// after the other.  A parameter that is lent has no view to train, and a push only begins its optimizer's
+// step.
 #include "store/local_store.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Tables are made in the order of the parameters, each from its spec.  A checkpoint is saved as one file for
+// all dense tables and one for each partition of the sparse ones, by the threads of the device, and restored
+// in the same parts.  A snapshot begins for all tables at once, and is then swept table by table.
 #include "store/parameter_tables.h"
 
 #include <algorithm>
