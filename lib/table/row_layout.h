@@ -17,7 +17,7 @@ namespace ps {
 // Of two floats, the second is the rounding error of the first.
 //
 // A row of at most a cache line never crosses a line; a longer row begins at a line if the padding for that
-// is at most 1/8 of it.
+// is at most 1/8 of it.  Constant after construction; any thread may use it.
 class RowLayout {
  public:
   // A stamp is the number of steps that a row has seen; rows that zero gradients never change need none.

@@ -1,3 +1,6 @@
+// The threads of the device find rows in blocks of keys, and bring them up to date while their cache lines
+// are near.  Functions that write existing rows first let the running snapshot copy them.  A row that is only
+// read is brought up to date in a copy.
 #include "table/trained_rows.h"
 
 #include <array>
