@@ -26,6 +26,7 @@ const ObjectSpec<AllReduceOptions>& AllReduceOptions::spec() {
   return spec;
 }
 
+// One owner thread, that of the transport.
 class AllReduce final : public AmongPeers {
  public:
   AllReduce(const AllReduceOptions& options, const TrainerSetup& setup)
