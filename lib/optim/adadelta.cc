@@ -24,6 +24,7 @@ struct AdadeltaOptions : AdaptiveOptions {
   static const ObjectSpec<AdadeltaOptions>& spec() { return optimizer_spec<AdadeltaOptions>(); }
 };
 
+// Threads use it as Optimizer says.
 template <class T>
 class Adadelta final : public RowOptimizer<T> {
  public:

@@ -18,6 +18,7 @@ struct AdagradOptions : AdaptiveOptions {
   static const ObjectSpec<AdagradOptions>& spec() { return optimizer_spec<AdagradOptions>(); }
 };
 
+// Threads use it as Optimizer says.
 template <class T>
 class Adagrad final : public RowOptimizer<T> {
  public:

@@ -32,6 +32,7 @@ struct AdamOptions : AdaptiveOptions {
   static const ObjectSpec<AdamOptions>& spec() { return optimizer_spec<AdamOptions>(); }
 };
 
+// Threads use it as Optimizer says.
 template <class T>
 class Adam final : public RowOptimizer<T> {
  public:

@@ -30,6 +30,7 @@ struct AdamaxOptions : AdaptiveOptions {
   static const ObjectSpec<AdamaxOptions>& spec() { return optimizer_spec<AdamaxOptions>(); }
 };
 
+// Threads use it as Optimizer says.
 template <class T>
 class Adamax final : public RowOptimizer<T> {
  public:

@@ -24,6 +24,7 @@ struct DecayedAdagradOptions : AdaptiveOptions {
   static const ObjectSpec<DecayedAdagradOptions>& spec() { return optimizer_spec<DecayedAdagradOptions>(); }
 };
 
+// Threads use it as Optimizer says.
 template <class T>
 class DecayedAdagrad final : public RowOptimizer<T> {
  public:

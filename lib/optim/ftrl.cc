@@ -30,6 +30,7 @@ struct FtrlOptions : OptimizerOptions {
   static const ObjectSpec<FtrlOptions>& spec() { return optimizer_spec<FtrlOptions>(); }
 };
 
+// Threads use it as Optimizer says.
 template <class T>
 class Ftrl final : public RowOptimizer<T> {
  public:

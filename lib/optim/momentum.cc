@@ -32,6 +32,7 @@ struct MomentumOptions : OptimizerOptions {
   static const ObjectSpec<MomentumOptions>& spec() { return optimizer_spec<MomentumOptions>(); }
 };
 
+// Threads use it as Optimizer says.
 template <class T>
 class Momentum final : public RowOptimizer<T> {
  public:

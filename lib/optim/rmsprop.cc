@@ -29,6 +29,7 @@ struct RmspropOptions : AdaptiveOptions {
   static const ObjectSpec<RmspropOptions>& spec() { return optimizer_spec<RmspropOptions>(); }
 };
 
+// Threads use it as Optimizer says.
 template <class T>
 class Rmsprop final : public RowOptimizer<T> {
  public:

@@ -1,3 +1,6 @@
+// An update applies the concrete optimizer's step to a row that has seen all earlier steps. catch_up brings a
+// row to that state: it advances the optimizer's own state, then the weights and their momentum by the
+// timeline, and their mean from the first averaged step on.
 #include "optim/row_optimizer.h"
 
 #include <algorithm>

@@ -175,6 +175,7 @@ const ObjectSpec<Options>& spec_of() {
   return spec;
 }
 
+// Constant after construction; any thread may use it.
 template <class Options>
 class OptionsSchedule : public Schedule {
  public:

@@ -12,6 +12,7 @@ struct SgdOptions : OptimizerOptions {
   static const ObjectSpec<SgdOptions>& spec() { return optimizer_spec<SgdOptions>(); }
 };
 
+// Threads use it as Optimizer says.
 template <class T>
 class Sgd final : public RowOptimizer<T> {
  public:

@@ -22,7 +22,7 @@ const Run& run_of(const std::deque<Run>& runs, int64_t index) {
 
 namespace {
 
-// Collects runs of steps with the same rate.
+// Collects runs of steps with the same rate.  One owner thread.
 class RateRuns {
  public:
   void add(double rate, int64_t steps) {

@@ -17,7 +17,8 @@
 
 namespace ps {
 
-// Evenly distributed 64-bit numbers for round_evenly.  They depend on the step and the column alone.
+// Evenly distributed 64-bit numbers for round_evenly.  They depend on the step and the column alone.  One
+// owner thread.
 class Dither {
  public:
   [[gnu::always_inline]] constexpr explicit Dither(int64_t step)
