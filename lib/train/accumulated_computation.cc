@@ -26,7 +26,8 @@ void AccumulatedComputation::finish_gradients(const PreparedBatch&, std::span<co
   network_.backward(on_final, parts_.size() == 1 ? Gradients::kSet : Gradients::kAdd);
 }
 
-// The parts have numbers of their own, from which their random numbers follow.
+// Cuts the batch into parts.  Each part has a step number of its own, since its random numbers follow from that
+// number.
 void AccumulatedComputation::cut(const PreparedBatch& prepared) {
   const int64_t size = prepared.batch.size();
   cut_batch(network_, prepared, examples_, parts_);

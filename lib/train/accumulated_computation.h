@@ -1,5 +1,5 @@
-// AccumulatedComputation: forward and backward of a batch, a few of its examples at a time, whose gradients are added up.
-// Activations then take the memory of those few.  Used by jobs with train.accumulate.
+// AccumulatedComputation: forward and backward of a batch, in parts of a few examples whose gradients are
+// added.  Activations then take only the memory of one part.  Used by jobs with train.accumulate.
 #ifndef PS_TRAIN_ACCUMULATED_COMPUTATION_H_
 #define PS_TRAIN_ACCUMULATED_COMPUTATION_H_
 
@@ -13,17 +13,17 @@
 
 namespace ps {
 
-// One owner thread; network and device outlive this.
+// One owner thread.  Network and device outlive this.
 class AccumulatedComputation final : public Computation {
  public:
-  // `parts` batches of so many examples make a step; the last step of a pass may have fewer.
+  // A step is made of `parts` batches of `examples` examples; the last step of a pass may have fewer parts.
   AccumulatedComputation(Network<float>& network, Device& device, int64_t parts, int64_t examples)
       : network_(network), device_(device), most_parts_(parts), examples_(examples) {}
 
-  // Forward and backward of all parts but the last, and its forward.
+  // Runs forward and backward of all parts but the last, and forward of the last.
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
 
-  // Backward of the last part.
+  // Runs backward of the last part.
   void finish_gradients(const PreparedBatch& prepared, std::span<const ParameterView<float>> views,
                         const OnFinalGradient& on_final) override;
 
@@ -37,7 +37,7 @@ class AccumulatedComputation final : public Computation {
   Network<float>& network_;
   Device& device_;
   const int64_t most_parts_, examples_;
-  std::vector<PreparedBatch> parts_;  // of the present batch
+  std::vector<PreparedBatch> parts_;  // parts of the current batch
   std::vector<float> predictions_, log_losses_;
 };
 

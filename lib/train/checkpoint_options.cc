@@ -7,7 +7,7 @@ namespace ps {
 
 namespace {
 
-// Returns the bytes of a number, or of one with a unit; nullopt when the value is neither.
+// Returns the value of a number, or of a text with a unit; nullopt if the value is neither.
 std::optional<double> bytes_of(const Json& value) {
   if (value.is_number()) return value.get<double>();
   if (!value.is_string()) return std::nullopt;

@@ -11,13 +11,13 @@ namespace ps {
 
 struct CheckpointOptions {
   std::string directory;  // empty: no checkpoints
-  Json period = "5m";     // a duration, or seconds; 0: not by time
-  int64_t steps = 0;      // 0: not by steps
-  int keep = 2;           // newest checkpoints that are kept
-  int full_every = 1;     // every so many checkpoints, all rows are written
+  Json period = "5m";     // a duration, or seconds; 0: no checkpoints by time
+  int64_t steps = 0;      // 0: no checkpoints by steps
+  int keep = 2;           // number of newest checkpoints that are kept
+  int full_every = 1;     // one of this many checkpoints has all rows
   std::string compression = "zstd";
   Json bandwidth = 0;    // bytes a second, as "100M"; 0: no limit
-  Json memory = "512M";  // bytes, of each shard of a server
+  Json memory = "512M";  // bytes for each shard of a server
 
   static const ObjectSpec<CheckpointOptions>& spec();
 

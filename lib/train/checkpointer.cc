@@ -34,8 +34,8 @@ void Checkpointer::begin_new() {
        " holds checkpoints of an earlier run: --resume goes on from them; else name another folder");
 }
 
-// Checks the checkpoint while it is restored.  Checking it first would take twice the processor time, during
-// which the disk would be idle.
+// Checks the checkpoint while it is restored.  A check before would take twice the processor time, during which
+// the disk would be idle.
 std::unique_ptr<CheckpointReader> Checkpointer::restore_newest(LocalStore& store) {
   auto read = [&](const CheckpointReader& reader) {
     check_job(reader);
@@ -122,7 +122,8 @@ FileEntry Checkpointer::write_file(int64_t step, const std::string& file, const 
   return writer.finish();
 }
 
-// The checkpoint counts already: what goes wrong from here on does not take it away.
+// Notes and logs a written checkpoint, and removes old ones.  The checkpoint counts already, so errors from
+// here on are only logged.
 void Checkpointer::note_written(const std::string& folder, const Manifest& manifest) {
   last_step_ = manifest.step;
   uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-// Checkpointer: writes the checkpoints of a job that runs in one process, and goes on from the newest.
+// Checkpointer: writes the checkpoints of a job that runs in one process, and resumes from the newest one.
 // Used by ps-train.
 #ifndef PS_TRAIN_CHECKPOINTER_H_
 #define PS_TRAIN_CHECKPOINTER_H_
@@ -21,7 +21,7 @@
 
 namespace ps {
 
-// Bytes by name: what others want to find again.
+// States by name: bytes that a resuming process reads back.
 using CheckpointStates = std::map<std::string, std::string>;
 
 // One owner thread.  Its arguments must outlive it.
@@ -32,37 +32,37 @@ class Checkpointer {
                FileSystem& files = system_files());
   ~Checkpointer();
 
-  // Makes the directory.  Throws kUsage when it holds checkpoints already: those of an earlier run must not
-  // be mixed with this one's.
+  // Makes the directory.  Throws kUsage if it contains checkpoints, since those of an earlier run must not be
+  // mixed with this one's.
   void begin_new();
 
-  // Fills a store in which nothing has been trained from the newest checkpoint that is whole, all of which is
-  // then checked, and returns that; warns of those that are damaged.  Throws kUsage when there is none, or
-  // when it is of another job, and kCorrupt when all are damaged.
+  // Restores a store in which nothing has been trained from the newest undamaged checkpoint, and returns that
+  // checkpoint, all of which has been checked.  Logs a warning for each damaged one.  Throws kUsage if there is
+  // no checkpoint or if it is of another job, and kCorrupt if all are damaged.
   std::unique_ptr<CheckpointReader> restore_newest(LocalStore& store);
 
-  // True when a checkpoint is wanted after this step, by the number of steps or by the clock.
+  // Returns true if a checkpoint is wanted after this step, by the number of steps or by the clock.
   bool due(int64_t step) const;
 
-  // Writes the checkpoint of this step, unless it was the last one written.  When the disk is full or fails,
-  // it says so in the log, takes away what it wrote, and returns false: the checkpoint before stays valid.
+  // Writes the checkpoint of this step, unless it was the last one written.  If the disk is full or fails, this
+  // logs the error, removes the written files, and returns false; the checkpoint before stays valid.
   bool write(int64_t step, const LocalStore& store, const CheckpointStates& states) {
     return step == last_step_ || (begin(step) && finish(step, store, states, {}));
   }
 
-  // The same in two steps, between which other processes write files of their own, `files`, to the checkpoint's
-  // folder.  begin also returns false when there is nothing to do; give_up instead of finish says why there will be
-  // no checkpoint.
+  // The same in two calls, between which other processes write `files` of their own to the checkpoint's folder.
+  // begin also returns false if there is nothing to write. give_up, called instead of finish, logs why there
+  // will be no checkpoint.
   bool begin(int64_t step);
   bool finish(int64_t step, const LocalStore& store, const CheckpointStates& states,
               std::vector<FileEntry> files);
   void give_up(int64_t step, const Error& error);
 
-  // Writes one of these files, with one state; throws.
+  // Writes one of these files, with one state; throws if that fails.
   FileEntry write_file(int64_t step, const std::string& file, const std::string& state,
                        std::string_view bytes) const;
 
-  // Why the last write failed; nothing when it did not.
+  // The reason why the last write failed; nullopt if it did not.
   const std::optional<Error>& failure() const { return failure_; }
 
  private:
@@ -79,11 +79,11 @@ class Checkpointer {
   FileSystem& files_;
 
   std::unique_ptr<WriteRate> rate_;         // null: no limit
-  std::unique_ptr<CheckpointReader> base_;  // the last full one, when increments are wanted
-  int since_full_ = 0;                      // increments that build on it
-  int64_t last_step_ = -1;                  // written, or resumed from
-  std::optional<Error> failure_;            // of the last write
-  double last_time_;                        // of monotonic_seconds
+  std::unique_ptr<CheckpointReader> base_;  // the last full checkpoint, if increments are wanted
+  int since_full_ = 0;                      // number of increments that build on it
+  int64_t last_step_ = -1;                  // step of the last checkpoint written, or resumed from
+  std::optional<Error> failure_;            // error of the last write
+  double last_time_;                        // time of monotonic_seconds of the last checkpoint
 };
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// EarlyStopping: tells the best pass by the validation data, and when training is over since it gets no better.  Used by
-// the run of a job.
+// EarlyStopping: finds the best pass by the validation data, and decides when training ends because no pass is
+// better any more.  Used by the run of a job.
 #ifndef PS_TRAIN_EARLY_STOPPING_H_
 #define PS_TRAIN_EARLY_STOPPING_H_
 
@@ -11,18 +11,18 @@
 
 namespace ps {
 
-// Owner thread only.
+// One owner thread.
 class EarlyStopping {
  public:
-  // `patience` and `best_by` of the options count.  Throws kUsage for a measure of which nobody can say if more or less
-  // of it is better.
+  // Uses `patience` and `best_by` of the options.  Throws kUsage for a measure of which it is unknown whether
+  // larger values are better.
   explicit EarlyStopping(const TrainOptions& options);
 
-  // Takes in what was measured after a pass: "cost", and "evaluators" by name.  Returns true if it is the best so far.  A
-  // value that is undefined is never the best.  Throws kUsage when the measure is not there.
+  // Adds the measures of a pass: "cost", and "evaluators" by name.  Returns true if the pass is the best so
+  // far.  An undefined value is never the best.  Throws kUsage if the measure is missing.
   bool add(int pass, const Json& validation);
 
-  // True when so many passes as `patience` in a row were not the best.
+  // Returns true if the last `patience` passes were all not the best.
   bool stops() const { return patience_ && pass_ - best_pass_ >= *patience_; }
 
   int best_pass() const { return best_pass_; }  // -1: none yet

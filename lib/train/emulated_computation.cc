@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kNoiseValues = 1 << 16;
 constexpr float kNoiseSize = 0.002f;
-constexpr double kForwardShare = 1.0 / 3;  // of the time of a batch
+constexpr double kForwardShare = 1.0 / 3;  // forward's part of the time of a batch
 
 }  // namespace
 
@@ -24,7 +24,8 @@ EmulatedComputation::EmulatedComputation(double seconds, std::span<const Paramet
   for (float& value : noise_) value = (unit_float(random.next32()) - 0.5f) * kNoiseSize;
 }
 
-// The time that gradients take to be written is part of the batch's.
+// Waits for the time of forward.  The end of the batch is fixed here, so that the time of writing gradients is
+// part of the batch's.
 double EmulatedComputation::run(const PreparedBatch& prepared, std::span<const ParameterView<float>>) {
   const std::chrono::duration<double> whole(seconds_);
   const auto begin = std::chrono::steady_clock::now();
@@ -34,7 +35,8 @@ double EmulatedComputation::run(const PreparedBatch& prepared, std::span<const P
   return 0;
 }
 
-// A parameter's noise begins where that of the one before it ends.
+// Gives the gradients from the last parameter to the first, each at its share of the backward time.  The noise
+// of all parameters is one sequence: that of a parameter begins where that of the one before it ends.
 void EmulatedComputation::finish_gradients(const PreparedBatch& prepared,
                                            std::span<const ParameterView<float>> views,
                                            const OnFinalGradient& on_final) {
@@ -54,7 +56,7 @@ void EmulatedComputation::finish_gradients(const PreparedBatch& prepared,
   std::this_thread::sleep_until(end_);
 }
 
-// Values of the gradient in this batch.
+// Returns the number of values of the parameter's gradient in this batch.
 size_t EmulatedComputation::num_values(const PreparedBatch& prepared, size_t parameter) const {
   const ParameterSpec& spec = specs_[parameter];
   const size_t cols = static_cast<size_t>(spec.cols);
@@ -63,7 +65,7 @@ size_t EmulatedComputation::num_values(const PreparedBatch& prepared, size_t par
   return static_cast<size_t>(spec.rows) * cols;
 }
 
-// The noise goes round: gradient [count] <- values from `next` on.
+// gradient [count] <- noise from `next` on, which wraps around.
 void EmulatedComputation::fill(float* gradient, size_t count, size_t next) const {
   while (count > 0) {
     const size_t size = std::min(count, noise_.size() - next);

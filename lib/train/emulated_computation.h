@@ -1,5 +1,5 @@
-// EmulatedComputation: forward and backward as a wait, for measuring what trainers exchange on machines that lack the
-// accelerators which would compute.  Used by jobs with train.emulated_compute.
+// EmulatedComputation: forward and backward as a wait.  It serves to measure the exchanges of trainers on
+// machines without the accelerators that would compute.  Used by jobs with train.emulated_compute.
 #ifndef PS_TRAIN_EMULATED_COMPUTATION_H_
 #define PS_TRAIN_EMULATED_COMPUTATION_H_
 
@@ -12,18 +12,19 @@
 
 namespace ps {
 
-// One owner thread, which waits as it would for a device, and uses no processor meanwhile.
+// One owner thread, which waits as it would for a device, and uses no processor time meanwhile.
 class EmulatedComputation final : public Computation {
  public:
-  // Each batch takes `seconds`: a third of it is forward, the rest backward.  `specs` must outlive this; predictions
-  // have so many columns.
+  // Each batch takes `seconds`: forward a third of it, backward the rest.  `specs` must outlive this;
+  // predictions have `prediction_cols` columns.
   EmulatedComputation(double seconds, std::span<const ParameterSpec> specs, int64_t prediction_cols);
 
-  // Forward.  The cost is 0.
+  // Waits for the time of forward, and returns the cost 0.
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
 
-  // Backward, which gives gradients evenly, those of the last parameter first.  They are noise of the batch's number in
-  // [-0.001, 0.001), so that codecs and sparse selections have values to work on; statistics stay as they are.
+  // Waits for the time of backward, and gives gradients at even intervals, that of the last parameter first.
+  // They are noise in [-0.001, 0.001] that depends on the batch's number, so that codecs and sparse selections
+  // have values to work on.  Statistics do not change.
   void finish_gradients(const PreparedBatch& prepared, std::span<const ParameterView<float>> views,
                         const OnFinalGradient& on_final) override;
 
@@ -37,7 +38,7 @@ class EmulatedComputation final : public Computation {
   const std::span<const ParameterSpec> specs_;
   const int64_t prediction_cols_;
   std::vector<float> noise_;
-  std::chrono::steady_clock::time_point end_;  // of the batch
+  std::chrono::steady_clock::time_point end_;  // end of the batch
   std::vector<float> predictions_;             // zeros
 };
 

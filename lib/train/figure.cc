@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 12> kLargerIsBetter = {
     "accuracy", "auc", "pr_auc", "precision", "recall",          "F1",
     "gauc",     "mrr", "map",    "micro_f1",  "micro_precision", "micro_recall"};
-// A number follows: "ndcg_at_10".
+// Beginnings of names that end in a number: "ndcg_at_10".
 constexpr std::array<std::string_view, 3> kLargerWithNumber = {"ndcg_at_", "recall_at_", "precision_at_"};
 constexpr std::array<std::string_view, 7> kSmallerIsBetter = {
     "cost", "classification_error", "log_loss", "brier_score", "calibration_error", "rmse", "mae"};

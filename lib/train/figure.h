@@ -1,5 +1,5 @@
-// Figures of a test by name: "cost", or the value of an evaluator; and if more of them is better.  Used to stop early,
-// and to tell how important slots are.
+// The figures of a test by name, "cost" or the value of an evaluator, and whether larger values of them are
+// better.  Used to stop early, and to measure the importance of slots.
 #ifndef PS_TRAIN_FIGURE_H_
 #define PS_TRAIN_FIGURE_H_
 
@@ -11,10 +11,13 @@
 
 namespace ps {
 
-// Throws kUsage "SOURCE: 'x' tells no better from worse…" for other figures; `source` is the key or flag that names it.
+// Returns true if larger values of the figure are better, and false if smaller ones are.  Throws kUsage
+// "SOURCE: 'x' tells no better from worse…" for other figures; `source` is the key or flag that names the
+// figure.
 bool larger_is_better(const std::string& figure, std::string_view source);
 
-// The figure in TestResult::json(): nullopt when it is undefined.  Throws kUsage "SOURCE: …" when it is not there.
+// Returns the figure in TestResult::json(), or nullopt if it is undefined.  Throws kUsage "SOURCE: …" if it is
+// missing.
 std::optional<double> figure_of(const Json& tested, const std::string& figure, std::string_view source);
 
 }  // namespace ps

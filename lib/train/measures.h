@@ -1,4 +1,5 @@
-// Measures: what a stretch of batches cost, and what the evaluators say of it.
+// Measures: the cost of a number of batches, and the values of the evaluators for them.  Used by Trainer and
+// TrainerProgress.
 #ifndef PS_TRAIN_MEASURES_H_
 #define PS_TRAIN_MEASURES_H_
 
@@ -14,31 +15,32 @@
 
 namespace ps {
 
-// The cost of examples, times their weights, and both counts of them.
+// The cost of examples times their weights, the number of examples, and the sum of their weights.
 struct CostTotals {
   int64_t samples = 0;
   double weight = 0, cost = 0;
 };
 
+// One owner thread.
 class Measures {
  public:
   explicit Measures(std::vector<std::unique_ptr<Evaluator>> evaluators)
       : evaluators_(std::move(evaluators)) {}
 
-  // log_losses [B], or empty where the model has none.
+  // log_losses [B], or empty if the model has none.
   void add(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
            const Batch& batch);
 
-  // Takes in what another, of the same evaluators, has seen.
+  // Adds the measures of another object with the same evaluators.
   void merge(const Measures& other);
   void reset();
 
-  // All state, to be merged by another process.  load throws kCorrupt.
+  // Write and read the state, which another process can merge. load throws kCorrupt.
   void save(std::string& out) const;
   void load(ByteReader& in);
 
   int64_t samples() const { return samples_; }
-  // Over the weights of the examples, as evaluators take their means.
+  // The mean over the weights of the examples, as evaluators take their means.
   double average_cost() const { return weight_ > 0 ? cost_ / weight_ : 0; }
   CostTotals totals() const { return {samples_, weight_, cost_}; }
   std::vector<std::pair<std::string, double>> values() const;
@@ -51,7 +53,7 @@ class Measures {
 
  private:
   int64_t samples_ = 0;
-  double weight_ = 0;  // of all examples: their number where they have none
+  double weight_ = 0;  // sum of the weights; without weights, the number of examples
   double cost_ = 0;
   std::vector<std::unique_ptr<Evaluator>> evaluators_;
 };

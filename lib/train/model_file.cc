@@ -11,7 +11,7 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kBufferFloats = 1 << 20;  // what is in memory at once of a table that is saved or loaded
+constexpr int64_t kBufferFloats = 1 << 20;  // floats of a table in memory at once while it is saved or loaded
 
 int64_t rows_at_once(int64_t cols) {
   return std::max<int64_t>(1, kBufferFloats / cols);
@@ -36,8 +36,8 @@ void write_rows(SafetensorsWriter& writer, ParameterStore& store, int parameter,
   }
 }
 
-// Calls take(keys, rows) for pieces of a sparse tensor pair, or of a whole matrix whose row numbers are the
-// keys.
+// Calls take(keys, rows) for pieces of a sparse tensor pair, or of a whole matrix, whose keys are its row
+// numbers.
 template <class Take>
 void each_rows(SafetensorsReader& model, const ParameterSpec& spec, Take&& take) {
   StoredRows stored(model, {spec.name, spec.rows, spec.cols});
@@ -53,8 +53,8 @@ void each_rows(SafetensorsReader& model, const ParameterSpec& spec, Take&& take)
   }
 }
 
-// Gives a parameter the rows that each(take) hands out.  Rows that a dense one does not get keep the weights
-// that the job starts with.
+// Sets the rows that each(take) gives.  Rows of a dense parameter that are not given keep the weights with
+// which the job starts.
 template <class Each>
 void load_one(const ParameterSpec& spec, int parameter, ParameterStore& store, Each&& each) {
   if (spec.sparse) {
@@ -76,7 +76,7 @@ void load_stored(SafetensorsReader& model, const ParameterSpec& spec, int parame
   load_one(spec, parameter, store, [&](auto&& take) { each_rows(model, spec, take); });
 }
 
-// The table of this parameter in a model, checked.
+// Returns the index of the parameter's table in a model, after checking its shape.
 size_t find_table(const ModelSource& model, const ParameterSpec& spec) {
   for (size_t t = 0; t < model.tables().size(); ++t) {
     const ModelTable& table = model.tables()[t];
@@ -105,6 +105,8 @@ std::string model_file_path(const std::string& path) {
   return is_directory(path) ? join_path(path, kModelFile) : path;
 }
 
+// First collects the keys of sparse parameters, which give the sizes of all tensors, then writes the tensors in
+// the order of the header: keys first, then weights.
 void save_model(const std::string& path, const std::vector<ParameterSpec>& parameters, ParameterStore& store,
                 const Metadata& metadata, const std::function<void()>& on_rows) {
   std::vector<std::vector<uint64_t>> keys(parameters.size());

@@ -12,27 +12,28 @@ namespace ps {
 
 struct TrainOptions {
   int passes = 1;
-  std::string gradient = "mean";  // over the examples of a batch: sum | mean
-  int64_t accumulate = 1;         // batches whose gradients make one step
+  std::string gradient = "mean";  // sum | mean of the gradients of a batch's examples
+  int64_t accumulate = 1;         // number of batches whose gradients make one step
   // How trainers bring their work together: an entry of strategy_catalog(), checked by the job.
   Json strategy = {{"type", "parameter_server"}};
   // With servers: the number of batches whose rows are pulled before they are needed; 0: at most one.
   int64_t pull_ahead = 0;
-  std::optional<int64_t> log_period;  // batches between reports; nothing: 100, and a second between lines
+  // batches between reports; nullopt: 100, and lines at least a second apart
+  std::optional<int64_t> log_period;
   std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
   // Training ends after this number of passes that are not better on the validation data.
   std::optional<int> patience = {};
   std::string best_by = "cost";                  // measure of the validation data by which a pass is the best
   int saving_period = 1;                         // passes between saves; the last pass is always saved
   bool load_save_parameters_in_pserver = false;  // servers write models by themselves
-  std::optional<std::string> emulated_compute;   // a batch is a wait of so long, as parse_seconds reads it
+  std::optional<std::string> emulated_compute;   // a batch is a wait of this time, which parse_seconds reads
 
   static const ObjectSpec<TrainOptions>& spec();
 
-  // Seconds of emulated_compute; nothing without it.
+  // Returns the seconds of emulated_compute, or nullopt without it.
   std::optional<double> emulated_seconds() const;
 
-  // True when a model is saved after this pass.
+  // Returns true if a model is saved after this pass.
   bool saves_after(int64_t pass) const;
 };
 

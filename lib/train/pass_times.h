@@ -1,4 +1,4 @@
-// PassTimes: where the seconds of a training loop went.  Used by Trainer and Reporter.
+// PassTimes: the parts of the time of a training loop.  Used by Trainer and Reporter.
 #ifndef PS_TRAIN_PASS_TIMES_H_
 #define PS_TRAIN_PASS_TIMES_H_
 
@@ -8,21 +8,21 @@
 
 namespace ps {
 
-// Measures the time of the loop's thread since construction; the four parts add up to `seconds`.  It reads
-// the clock twice a batch.
+// Measures the time of the loop's thread since construction; the four parts add up to `seconds`.  It reads the
+// clock twice a batch.  One owner thread.
 class PassTimes {
  public:
   explicit PassTimes(const ParameterStore& store) : store_(store), store_before_(store.times()) {}
 
-  // Runs `body`, which gets the next batch: what the loop then waits for is data.
+  // Runs `body`, which gets the next batch, and counts its time as reading.
   template <class Body>
   auto reading(Body&& body) {
     ScopedSeconds timer(reading_);
     return body();
   }
 
-  // seconds, and of these: reading_seconds, waiting_seconds, communicating_seconds, computing_seconds, which
-  // is what is left: forward, backward, measures, and in one process the tables.
+  // Returns seconds, and its parts: reading_seconds, waiting_seconds, communicating_seconds, and
+  // computing_seconds, which is the rest: forward, backward, measures, and in one process the tables.
   Json json() const;
 
   double seconds() const { return monotonic_seconds() - start_; }

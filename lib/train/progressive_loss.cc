@@ -10,7 +10,7 @@ double mean_cost(double cost, double weight) {
   return weight > 0 ? cost / weight : 0;
 }
 
-// The least power of two that is more than `examples`.
+// Returns the least power of two above `examples`.
 int64_t power_above(int64_t examples) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(examples))) * 2;
 }

@@ -1,5 +1,5 @@
-// ProgressiveLoss: when to report the cost of a pass so far, and since the report before: whenever the number of its
-// examples has passed a power of two, as Vowpal Wabbit does.  Used by Reporter.
+// ProgressiveLoss: decides when the cost of a pass so far, and since the last report, is reported.  As in
+// Vowpal Wabbit, this is when the number of examples passes a power of two.  Used by Reporter.
 #ifndef PS_TRAIN_PROGRESSIVE_LOSS_H_
 #define PS_TRAIN_PROGRESSIVE_LOSS_H_
 
@@ -13,20 +13,20 @@ namespace ps {
 class ProgressiveLoss {
  public:
   struct Row {
-    double average = 0;     // over the examples of the pass so far
-    double since_last = 0;  // over those since the row before, or since begin
-    int64_t examples = 0;   // of the pass so far
+    double average = 0;     // mean over the examples of the pass so far
+    double since_last = 0;  // mean over the examples since the row before, or since begin
+    int64_t examples = 0;   // examples of the pass so far
   };
 
-  // A pass begins, or goes on after the examples of `before`.
+  // Begins a pass, or resumes one after the examples of `before`.
   void begin(const CostTotals& before);
 
-  // `totals` of the pass after another batch, which grow.  Nullopt unless a row is due.
+  // Takes the growing totals of the pass after another batch.  Returns a row if one is due.
   std::optional<Row> add(const CostTotals& totals);
 
  private:
-  CostTotals last_;  // of the row before
-  int64_t due_ = 1;  // the next row comes with so many examples: a power of two
+  CostTotals last_;  // totals at the row before
+  int64_t due_ = 1;  // number of examples at which the next row is due; a power of two
 };
 
 }  // namespace ps

@@ -18,7 +18,7 @@ static std::FILE* open_metrics(const std::string& path, bool append) {
   return file;
 }
 
-// Three columns, so wide that ten digits fit.
+// Returns a line of three columns, which are wide enough for ten digits.
 static std::string progressive_line(const std::string& average, const std::string& since_last,
                                     const std::string& examples) {
   constexpr size_t kWidth = 13;
@@ -48,7 +48,7 @@ void Reporter::advance(int64_t samples, double done) {
   if (progress_) progress_->update(count, done > 0 ? count / done : 0);
 }
 
-// The first line comes as soon as it can.
+// Returns true if the line of a batch is to be shown.  The first one is shown at once.
 bool Reporter::shows_batch() {
   if (progressive_) return false;
   if (batch_period_ == 0) return true;

@@ -21,7 +21,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
        shape_text(tensor.shape), ", the job expects ", expected);
 }
 
-// Others write a column or a row as a vector: extents of 1 do not count.
+// Removes extents of 1, since other programs write a column or a row as a vector.
 std::vector<int64_t> without_ones(std::vector<int64_t> shape) {
   std::erase(shape, 1);
   return shape;
@@ -73,7 +73,7 @@ void StoredRows::check_key(uint64_t key) {
   }
   last_key_ = key;
   if (bound_ == 0 || key < bound_) return;
-  model_.verify(*keys_);  // for damage of the file the job is not to blame
+  model_.verify(*keys_);  // a damaged file is reported as such, before the job is blamed
   fail(Code::kUsage, model_.path(), ": key ", key, " of ", quote(name_), " is outside the job's ", bound_);
 }
 

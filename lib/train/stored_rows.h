@@ -1,5 +1,5 @@
-// StoredRows: the rows of one parameter in a model file, whoever wrote it, as floats.  Used to load models, and to
-// convert them.
+// StoredRows: the rows of one parameter in a model file, of this or another program, as floats.  Used to load
+// models, and to convert them.
 #ifndef PS_TRAIN_STORED_ROWS_H_
 #define PS_TRAIN_STORED_ROWS_H_
 
@@ -12,11 +12,11 @@
 
 namespace ps {
 
-// Throws kData when a row has a weight that is infinite or no number.
+// Throws kData if a row has a weight that is infinite or NaN.
 void check_finite_rows(const std::string& parameter, std::span<const uint64_t> keys,
                        std::span<const float> rows);
 
-// One owner thread; the model outlives it.
+// One owner thread.  The model outlives it.
 class StoredRows {
  public:
   // The expected shape of the parameter.  `rows` is the number of rows, or, for rows with keys, the bound of
@@ -26,14 +26,14 @@ class StoredRows {
     int64_t rows = 0, cols = 1;
   };
 
-  // Throws kUsage when the parameter is not there, or not of this shape.
+  // Throws kUsage if the parameter is missing, or has another shape.
   StoredRows(SafetensorsReader& model, const Shape& shape);
 
   int64_t count() const { return count_; }
   bool keyed() const { return keys_ != nullptr; }
 
-  // Rows [first, first + keys.size()), to be read in order.  Throws kCorrupt when what is read is damaged, kUsage
-  // for a key outside the bound, kData for a weight that is not finite.
+  // Reads rows [first, first + keys.size()); calls must be in order.  Throws kCorrupt if the bytes are damaged,
+  // kUsage for a key outside the bound, kData for a weight that is not finite.
   void read(int64_t first, std::span<uint64_t> keys, std::span<float> rows);
 
  private:
@@ -45,7 +45,7 @@ class StoredRows {
   const std::string name_;
   const int64_t cols_;
   const uint64_t bound_;
-  const TensorInfo *keys_, *scales_, *rows_ = nullptr;  // keys and scales: null without
+  const TensorInfo *keys_, *scales_, *rows_ = nullptr;  // keys and scales: null if the parameter has none
   int64_t count_ = 0;
   std::optional<uint64_t> last_key_;
 };

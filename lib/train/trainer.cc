@@ -12,9 +12,10 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kReportPeriod = 100;  // batches, unless the job says another
+constexpr int64_t kReportPeriod = 100;  // batches between reports, unless the job gives another number
 
-// A diverged run says where, instead of training on NaN to the end.
+// Throws kData at the first batch whose cost is not finite, so that a diverged run does not train on NaN to the
+// end.
 void check_finite(double cost, const PreparedBatch& prepared) {
   if (std::isfinite(cost)) return;
   fail(Code::kData, "cost of batch ", prepared.step, " is ", cost,
@@ -93,6 +94,8 @@ void Trainer::begin_source(BatchSource& source, const std::function<bool()>& sto
        " were trained on before the checkpoint: they are other data");
 }
 
+// Trains the trainer's own data, then the data that lost trainers have left, and then ends the pass together
+// with the others, whose figures are merged.  The pass is reported even if it is interrupted.
 PassResult Trainer::train_pass(int pass, BatchSource& source, const std::function<bool()>& stop) {
   PassTimes times(store_);
   reporter_.begin(cat("pass ", pass));
@@ -116,7 +119,8 @@ PassResult Trainer::train_pass(int pass, BatchSource& source, const std::functio
   return result;
 }
 
-// False when this process is to end before the others have come so far.
+// Trains on the data that lost trainers have left, as long as next_source_ gives some.  Returns false if this
+// process is to end before the others have come to that point.
 bool Trainer::train_rest(PassTimes& times, const std::function<bool()>& stop) {
   try {
     while (!progress_.pass_is_over() && !stop()) {
@@ -131,7 +135,8 @@ bool Trainer::train_rest(PassTimes& times, const std::function<bool()>& stop) {
   }
 }
 
-// False when this process is to end before the others have.
+// Ends the pass together with the other trainers.  Returns false if this process is to end before the others
+// have ended the pass.
 bool Trainer::end_with_others(PassResult& result) {
   try {
     if (!progress_.pass_is_over()) {
@@ -147,7 +152,7 @@ bool Trainer::end_with_others(PassResult& result) {
 
 void Trainer::train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop) {
   auto next = [&] { return times.reading([&] { return source.next(stop); }); };
-  PullTicket begun;  // of the batch that comes next
+  PullTicket begun;  // the pull of the next batch
   looked_ahead_ = 0;
   while (const PreparedBatch* prepared = stop() ? nullptr : next()) {
     if (!try_train_batch(*prepared, source, begun)) break;
@@ -169,7 +174,7 @@ void Trainer::report_batches(PassTimes& times) {
   progress_.current().reset();
 }
 
-// Tells a store that looks ahead of the present batch, and of those after it that are ready.
+// Tells a store that looks ahead about the current batch, and about those after it that are ready.
 void Trainer::tell_store(const PreparedBatch& present, BatchSource& source) {
   const size_t ahead = store_.looks_ahead();
   if (ahead == 0) return;
@@ -181,7 +186,8 @@ void Trainer::tell_store(const PreparedBatch& present, BatchSource& source) {
   }
 }
 
-// Makes the figures of this trainer those of all: merged in rank order, so that every rank has the same.
+// Replaces the figures of this trainer by those of all, merged in rank order, so that every rank has the same
+// figures.
 void Trainer::merge_group(PassResult& result) {
   if (group_.size() == 1) return;
   std::string state;
@@ -193,7 +199,7 @@ void Trainer::merge_group(PassResult& result) {
   result.batches = 0;
   whole.reset();
   for (const std::string& bytes : states) {
-    if (bytes.empty()) continue;  // of one that is not there any more
+    if (bytes.empty()) continue;  // this trainer is gone
     ByteReader in(bytes);
     result.batches += in.get<int64_t>();
     other.load(in);
@@ -201,7 +207,7 @@ void Trainer::merge_group(PassResult& result) {
   }
 }
 
-// False when this process is to end, and the others do not come to this batch.
+// Trains a batch.  Returns false if this process is to end and the others do not come to this batch.
 bool Trainer::try_train_batch(const PreparedBatch& prepared, BatchSource& source, PullTicket& begun) {
   try {
     tell_store(prepared, source);
@@ -212,8 +218,9 @@ bool Trainer::try_train_batch(const PreparedBatch& prepared, BatchSource& source
   }
 }
 
-// `next` is the batch after this one, when it is ready; `begun`, the pull of this batch, if there is one, becomes
-// that of the next.  The batch is measured before it is pushed: a checkpoint of servers has both or neither.
+// `next` is the batch after this one, if it is ready.  `begun` is the pull of this batch, if there is one, and
+// becomes that of the next.  The batch is measured before it is pushed, so that a checkpoint of servers has
+// both or neither.
 void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun) {
   if (begun) {
     store_.finish_pull(begun, prepared.plans, views_);
@@ -226,7 +233,8 @@ void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* ne
   store_.push(prepared.plans, views_, info);
 }
 
-// Fills in the gradients beside the weights, and tells the store of them.  Returns what their push is to say.
+// Computes the gradients beside the weights, and tells the store which are final.  Returns the information that
+// goes with their push.
 StepInfo Trainer::compute_batch(const PreparedBatch& prepared) {
   const double cost = computation_ != nullptr ? computation_->run(prepared, views_) : forward(prepared);
   check_finite(cost, prepared);
@@ -247,7 +255,8 @@ void Trainer::backward(const PreparedBatch& prepared) {
   network_.backward(on_final);
 }
 
-// Messages about labels and ids count examples from the beginning of their batch.
+// Adds the number of the batch to errors, since messages about labels and ids count examples from the beginning
+// of their batch.
 double Trainer::forward(const PreparedBatch& prepared) {
   try {
     return network_.forward(prepared, views_, device_);
@@ -267,7 +276,7 @@ void Trainer::predict_batch(const PreparedBatch& prepared) {
   network_.predict(prepared, views_, device_);
 }
 
-// Calls evaluate(prepared) for each batch of a pass that changes nothing.
+// Calls evaluate(prepared) for each batch of a pass that does not change the weights.
 template <class Evaluate>
 void Trainer::evaluate_pass(BatchSource& source, const std::function<bool()>& stop, Evaluate&& evaluate) {
   source.begin_pass({.key_order = store_.key_order()}, stop);

@@ -1,4 +1,5 @@
-// Trainer: the loop.  Written once, against ParameterStore: read, plan, pull, forward, backward, push.
+// Trainer: the training loop, written once against ParameterStore: read, plan, pull, forward, backward, push.
+// Used by the run of a job.
 #ifndef PS_TRAIN_TRAINER_H_
 #define PS_TRAIN_TRAINER_H_
 
@@ -29,7 +30,7 @@ struct PassResult {
   int64_t batches = 0, samples = 0;
   double average_cost = 0;
   Json evaluators;
-  Json times;  // of this trainer: PassTimes
+  Json times;  // times of this trainer: PassTimes
   bool interrupted = false;
 
   Json json() const;  // pass, batches, samples, avg_cost, evaluators, times
@@ -43,50 +44,52 @@ struct TestResult {
   Json json() const;  // samples, cost, evaluators, seconds
 };
 
-// One owner thread; what it is given outlives it and are used by nobody else meanwhile.
+// One owner thread.  Its arguments outlive it, and no other code uses them meanwhile.
 class Trainer {
  public:
   Trainer(Network<float>& network, ParameterStore& store, Device& device, const TrainOptions& options,
           TrainerGroup& group, Reporter& reporter);
 
-  // Before the first pass a run may go on from where another process was: TrainerProgress::load and resume.
+  // Before the first pass a run may continue from the state of another process: TrainerProgress::load and
+  // resume.
   TrainerProgress& progress() { return progress_; }
   const TrainerProgress& progress() const { return progress_; }
 
-  // `asked` is called once a step: when it says so, the rows of tables whose rows come and go are judged
-  // after the step, on all servers at once.
+  // `asked` is called once a step.  If it returns true, all servers apply the row policies of tables to their
+  // rows after that step.
   void on_shrink_request(std::function<bool()> asked) { shrink_asked_ = std::move(asked); }
 
-  // Trains on all that `source` gives, and on what comes after it, or until `stop` says so after some batch, and waits for the other
-  // trainers; the result is of the examples of all.  Passes must come in order from 0, or from the one that
-  // is taken up.
+  // Trains on all data that `source` and the sources after it give, or until `stop` returns true after a batch,
+  // and waits for the other trainers.  The result covers the examples of all.  Passes must come in order from
+  // 0, or from the one that is resumed.
   PassResult train_pass(int pass, BatchSource& source, const std::function<bool()>& stop);
 
-  // Batches of training are computed there, instead of by the network here.
+  // Sets the computation of training batches, in place of the network here.
   void compute_with(Computation& computation) { computation_ = &computation; }
 
-  // `after_batch` is called after each batch, and with true when `stop` has ended a pass early: the times at
-  // which progress().save() tells all.
+  // `after_batch` is called after each batch, and with true after `stop` has ended a pass early.  At these
+  // times progress().save() writes the complete state.
   void on_batch(std::function<void(bool stopping)> after_batch) { after_batch_ = std::move(after_batch); }
 
-  // `next` is called when the trainer has trained all that it has of a pass, and gives more: what lost trainers have
-  // left.  Null: the pass is to end.  Throws WaitStopped.
+  // `next` is called when the trainer has trained all its data of a pass.  It returns more data, which lost
+  // trainers have left, or null to end the pass.  Throws WaitStopped.
   void on_source_end(std::function<BatchSource*(int pass)> next) { next_source_ = std::move(next); }
 
   // `before_end` is called before the trainer ends its part of a pass.
   void on_pass_end(std::function<void()> before_end) { before_pass_end_ = std::move(before_end); }
 
-  // Measures the present weights; kData when the cost of a batch is not finite.  `pass` and `data`
-  // are for the report; -1 when no training ran.
+  // Measures the current weights.  Throws kData if the cost of a batch is not finite.  `pass` and `data` are
+  // for the report; -1 means that no training ran.
   TestResult test(int pass, BatchSource& source, const std::function<bool()>& stop,
                   const std::string& data = "Test");
 
-  // Appends what a row of predictions is as text.
+  // Appends the text of a row of predictions.
   using AppendPredictions = std::function<void(std::span<const float> predictions, std::string& out)>;
 
-  // Calls `write` with lines of text, one an example in the order of the input: as `append` has it, or where that is null its
-  // C predictions, with spaces between, each in the shortest decimals that read back the same.  Labels are not looked at, unless
-  // predictions are costs.  Returns the number of examples; kData when a prediction is not finite.
+  // Calls `write` with lines of text, one for each example in the order of the input.  `append` makes the text
+  // of a line; without it, a line has the C predictions, separated by spaces, each in the shortest decimals
+  // that read back the same.  Labels are not read, unless predictions are costs.  Returns the number of
+  // examples.  Throws kData if a prediction is not finite.
   int64_t predict(BatchSource& source, const std::function<bool()>& stop,
                   const std::function<void(std::string_view)>& write,
                   const AppendPredictions& append = nullptr);
@@ -113,7 +116,7 @@ class Trainer {
   Network<float>& network_;
   ParameterStore& store_;
   Device& device_;
-  Computation* computation_ = nullptr;  // null: the network here
+  Computation* computation_ = nullptr;  // null: the network computes
   TrainerGroup& group_;
   Reporter& reporter_;
 
@@ -122,7 +125,7 @@ class Trainer {
   std::function<BatchSource*(int)> next_source_ = [](int) { return nullptr; };
   std::function<void()> before_pass_end_ = [] {};
   TrainerProgress progress_;
-  size_t looked_ahead_ = 0;  // batches, from the present one on, of which the store was told
+  size_t looked_ahead_ = 0;  // number of batches, from the current one on, that the store was told about
   std::vector<ParameterView<float>> views_;
 };
 

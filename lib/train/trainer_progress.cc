@@ -13,7 +13,7 @@ TrainerProgress::TrainerProgress(const Network<float>& network, int64_t report_p
       whole_(network.make_evaluators()),
       current_(network.make_evaluators()) {}
 
-// state := step:i64 pass:i64 batches:i64 whole current                  (of Measures)
+// state := step:i64 pass:i64 batches:i64 whole current                  (whole, current: Measures)
 void TrainerProgress::save(std::string& out) const {
   put(out, step_);
   put(out, static_cast<int64_t>(pass_));
@@ -32,7 +32,7 @@ void TrainerProgress::load(ByteReader& in) {
     fail(Code::kCorrupt, "position of a trainer makes no sense");
   }
   pass_ = static_cast<int>(pass);
-  if (report_is_due()) merge_current();  // of a state that was saved before the report of its last batch
+  if (report_is_due()) merge_current();  // the state was saved before the report of its last batch
   resumed_ = exact_ = true;
   skip_ = batches_;
 }
@@ -47,15 +47,15 @@ void TrainerProgress::resume(const RunPosition& position, std::span<const std::s
   restore_figures(states);
 }
 
-// figures := left_out:i64 state                       (left_out: batches before those that were measured)
+// figures := left_out:i64 state                       (left_out: number of batches before the measured ones)
 void TrainerProgress::save_figures(std::string& out) const {
   put(out, left_out_);
   save(out);
 }
 
-// Figures are of the pass that goes on.  The state of the process that had this rank before is one's own, and
-// knows more than figures; the figures of a run of other trainers, among whom the batches were dealt in another
-// way, are added up.
+// Restores the figures of the pass that is resumed.  A state of this rank's earlier process replaces the own
+// state, since it contains more than figures.  States of a run of other trainers, which dealt the batches
+// differently, are merged.
 void TrainerProgress::restore_figures(std::span<const std::string> states) {
   TrainerProgress other(network_, report_period_);
   for (const std::string& state : states) {
@@ -71,7 +71,7 @@ void TrainerProgress::restore_figures(std::span<const std::string> states) {
       std::swap(whole_, other.whole_);
       std::swap(current_, other.current_);
       if (report_is_due() || pass_over_) merge_current();  // in the order of the undisturbed run
-      batches_ += left_out_;                               // until they are passed over
+      batches_ += left_out_;                               // until begin_figures subtracts them
       return;
     }
     whole_.merge(other.whole_);
@@ -92,7 +92,7 @@ void TrainerProgress::enter_pass(int pass) {
 void TrainerProgress::begin_figures() {
   if (std::exchange(resumed_, false)) {
     if (exact_) return;
-    if (!counted_) left_out_ = batches_;  // figures are of what is still to come
+    if (!counted_) left_out_ = batches_;  // the figures cover only batches that are still to come
     batches_ -= left_out_;
     return;
   }
