@@ -1,4 +1,4 @@
-// Lists of all catalogues, and the generated part of ps-job(5).
+// Lists all catalogues, and writes the generated part of ps-job(5).
 #include <algorithm>
 
 #include "base/file.h"
@@ -21,11 +21,11 @@ namespace ps {
 
 namespace {
 
-// One catalogue, whatever its entries make.
+// One catalogue, for any type of entries.
 struct Listing {
   std::string kind;   // "optimizers"
   std::string title;  // heading in the manual
-  std::string where;  // where in the job file
+  std::string where;  // key in the job file
   std::vector<const CatalogEntry*> entries;
 };
 
@@ -46,7 +46,7 @@ std::vector<Listing> listings() {
           listing("strategies", "Strategies", "train.strategy", strategy_catalog())};
 }
 
-// Text of the manual: a sentence ends in two spaces there, and help texts have one.
+// Returns a paragraph of the manual.  Sentences there end in two spaces, while help texts have one.
 std::string paragraph(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -89,7 +89,7 @@ std::string facts(const FieldSpec& field) {
   return out;
 }
 
-// "string", or "string or object" when there is a choice.
+// Returns "string", or "string or object" if there are several types.
 std::string type_name(const Json& schema) {
   if (schema.contains("type")) return schema["type"].get<std::string>();
   if (!schema.contains("anyOf")) return "value";
@@ -98,7 +98,7 @@ std::string type_name(const Json& schema) {
   return join(names, " or ");
 }
 
-// The keys of one object as a list; `seen` are those told before.
+// Returns the keys of one object as a list, without those in `seen`, which were listed before.
 std::string key_list(const AnySpec& spec, const std::vector<std::string>& seen) {
   std::string items;
   for (const auto& field : spec.fields()) {
@@ -110,7 +110,7 @@ std::string key_list(const AnySpec& spec, const std::vector<std::string>& seen) 
   return cat(".Bl -tag -width Ds -compact\n", items, ".El\n");
 }
 
-// Names of keys that every entry of a catalogue has, told once.
+// Returns the names of the keys that every entry of a catalogue has, which are listed once.
 std::vector<std::string> common_keys(const Listing& list) {
   std::vector<std::string> common;
   for (const auto& field : list.entries.front()->spec().fields()) {
@@ -125,7 +125,7 @@ std::vector<std::string> common_keys(const Listing& list) {
   return common;
 }
 
-// "a.b=" for each key of a schema; those of the entries of a catalogue together.
+// Appends "a.b=" for each key of a schema, and for those of all entries of a catalogue together.
 void collect_keys(const Json& schema, const std::string& path, std::vector<std::string>& keys) {
   for (const char* choice : {"oneOf", "anyOf"}) {
     if (!schema.contains(choice)) continue;

@@ -20,12 +20,12 @@ namespace ps {
 struct CheckpointModel::Table {
   TableLayout layout;
   ParameterSpec spec;
-  std::unique_ptr<Optimizer<float>> optimizer;  // null: the weights are a statistic
+  std::unique_ptr<Optimizer<float>> optimizer;  // null: the values are a statistic
 };
 
 namespace {
 
-// Turns rows as they are kept into rows as they are read.
+// Turns rows as they are stored into rows as they are read.
 class UpToDate final : public RowCursor {
  public:
   UpToDate(const TableLayout& layout, const Optimizer<float>* optimizer, bool with_state,
@@ -50,7 +50,7 @@ class UpToDate final : public RowCursor {
   }
 
  private:
-  // weights [width] <- those of row_, which has seen `steps` steps, or all of them.
+  // weights [width] <- the weights of row_, which has seen `steps` steps, or all steps if that is -1.
   void read(int64_t steps, float* weights) {
     const int64_t width = layout_.width;
     if (optimizer_ == nullptr) {
@@ -128,7 +128,7 @@ void CheckpointModel::add_table(const TableLayout& layout, const ParameterSpec& 
   tables_.back().count = count_rows(tables_.size() - 1);
 }
 
-// Returns the number of rows of a table.  The manifest of a full checkpoint has it, if no rows are chosen;
+// Returns the number of rows of a table.  The manifest of a full checkpoint has it, if all rows are chosen;
 // otherwise one pass over the rows counts them.
 uint64_t CheckpointModel::count_rows(size_t table) {
   const std::string& name = tables_[table].name;

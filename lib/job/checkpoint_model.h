@@ -1,5 +1,5 @@
-// CheckpointModel: the weights of a checkpoint as a model: rows in the order of their keys, brought up to
-// date. Used by ps-ckpt2model, and to start from a checkpoint.
+// CheckpointModel: the weights of a checkpoint as a model: rows in the order of their keys, brought up to date.
+// Used by ps-ckpt2model, and by jobs that start from a checkpoint.
 #ifndef PS_JOB_CHECKPOINT_MODEL_H_
 #define PS_JOB_CHECKPOINT_MODEL_H_
 
@@ -18,11 +18,11 @@
 
 namespace ps {
 
-// Owner thread only; `reader` must outlive it.
+// One owner thread.  `reader` must outlive it.
 class CheckpointModel final : public ModelSource {
  public:
-  // `cpu` is the level of the loops that bring rows up to date, all of which give the same bits.  Throws kUsage for tables
-  // that are not there, kCorrupt when the checkpoint is damaged.
+  // `cpu` is the level of the loops that bring rows up to date; all levels give the same bits.  Throws kUsage
+  // for tables that do not exist, kCorrupt if the checkpoint is damaged.
   CheckpointModel(const CheckpointReader& reader, const RowChoice& choice, CpuLevel cpu = best_cpu_level());
   ~CheckpointModel() override;
 
@@ -33,10 +33,11 @@ class CheckpointModel final : public ModelSource {
   const std::map<std::string, std::string>& metadata() const override { return metadata_; }
   int index_base() const override;
 
-  // Names of rows, as row_names(); `vocabulary` is a file of words, empty: the one that the job names.
+  // Returns the names of rows, as row_names() does; `vocabulary` is a file of words, or empty for the one that
+  // the job names.
   RowNames names(const std::string& vocabulary) const;
 
-  // Takes the step out of the metadata.
+  // Removes the step from the metadata.
   void leave_out_step() { metadata_.erase("step"); }
 
  private:

@@ -12,7 +12,8 @@ namespace ps {
 
 namespace {
 
-// Rows of one table side by side.
+// Compares the rows of one table in two models.  Both cursors ascend, so that one pass over both finds the rows
+// in both and in one alone.
 class TableComparison {
  public:
   explicit TableComparison(int64_t width) : width_(static_cast<size_t>(width)) {}

@@ -10,19 +10,19 @@
 
 namespace ps {
 
-// The folder step-… that `path` means: itself, or in a folder of checkpoints the one that LATEST names, else
-// the newest.  Throws kUsage when there is none.
+// Returns the folder step-… that `path` names: the path itself; in a folder of checkpoints, the one that LATEST
+// names, otherwise the newest.  Throws kUsage if there is none.
 std::string checkpoint_folder(const std::string& path);
 
-// True when checkpoint_folder would find one.
+// Returns true if checkpoint_folder would find a checkpoint.
 bool is_checkpoint(const std::string& path);
 
 // {"folder", "step", "base", "tables": [{"name", "kind", "rows", "width", …}], "states", "bytes"}
 Json describe_checkpoint(const CheckpointReader& reader);
 std::string checkpoint_text(const Json& description);
 
-// Compares each table of both models: rows in both, rows in one alone, rows that differ, the largest
-// difference and where it is.
+// Compares each table of both models: counts rows in both, rows in one alone and rows that differ, and finds
+// the largest difference and its place.
 Json compare_models(ModelSource& a, ModelSource& b);
 std::string comparison_text(const Json& comparison);
 

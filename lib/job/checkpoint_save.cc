@@ -16,7 +16,7 @@ namespace ps {
 
 namespace {
 
-// The manifest in the folder of a checkpoint; nothing when there is none.
+// Returns the manifest in the folder of a checkpoint, or nullopt if there is none.
 std::optional<Manifest> manifest_of(const std::string& checkpoint) {
   constexpr uint64_t kMaxBytes = 256 << 20;
   const std::string path = join_path(checkpoint, kManifestFile);
@@ -24,7 +24,8 @@ std::optional<Manifest> manifest_of(const std::string& checkpoint) {
   return decode_manifest(read_file(path, kMaxBytes), path);
 }
 
-// The servers have written the model; the manifest makes it one.
+// Makes the servers' files of a checkpoint the model: links or copies them, then writes the manifest, with
+// which they count.
 void keep_files(const std::string& checkpoint, const std::string& folder) {
   const Manifest manifest = *manifest_of(checkpoint);
   for (const FileEntry& file : manifest.files) {
@@ -42,7 +43,8 @@ std::unique_ptr<CheckpointSave> CheckpointSave::ask(ServerCheckpoints* servers, 
   return servers->ask(pass, on_end) ? std::move(save) : nullptr;
 }
 
-// Copies that cannot be removed stay beside the model, which does not need them.
+// Waits for the thread and removes the copies.  Copies that cannot be removed stay beside the model, which does
+// not need them.
 CheckpointSave::~CheckpointSave() {
   if (written_.valid()) written_.wait();
   if (!target_) return;
@@ -86,7 +88,8 @@ void CheckpointSave::wait(double seconds) {
   servers_.wait([this] { return is_ready() || written_.valid(); }, seconds);
 }
 
-// The model tells the step, or is that of a whole pass, as a process without servers would write it.
+// Starts the thread that writes the model.  The metadata contain the step, except for the model of a whole
+// pass, as a process without servers would write it.
 void CheckpointSave::begin_thread(const std::string& source, bool as_files) {
   const auto write = [source, as_files, folder = target_->folder, pass = pass_] {
     if (as_files) return keep_files(source, folder);

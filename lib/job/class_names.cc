@@ -8,7 +8,7 @@ namespace ps {
 
 namespace {
 
-constexpr float kDecided = 0.5F;  // probabilities above it are decisions
+constexpr float kDecided = 0.5F;  // labels with a probability above it are predicted
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// ClassNames: the words that a model predicts, instead of numbers.  Used by Run.
+// ClassNames: the words of the classes that a model predicts, instead of numbers.  Used by Run.
 #ifndef PS_JOB_CLASS_NAMES_H_
 #define PS_JOB_CLASS_NAMES_H_
 
@@ -10,15 +10,15 @@
 
 namespace ps {
 
-// Constant.
+// Constant after construction; any thread may use it.
 class ClassNames {
  public:
-  // Takes the words that labels were when the model was trained, for rows of `cols` predictions.  Throws kUsage when labels
-  // were numbers, or when the predictions are not of classes.
+  // Takes the words that labels were when the model was trained, for rows of `cols` predictions.  Throws kUsage
+  // if labels were numbers, or if the predictions are not probabilities of the classes.
   ClassNames(const DataOptions& data, int64_t cols);
 
-  // The word of the class that is the most probable, of the first of those that are equally so; with data.multi_label the
-  // words above one half, joined by the separator of labels.
+  // Appends the word of the most probable class; of equally probable ones, the first.  With data.multi_label,
+  // appends all words with a probability above one half, joined by the separator of labels.
   void append(std::span<const float> predictions, std::string& out) const;
 
  private:

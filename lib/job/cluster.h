@@ -12,8 +12,8 @@ namespace ps {
 
 struct ClusterOptions {
   std::vector<std::string> servers;  // HOST:PORT, or several with commas between; empty: one process
-  std::string discovery;  // etcd://HOST:PORT/PREFIX, where servers register instead; empty: nowhere
-  int num_servers = 1;    // that are to be there, with discovery
+  std::string discovery;  // etcd://HOST:PORT/PREFIX, at which servers register instead; empty: they do not
+  int num_servers = 1;    // number of servers that trainers wait for, with discovery
   int trainers = 1;
   // The number of ranks in all.  The ranks from `trainers` on may join the running job; 0: no rank may.
   int max_trainers = 0;

@@ -30,7 +30,8 @@ void announce(const Job& job, const ComputeEndpoint& endpoint, int port) {
   std::fflush(stdout);
 }
 
-// The connections of a compute trainer to the servers, in the name of a reader; `link` is another number each time.
+// Returns the options of a compute trainer's connections to the servers, as the rank of a reader.  `link` is a
+// different number each time.
 RemoteOptions remote_of_reader(const Job& job, const RunOptions& options, const ReaderHello& reader,
                                uint64_t link, ServerFinder& servers, Log& log) {
   RemoteOptions remote = remote_options(job, options, schema_from_json(reader.schema), servers, log);
@@ -44,7 +45,7 @@ RemoteOptions remote_of_reader(const Job& job, const RunOptions& options, const 
   return remote;
 }
 
-// Null without train.emulated_compute.
+// Returns the factory of emulated computations, or null without train.emulated_compute.
 std::function<std::unique_ptr<Computation>(const Network<float>&)> emulated_computation(const Job& job) {
   const std::optional<double> seconds = job.train.emulated_seconds();
   if (!seconds) return nullptr;
@@ -53,7 +54,7 @@ std::function<std::unique_ptr<Computation>(const Network<float>&)> emulated_comp
   };
 }
 
-// Null: the processor computes batches.
+// Opens the device that computes batches; null: the processor computes them.
 std::unique_ptr<Device> open_compute_device(const Job& job, Device& host) {
   if (!job.device.runs_model()) return nullptr;
   return device_of(host, open_model_device(job.device.type));
@@ -65,7 +66,7 @@ std::string describe_compute(const Job& job, const RunOptions& options) {
   return cat(device, "with ", options.threads, " threads and ", cpu_level_name(options.cpu), " kernels");
 }
 
-// All but the schema outlive the link.
+// Connects a reader to the compute trainers.  All arguments but the schema outlive the link.
 std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions& options,
                                                const DataSchema& schema, RunningStrategy& running,
                                                const Network<float>& network, Log& log) {
@@ -87,7 +88,8 @@ std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions&
                                        std::move(link));
 }
 
-// A compute trainer has no rows, and a reader has no model, that a device could train.
+// Throws kUsage if the role cannot use the job's device: a compute trainer has no rows, and a reader no model,
+// that a device could train.
 void check_device_of_role(const Job& job, const RunOptions& options) {
   if (job.device.type == "cpu") return;
   const std::string device = cat("device.type: ", quote(job.device.type), ", but --role ", options.role);
@@ -103,7 +105,8 @@ void check_device_of_role(const Job& job, const RunOptions& options) {
   }
 }
 
-// Copies of what several readers write are with one compute trainer, and are made by all of them.
+// Throws kUsage if synchronous readers cannot pull ahead together.  One compute trainer must have the copies of
+// the rows that several readers change, and all readers must take part in making them.
 void check_readers_together(const Job& job, const RunOptions& options) {
   const bool synchronous = !server_plan(job, options.cpu).consistency.async;
   if (job.train.pull_ahead == 0 || job.cluster.trainers == 1 || !synchronous) return;
@@ -183,8 +186,10 @@ void ReaderPart::describe(Json& result) const {
   if (ahead_) result["in_flight"] = ahead_->counters();
 }
 
+// Checks the job, opens transport and device, divides the memory between arriving and held messages, and runs
+// the service until all readers have ended the run.
 bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoint& endpoint, Log& log) {
-  constexpr uint64_t kMostArriving = uint64_t{1} << 30;  // bytes of messages that are on their way
+  constexpr uint64_t kMostArriving = uint64_t{1} << 30;  // the most bytes of messages that are being received
   check_role(job, options);
   check_exposure(options.security, endpoint.host);
   if (options.dry_run) {

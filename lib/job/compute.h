@@ -1,4 +1,4 @@
-// Heterogeneous training, ps(7): the roles of readers and of compute trainers.  Used by run_job and ps-train.
+// The roles of readers and of compute trainers in heterogeneous training, ps(7).  Used by run_job and ps-train.
 #ifndef PS_JOB_COMPUTE_H_
 #define PS_JOB_COMPUTE_H_
 
@@ -20,43 +20,45 @@
 
 namespace ps {
 
-// cluster.compute.  Throws kUsage.
+// Returns the addresses in cluster.compute.  Throws kUsage.
 std::vector<Address> compute_addresses(const Job& job);
 
-// Throws kUsage when the job has no place for options.role.
+// Throws kUsage if the job does not allow options.role.
 void check_role(const Job& job, const RunOptions& options);
 
-// In two lines, the parameters that readers and compute trainers have, for --dry-run.
+// Returns two lines: the parameters of readers and those of compute trainers, for --dry-run.
 std::string describe_cut(const std::vector<ParameterSpec>& parameters);
 
-// A reader's part of a run: its connection to compute trainers, and, with train.pull_ahead, several batches on their way.
+// A reader's part of a run: its connection to compute trainers, and, with train.pull_ahead, several batches on
+// their way.  One owner thread.
 class ReaderPart {
  public:
-  // Connects.  All but the schema outlive it.
+  // Connects.  All arguments but the schema outlive it.
   ReaderPart(const Job& job, const RunOptions& options, const DataSchema& schema, RunningStrategy& running,
              const Network<float>& network, Device& device, Log& log);
 
   Computation& computation();
-  ParameterStore& store();  // with which the trainer trains
+  ParameterStore& store();  // the store that the trainer uses
   void end_run() { link_->end_run(); }
-  void describe(Json& result) const;  // adds counters
+  void describe(Json& result) const;  // adds its counters to the result
 
  private:
   RunningStrategy& running_;
   std::unique_ptr<ComputeLink> link_;
-  std::optional<LocalStore> layouts_;  // holds nothing but says how parameters are stored
-  std::optional<ReaderAhead> ahead_;   // null: one batch at a time
+  std::optional<LocalStore> layouts_;  // holds no rows; it gives the layouts of parameters
+  std::optional<ReaderAhead> ahead_;   // nullopt: one batch at a time
 };
 
 // The address at which a compute trainer listens, and the memory that it has for readers.
 struct ComputeEndpoint {
   std::string host = "localhost";
-  uint16_t port = 0;                              // 0: any that is free
-  std::string port_file;                          // where the port is written; empty: nowhere
-  std::optional<uint64_t> max_memory_bytes = {};  // of batches and answers; absent: half of what is available
+  uint16_t port = 0;      // 0: any free port
+  std::string port_file;  // file to which the port is written; empty: none
+  // memory for batches and answers; absent: half of the available memory
+  std::optional<uint64_t> max_memory_bytes = {};
 };
 
-// Computes for readers until they have ended the run; false when options.stop ended it early.
+// Computes for readers until they have ended the run.  Returns false if options.stop ended it early.
 bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoint& endpoint, Log& log);
 
 }  // namespace ps

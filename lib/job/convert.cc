@@ -14,7 +14,8 @@
 
 namespace ps {
 
-// Values and weights turn up in the data, not in their schema: refuses a format that would lose them.
+// Throws kUsage if the format would lose values, weights or groups.  These show up in the data, not in their
+// schema.
 static void check_can_hold(const WriterEntry& entry, const DataTraits& traits, const Batch& batch) {
   bool valued = std::any_of(batch.slots.begin(), batch.slots.end(),
                             [](const SlotData& slot) { return !slot.keys.empty() && slot.valued(); });
@@ -25,7 +26,7 @@ static void check_can_hold(const WriterEntry& entry, const DataTraits& traits, c
   }
 }
 
-// The part of the data that is to be written.  Throws kUsage when the job keeps none for validation.
+// Returns the part of the data that is to be written.  Throws kUsage if the job keeps none for validation.
 static DataPart asked_part(const DataOptions& data, const std::string& part) {
   if (part == "all") return DataPart::kAll;
   if (!data.validates()) {
@@ -36,7 +37,8 @@ static DataPart asked_part(const DataOptions& data, const std::string& part) {
   return part == "training" ? DataPart::kTraining : DataPart::kValidation;
 }
 
-// Switches off what a job that reads the converted data does to them again.  Says what that is.
+// Switches off the transformations that a job which reads the converted data applies itself.  Returns their
+// names.
 static std::string leave_as_read(DataOptions& data, DataPart part) {
   std::vector<std::string> left_out;
   if (data.shuffle != "none") left_out.emplace_back("shuffle");

@@ -1,4 +1,4 @@
-// The task convert: writes data in another format.  Used by run_job.
+// The task convert, which writes data in another format.  Used by run_job.
 #ifndef PS_JOB_CONVERT_H_
 #define PS_JOB_CONVERT_H_
 
@@ -8,8 +8,8 @@
 
 namespace ps {
 
-// Writes the job's examples to options.output in options.output_format.  Returns false when options.stop ended it early.
-// Throws kUsage when the format cannot hold them.
+// Writes the job's examples to options.output in options.output_format.  Returns false if options.stop ended it
+// early.  Throws kUsage if the format cannot hold them.
 bool convert_data(const Job& job, const RunOptions& options, Log& log);
 
 }  // namespace ps

@@ -12,9 +12,9 @@ namespace ps {
 
 namespace {
 
-constexpr size_t kHeadBytes = size_t{1} << 20;  // of standard input
+constexpr size_t kHeadBytes = size_t{1} << 20;  // bytes of standard input that are read first
 
-// The value at a dotted path, or null.
+// Returns the value at a dotted path, or null.
 Json value_at(const Json& document, const std::string& path) {
   const Json* target = &document;
   for (std::string_view part : split(path, '.')) {
@@ -36,7 +36,7 @@ std::string values_text(const Json& document, const std::vector<std::string>& pa
   for (const std::string& path : paths) {
     const Json value = value_at(document, path);
     if (value.is_null()) continue;
-    if (value.is_object()) continue;  // columns have a line of their own
+    if (value.is_object()) continue;  // columns are logged by say_columns
     const bool list = value.is_array();
     parts.push_back(list ? cat(path, " of ", value.size()) : cat(path, "=", value.dump()));
   }
@@ -55,7 +55,7 @@ void say_columns(const CsvOptions& csv, Log& log) {
            categories.empty() ? "" : cat("; categories ", join(categories, ", ")));
 }
 
-// The ids of the test data count too, since those beyond the dim are bad lines.
+// Raises the largest keys to those of the test data, since lines with ids beyond the dim would be bad lines.
 void add_largest_keys(const DataOptions& options, const LookSettings& settings, DataLook& look) {
   const DataLook test = look_at_data(options, options.test_files, settings);
   for (size_t s = 0; s < look.seen.size() && s < test.seen.size(); ++s)

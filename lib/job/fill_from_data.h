@@ -10,9 +10,10 @@
 
 namespace ps {
 
-// Looks at data.files of the document, or else at standard input, fills in its open values (job/open_values.h), and
-// logs them.  The largest id is that of the test files too.  Returns the part of standard input that was read for it,
-// if any, which whoever reads the data has to read first.  Throws what reading throws, and kUsage.
+// Looks at data.files of the document, or else at standard input, fills in its open values (job/open_values.h),
+// and logs them.  The largest id includes those of the test files.  Returns the part of standard input that was
+// read for this, if any; the reader of the data must read that part first.  Throws the errors of reading, and
+// kUsage.
 InputHead fill_from_data(Json& document, int threads, Log& log);
 
 }  // namespace ps

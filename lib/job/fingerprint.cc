@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kDefaultPort = 7164;
 
-// Takes the key `device` from each layer where it says this; null: whatever it says.
+// Removes the key `device` from each layer that has this value; null: from all layers.
 void leave_out_devices(Json& model, const char* value) {
   for (Json& layer : model["layers"]) {
     const auto device = layer.find("device");
@@ -23,8 +23,8 @@ void leave_out_devices(Json& model, const char* value) {
   }
 }
 
-// Takes the key `l2_mode` from an optimizer where it says what was so before there was that key, as servers and
-// checkpoints of that time have it.
+// Removes the key `l2_mode` from an optimizer if it has the default.  Servers and checkpoints from before there
+// was that key do not have it.
 void leave_out_l2_mode(Json& optimizer) {
   const auto mode = optimizer.find("l2_mode");
   if (mode == optimizer.end()) return;
@@ -63,7 +63,7 @@ bool has_servers(const Job& job) {
   return !job.cluster.discovery.empty() || !server_addresses(job).empty();
 }
 
-// Servers know a trainer that pulls ahead, without which it gets the same bits.
+// pull_ahead is in the fingerprint only if it is used: servers must know of a trainer that pulls ahead.
 Json job_fingerprint(const Job& job) {
   const Json whole = effective_job(job);
   Json out = {{"job", whole["job"]},
@@ -87,7 +87,7 @@ Json job_identity(const Job& job) {
   out["data"] = {{"batch_size", job.data.batch_size},
                  {"shuffle", job.data.shuffle},
                  {"shuffle_window", job.data.shuffle_window}};
-  // With others of these, other examples are trained on.
+  // The training examples depend on the following keys, which are added only if they are set.
   const DataOptions& data = job.data;
   if (job.train.accumulate > 1) out["train"]["accumulate"] = job.train.accumulate;
   if (data.validation > 0) out["data"]["validation"] = data.validation;
@@ -101,6 +101,8 @@ Json job_identity(const Job& job) {
   return out;
 }
 
+// Checks the strategy, then the consistency, then the codec: each must keep a trainer's copies equal to the
+// servers' rows.
 void check_pull_ahead(const Job& job) {
   if (job.train.pull_ahead == 0) return;
   const std::string ahead = cat("train.pull_ahead: ", job.train.pull_ahead, ", but ");

@@ -13,35 +13,37 @@
 
 namespace ps {
 
-// The addresses of lists in which commas stand between them; messages name them by `key`.  Throws kUsage.
+// Returns the addresses in lists with commas between them; messages name them by `key`.  Throws kUsage.
 std::vector<Address> parse_addresses(const std::vector<std::string>& lists, const char* key);
 
-// The servers that the job names; none: one process does all.  Throws kUsage "cluster.servers: …".
+// Returns the servers that the job names; none: one process holds all parameters.  Throws kUsage
+// "cluster.servers: …".
 std::vector<Address> server_addresses(const Job& job);
 
-// Where its trainers meet without servers.  Throws kUsage "cluster.peers: …".
+// Returns the addresses at which the job's trainers meet without servers.  Throws kUsage "cluster.peers: …".
 std::vector<Address> peer_addresses(const Job& job);
 
-// True when it has servers, which it names or which are found.
+// Returns true if the job has servers, by name or by discovery.
 bool has_servers(const Job& job);
 
-// The parts of the job file that must be equal.
+// Returns the parts of the job file that must be equal on servers and trainers.
 Json job_fingerprint(const Job& job);
 
-// The same of a checkpoint from which the job is to go on with the same bits: also how examples become
-// batches.
+// Returns the parts that must be equal to resume a checkpoint with the same bits, which also decide how
+// examples become batches.
 Json job_identity(const Job& job);
 
-// Throws kUsage when train.pull_ahead goes together with nothing else that the job says.
+// Throws kUsage if train.pull_ahead does not go together with other keys of the job.
 void check_pull_ahead(const Job& job);
 
-// Throws kUsage when trainers are to join a running job that cannot take them in.
+// Throws kUsage if trainers are to join the running job, and it cannot admit them.
 void check_max_trainers(const Job& job);
 
-// The part of the job's servers, whose kernels are of level `cpu`.  Throws kUsage when its strategy has none, and as check_pull_ahead.
+// Returns the job's plan for its servers, whose kernels are of level `cpu`.  Throws kUsage if its strategy has
+// none, and as check_pull_ahead does.
 ServerPlan server_plan(const Job& job, CpuLevel cpu);
 
-// All that a server needs of the job; the same errors.  `job` must outlive it.
+// Returns the parts of the job that a server needs.  Throws the same errors.  `job` must outlive the result.
 ServedJob served_job(const Job& job, CpuLevel cpu);
 
 }  // namespace ps

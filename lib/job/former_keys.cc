@@ -14,7 +14,7 @@ namespace {
 
 struct FormerKey {
   const char *at, *now;  // JSON pointers
-  const char* example;   // of train.strategy
+  const char* example;   // an example of train.strategy, for the message
 };
 
 constexpr const char* kStrategy = "/train/strategy";
@@ -58,7 +58,7 @@ std::string dotted(const char* at) {
   return out;
 }
 
-// Takes a value out of the document, which has it.
+// Removes a value from the document, which must have it, and returns it.
 Json extract(Json& document, const char* at) {
   const Json::json_pointer where = pointer(at);
   Json value = std::move(document[where]);
@@ -66,7 +66,7 @@ Json extract(Json& document, const char* at) {
   return value;
 }
 
-// The strategy that a train.mode was; null when it was none.
+// Returns the strategy that corresponds to a train.mode; null if the mode is none.
 Json strategy_of(const Json& mode) {
   if (mode == "sync" || mode == "async") return {{"type", "parameter_server"}, {"consistency", mode}};
   if (!mode.is_object()) return {};
@@ -90,8 +90,8 @@ void refuse_former_keys(const Json& document) {
   }
 }
 
-// The mode becomes the strategy first, into which the other keys then move.  Only an asynchronous job keeps
-// max_lag: others had it too, in checkpoints, and had no use for it.
+// First the mode becomes the strategy, then the other keys move into it.  Only an asynchronous job keeps
+// max_lag; in checkpoints other jobs had it too, but did not use it.
 Json rename_former_keys(Json document) {
   if (contains(document, kMode.at)) {
     Json strategy = strategy_of(document[pointer(kMode.at)]);

@@ -1,5 +1,5 @@
-// The keys that job files had in earlier versions.  Used where a job file is read, which must have those of
-// today, and where a checkpoint is, which may have been written then.
+// The keys that job files had in earlier versions.  Used when a job file is read, which must have current keys,
+// and when a checkpoint is read, which an earlier version may have written.
 #ifndef PS_JOB_FORMER_KEYS_H_
 #define PS_JOB_FORMER_KEYS_H_
 
@@ -7,10 +7,10 @@
 
 namespace ps {
 
-// Throws kUsage "train.mode: is now train.strategy…" when the job has such a key.  `document` is an object.
+// Throws kUsage "train.mode: is now train.strategy…" if the job has such a key.  `document` is an object.
 void refuse_former_keys(const Json& document);
 
-// The job in today's keys.  Former keys that make no sense stay, for the parser to refuse.
+// Returns the job with current keys.  Former keys without sense stay, and the parser refuses them.
 Json rename_former_keys(Json document);
 
 }  // namespace ps

@@ -1,5 +1,5 @@
-// The examples of a step of all trainers together: the job file may give them in place of each trainer's, and scale the
-// learning rate by them.  Used wherever a job's optimizer is made.
+// The number of examples of a step of all trainers together.  The job file may give it in place of each
+// trainer's, and scale the learning rate by it.  Used wherever a job's optimizer is made.
 #ifndef PS_JOB_GLOBAL_BATCH_H_
 #define PS_JOB_GLOBAL_BATCH_H_
 
@@ -11,20 +11,21 @@
 
 namespace ps {
 
-// Takes "auto" from data.batch_size where the document has data.global_batch_size, which decides instead.
+// Removes "auto" from data.batch_size if the document has data.global_batch_size, which decides instead.
 void drop_open_batch(Json& document);
 
-// Divides data.global_batch_size, if the job has it, by the trainers and the batches of a step of each; from then on
-// the job has data.batch_size alone.  Throws kUsage where that leaves a rest, or `document` has both keys.
+// Divides data.global_batch_size, if the job has it, by the number of trainers and of batches in a step of
+// each.  After that the job has data.batch_size alone.  Throws kUsage if there is a remainder, or if `document`
+// has both keys.
 void divide_global_batch(const Json& document, Job& job);
 
-// Throws kUsage where a step of a trainer has more examples than a batch may have.
+// Throws kUsage if a step of a trainer has more examples than a batch may have.
 void check_accumulate(const Job& job);
 
-// The examples of a step of the job's trainers: of one of them alone where each makes steps of its own.
+// Returns the number of examples of a step of all trainers, or of one trainer if each makes steps of its own.
 int64_t global_batch(const Job& job);
 
-// The plan of the job's optimizer.
+// Returns the plan of the job's optimizer.
 OptimizerPlan optimizer_plan(const Job& job, CpuLevel cpu = best_cpu_level());
 
 }  // namespace ps

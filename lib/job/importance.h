@@ -1,5 +1,6 @@
-// Permutation importance (Breiman, Machine Learning 45, 2001): how much worse a model does when one slot of each example
-// is that of another example, so that the slot tells nothing of the label.  Used by ps-train --importance.
+// Permutation importance (Breiman, Machine Learning 45, 2001): the loss of quality if one slot of each example
+// is taken from another example, so that the slot tells nothing about the label.  Used by ps-train
+// --importance.
 #ifndef PS_JOB_IMPORTANCE_H_
 #define PS_JOB_IMPORTANCE_H_
 
@@ -14,15 +15,16 @@
 
 namespace ps {
 
-// The batches of a reader, in which one slot comes from a second reader of the same examples in another order.  All
-// that it is given outlives it.  Owner thread only.
+// The batches of a reader, in which one slot comes from a second reader of the same examples in another order.
+// Its arguments outlive it.  One owner thread.
 class SwappedSlotSource final : public BatchSource {
  public:
-  // Both readers give as many examples, in batches of the same size.
+  // Both readers give the same number of examples, in batches of the same size.
   SwappedSlotSource(const Network<float>& network, BatchReader& reader, BatchReader& shuffled)
       : network_(network), reader_(reader), shuffled_(shuffled) {}
 
-  // The slot of the next passes, by its position in the schema.  Each slot has an order of its own.
+  // Sets the slot that is swapped in the next passes, by its position in the schema.  Each slot has an order of
+  // its own.
   void swap(size_t slot) { slot_ = slot; }
 
   int64_t begin_pass(const SourcePass& pass, const Stop& stop) override;
@@ -40,9 +42,10 @@ class SwappedSlotSource final : public BatchSource {
   Batch other_;
 };
 
-// {"figure", "value", "slots": [{"slot", "value", "importance"}]}, the most important slot first: `value` is the figure
-// with this slot swapped, and `importance` by how much that is worse.  `source` gives the batches as they are.  Throws
-// kUsage for a figure that the job has not, or of which nobody can say if more or less is better.
+// Returns {"figure", "value", "slots": [{"slot", "value", "importance"}]}, the most important slot first.  A
+// slot's `value` is the figure with this slot swapped, and `importance` is by how much that is worse.  `source`
+// gives the unchanged batches.  Throws kUsage for a figure that the job lacks, or of which it is unknown
+// whether more is better.
 Json slot_importance(Trainer& trainer, const DataSchema& schema, const std::string& figure,
                      BatchSource& source, SwappedSlotSource& swapped, const std::function<bool()>& stop);
 std::string importance_text(const Json& importance);

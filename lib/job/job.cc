@@ -31,7 +31,8 @@ std::string read_job(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(std::cin), {});
 }
 
-// True when the key at `path` has this type in the schema: "train.save_dir" is a string, whatever it looks like.
+// Returns true if the key at `path` has this type in the schema: "train.save_dir" is a string, even if its
+// value looks like a number.
 bool is_key_of(std::string_view path, const char* type) {
   const std::vector<std::string_view> keys = split(path, '.');
   Json schema;
@@ -60,7 +61,8 @@ void apply_override(Json& document, const Override& change) {
   }
 }
 
-// The last override of the key that an error is about, or of one above it; null when the file said it.
+// Returns the last override of the key that an error is about, or of a key above it; null if the value came
+// from the file.
 const Override* blamed(std::span<const Override> overrides, const Error& error) {
   for (size_t i = overrides.size(); i-- > 0;) {
     const std::string& key = overrides[i].key;
@@ -71,7 +73,7 @@ const Override* blamed(std::span<const Override> overrides, const Error& error) 
   return nullptr;
 }
 
-// "--passes: found string 'two', expected an integer"; of --set the key is told too.
+// "--passes: found string 'two', expected an integer"; with --set the key is named too.
 Error blame(const Override& change, const Error& error) {
   if (change.is_set) return Error(error.code(), cat(change.typed, " ", error.message()));
   const std::string rest = error.message().substr(change.key.size());
@@ -84,7 +86,7 @@ std::string executable_folder() {
   return error ? "" : program.parent_path().string();
 }
 
-// The folder `name` of what is installed or of the tree that was built; empty: there is none.
+// Returns the folder `name` of the installation or of the build's source tree; empty if there is none.
 std::string shared_folder(const std::string& name) {
   const std::string folder = executable_folder();
   for (const char* share : {"../share/pskit", "../../../share"}) {
@@ -95,7 +97,7 @@ std::string shared_folder(const std::string& name) {
   return "";
 }
 
-// The file `name` of the folder, with or without ".json"; empty: there is none.
+// Returns the file `name` of the folder, with or without ".json"; empty if there is none.
 std::string find_in(const std::string& folder, const std::string& name) {
   for (const std::string& file : {name, name + ".json"}) {
     if (const std::string path = join_path(folder, file); !folder.empty() && exists(path)) return path;
@@ -103,7 +105,7 @@ std::string find_in(const std::string& folder, const std::string& name) {
   return "";
 }
 
-// "logistic", … of logistic.json, ….
+// Returns "logistic", … for logistic.json, ….
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   if (folder.empty()) return names;
@@ -111,7 +113,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-// Calls `body`; errors name the flag that they are about, or else the job file.
+// Calls `body`.  Its errors then name the flag that they are about, or else the job file.
 template <class Body>
 auto named_errors(const std::string& name, std::span<const Override> overrides, Body&& body) {
   try {
@@ -132,7 +134,7 @@ Json complete(std::span<const Entry* const> catalog, const Json& object, const s
   return complete_entry(find_entry(catalog, object, path, kind), object, path);
 }
 
-// Throws kUsage where examples have several labels and the cost compares with one.
+// Throws kUsage if examples have several labels and the cost compares with a single one.
 void check_labels_of_cost(const Job& job, const Json& effective) {
   if (!job.data.multi_label || job.model.cost.is_null()) return;
   const Json& cost = effective["model"]["cost"];
@@ -246,7 +248,7 @@ Job make_job(Json document, const std::string& path, std::span<const Override> o
     Job job = Job::spec().parse(document, "");
     divide_global_batch(document, job);
     check_accumulate(job);
-    check_labels_of_cost(job, effective_job(job));  // every entry of every catalogue parses
+    check_labels_of_cost(job, effective_job(job));  // parses every entry of every catalogue
     find_strategy(job.train.strategy).check(job.train.strategy, job.optimizer);
     return job;
   });

@@ -1,4 +1,4 @@
-// Job: the whole job file as one struct.  Used by ps-train; this library alone knows all concrete classes.
+// Job: the whole job file as one struct.  Used by ps-train.  Only this library knows all concrete classes.
 #ifndef PS_JOB_JOB_H_
 #define PS_JOB_JOB_H_
 
@@ -38,61 +38,65 @@ struct Job {
   static const ObjectSpec<Job>& spec();
 };
 
-// Where the job `name` is: a file, "-", or, of a name without a folder, one of the ready-made jobs that were
-// installed, with or without ".json".  Throws kUsage when there is none.
+// Returns the path of the job `name`: a file, "-", or, for a name without a folder, one of the ready-made jobs
+// that were installed, with or without ".json".  Throws kUsage if there is none.
 std::string find_job(const std::string& name);
 
-// The folder of the ready-made jobs, of what is installed or of the tree that was built; empty: there is none.
+// Returns the folder of the ready-made jobs in the installation or in the build's source tree; empty if there
+// is none.
 std::string job_folder();
 
-// Where the recipe `name` is: a path, or the name of one that was installed.  Throws kUsage when there is none.
+// Returns the path of the recipe `name`: a path, or the name of an installed one.  Throws kUsage if there is
+// none.
 std::string find_recipe(const std::string& name);
 
-// The folder of the recipes, as job_folder.
+// Returns the folder of the recipes, as job_folder does.
 std::string recipe_folder();
 
-// The job with which a model was saved: the job.json in its folder, or in that of a model file.  Throws kUsage.
+// Returns the path of the job with which a model was saved: the job.json in its folder, or in that of a model
+// file.  Throws kUsage.
 std::string find_model_job(const std::string& model);
 
-// Reads the job file ("-": standard input).  Comments are left out.  Throws kUsage "job.json:3:7: …".
+// Reads the job file ("-": standard input), without its comments.  Throws kUsage "job.json:3:7: …".
 Json read_job_document(const std::string& path);
 
-// Lays the overrides of flags and environment over it.  Throws kUsage, naming the flag.
+// Applies the overrides of flags and environment to the document.  Throws kUsage, naming the flag.
 Json with_overrides(Json document, const std::string& path, std::span<const Override> overrides);
 
-// Gives the open values of a document the values that the data tell (job/open_values.h).
+// Gives the open values of a document the values that follow from the data (job/open_values.h).
 using FillIn = std::function<void(Json& document)>;
 
-// The job of a document, all of it checked.  `path` and `overrides` are for messages.  Open values are filled in by
-// `fill`; without one they are refused.  Throws kUsage "job.json: optimizer.type: …", and what `fill` does.
+// Returns the job of a document, all of it checked.  `path` and `overrides` are for messages.  `fill` fills in
+// open values; without it they are refused.  Throws kUsage "job.json: optimizer.type: …", and the errors of
+// `fill`.
 Job make_job(Json document, const std::string& path, std::span<const Override> overrides,
              const FillIn& fill = {});
 
-// True when the job's data come from standard input, all or some.
+// Returns true if some of the job's data come from standard input.
 bool reads_standard_input(const Job& job);
 
-// All three, for a job by its path or name.
+// Reads a job by its path or name, applies the overrides, and makes the job.
 Job load_job(const std::string& path, std::span<const Override> overrides, const FillIn& fill = {});
 
-// Takes out of a saved model's document, before overrides, what was of that run alone: its servers, its trainers, its
-// checkpoints, and unless it is to be trained further, its strategy.
+// Removes the parts of a saved model's document that belonged to its run alone, before overrides: servers,
+// trainers, checkpoints, and the strategy unless the model is to be trained further.
 void forget_run(Json& document, bool trains);
 
-// The job with every default filled in: what --print-config shows and what is saved beside a model.
+// Returns the job with every default filled in, which --print-config shows and which is saved beside a model.
 Json effective_job(const Job& job);
 
-// The JSON Schema of job files.
+// Returns the JSON Schema of job files.
 Json job_schema();
 
-// The reference of all keys, as the part of ps-job(5) that is generated (mdoc).
+// Returns the reference of all keys, the generated part of ps-job(5) (mdoc).
 std::string job_keys_manual();
 
-// "name  help" a line for each entry of a catalogue: optimizers, schedules, strategies, layers, activations,
-// costs, evaluators, formats.
+// Returns a line "name  help" for each entry of a catalogue: optimizers, schedules, strategies, layers,
+// activations, costs, evaluators, formats.
 std::string list_catalog(const std::string& kind);
 std::vector<std::string> catalog_kinds();
 
-// "train.passes=" and so on: how a --set may begin, of all keys that are not in lists.
+// Returns the possible beginnings of a --set, "train.passes=" and so on, for all keys outside lists.
 std::vector<std::string> settable_keys();
 
 }  // namespace ps

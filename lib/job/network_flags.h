@@ -1,5 +1,5 @@
-// The flags that name hosts, and --token-file, --tls-cert, --tls-key, --tls-ca, --etcd-… and --insecure, as options.  Used by ps-serve
-// and ps-train.
+// Converts the flags that name hosts, and --token-file, --tls-cert, --tls-key, --tls-ca, --etcd-… and
+// --insecure, into options.  Used by ps-serve and ps-train.
 #ifndef PS_JOB_NETWORK_FLAGS_H_
 #define PS_JOB_NETWORK_FLAGS_H_
 
@@ -13,8 +13,8 @@ namespace ps {
 
 SecurityOptions security_options(const Flags& flags);
 
-// The host that this flag names, an IPv6 number without brackets; empty where it is not given.  Throws kUsage, naming the
-// flag.
+// Returns the host that this flag names, an IPv6 number without brackets; empty if the flag is absent.  Throws
+// kUsage, naming the flag.
 std::string host_flag(const Flags& flags, std::string_view name);
 
 }  // namespace ps

@@ -46,7 +46,7 @@ bool PeerExamples::has_work() {
   return asked_ || closing_;
 }
 
-// Takes what is to be given; false when all is to end.
+// Takes the bytes to be sent.  Returns false if the thread is to end.
 bool PeerExamples::begin_exchange(std::vector<std::string>& bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
   asked_ = false;

@@ -1,5 +1,5 @@
-// PeerExamples: gives the other trainers of a job examples, and takes theirs, over connections of its own.  Used by run_job
-// for data.shuffle "global".
+// PeerExamples: exchanges examples with the other trainers of a job, over connections of its own.  Used by
+// run_job for data.shuffle "global".
 #ifndef PS_JOB_PEER_EXAMPLES_H_
 #define PS_JOB_PEER_EXAMPLES_H_
 
@@ -20,10 +20,12 @@
 
 namespace ps {
 
-// A thread runs the connections, so that this trainer answers the others' roll calls while it does something else.
+// A thread runs the connections, so that this trainer answers the others' roll calls while it does other work.
+// One owner thread calls exchange; other calls may come from any thread.
 class PeerExamples final : public ExampleExchange {
  public:
-  // Called by all trainers, which have met in `met`.  Waits until they have met again; throws as meet_peers.
+  // All trainers, which have met in `met`, make theirs at the same time.  Waits until they have met again;
+  // throws as meet_peers does.
   PeerExamples(const PeerOptions& peers, const SecurityOptions& security, Communicator& met);
   ~PeerExamples() override;
 
@@ -32,7 +34,8 @@ class PeerExamples final : public ExampleExchange {
   std::vector<std::string> exchange(std::vector<std::string> bytes) override;
   void stop() override;
 
-  // An exchange has failed, also for want of another trainer.  Any thread, as bytes_sent.
+  // Returns true if an exchange has failed, also if another trainer is gone.  Any thread may call it, and
+  // bytes_sent.
   bool failed() const { return failed_; }
   uint64_t bytes_sent() const { return bytes_sent_; }
 
@@ -45,11 +48,12 @@ class PeerExamples final : public ExampleExchange {
   SecureTransport transport_;
   std::atomic<bool> stopped_ = false, failed_ = false;
   std::atomic<uint64_t> bytes_sent_ = 0;
-  const std::unique_ptr<Communicator> communicator_;  // the thread's, from the beginning of work to its end
+  const std::unique_ptr<Communicator> communicator_;  // used by the thread alone while work() runs
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by mutex_: what is given, then what is taken; an exchange is asked for, is done; all is to end.
+  // Guarded by mutex_: the bytes to be sent, then those received; and the states: an exchange is asked for, is
+  // done, the thread is to end.
   std::vector<std::string> bytes_;
   bool asked_ = false, done_ = false, closing_ = false;
   std::exception_ptr error_;

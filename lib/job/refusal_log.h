@@ -1,4 +1,5 @@
-// RefusalLog: says which peers were refused, seldom enough that a flood of them fills no disk.  Used by serve_job.
+// RefusalLog: logs the peers that were refused, so seldom that a flood of them cannot fill a disk.  Used by
+// serve_job and RunPage.
 #ifndef PS_JOB_REFUSAL_LOG_H_
 #define PS_JOB_REFUSAL_LOG_H_
 
@@ -11,12 +12,12 @@
 
 namespace ps {
 
-// Any thread.
+// Any thread may use it.
 class RefusalLog {
  public:
   explicit RefusalLog(Log& log) : log_(log) {}
 
-  // At most one line a second; the next line says how many were left out.
+  // Logs at most one line a second; the next line tells how many were left out.
   void add(const std::string& peer, const Error& reason);
 
  private:

@@ -15,8 +15,8 @@ RowHistory history_of(const RowBlock& rows, size_t index) {
   return RowLayout::to_history(rows.statistics.data() + index * RowLayout::history_names().size());
 }
 
-// The scores of rows in an earlier checkpoint, decayed by the shrinks since then: the scores that the rows
-// would have now if no key had occurred since.
+// The scores of rows in an earlier checkpoint, decayed by the shrinks since then.  These are the scores that
+// the rows would have now if no key had occurred since.  One owner thread.
 class EarlierScores {
  public:
   EarlierScores(const CheckpointReader& since, const CheckpointReader& reader, const TableLayout& layout,
@@ -26,7 +26,7 @@ class EarlierScores {
         stepper_(rows_.get()),
         decayed_(std::pow(policy.decay, shrinks_between(since, reader, layout.name))) {}
 
-  // Keys must ascend.  0 for one that had no row.
+  // Returns the score of a key, or 0 if it had no row.  Keys must ascend.
   double score(uint64_t key) {
     while (stepper_.valid() && stepper_.key() < key) stepper_.advance();
     if (!stepper_.valid() || stepper_.key() != key) return 0;
@@ -48,7 +48,7 @@ class EarlierScores {
   const double decayed_;
 };
 
-// The rows of a set.
+// A predicate that chooses the rows of a set by their scores.
 class ByScore {
  public:
   ByScore(const RowChoice& choice, const CheckpointReader& reader, const TableLayout& layout,
@@ -75,7 +75,7 @@ class ByScore {
  private:
   const RowPolicy policy_;
   const double base_threshold_, delta_threshold_, max_unseen_;
-  std::shared_ptr<EarlierScores> earlier_;  // null: the base
+  std::shared_ptr<EarlierScores> earlier_;  // null: the set is kBase
 };
 
 bool has_key(const RowChoice& choice, uint64_t key) {

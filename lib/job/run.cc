@@ -39,12 +39,12 @@ namespace ps {
 
 namespace {
 
-constexpr int kManyPasses = 2;  // or more: readers keep what they have read in memory, if it fits
+constexpr int kManyPasses = 2;  // with this many passes or more, readers keep the data in memory, if they fit
 
-// One run of one job: everything that it is made of, in the order in which it is built.
+// One run of one job, with all its parts in the order in which they are built.  One owner thread.
 class Run {
  public:
-  // `models` are of this run and those of the process before it.
+  // `models` has the models of this run and of the process's earlier runs.
   Run(const Job& job, const RunOptions& options, ServerFinder& servers, PassModels& models, Log& log)
       : job_(job),
         options_(options),
@@ -59,7 +59,7 @@ class Run {
   bool predict();
 
  private:
-  // Data of a task, and the batches that are made of them.
+  // The data of a task, and the source of their batches.
   struct Input {
     std::unique_ptr<BatchReader> reader;
     std::unique_ptr<BatchSource> source;
@@ -92,7 +92,7 @@ class Run {
   void report_rows(Json& pass);
   void print_result(Json result);
 
-  // One trainer speaks for all: it reports, tests and saves.
+  // Returns true for the one trainer that reports, tests and saves for all.
   bool leads() const { return options_.rank == (running_ ? strategy().group().leader() : 0); }
   bool say_plan(BatchReader& reader);
   void say_tables(BatchReader& reader);
@@ -107,20 +107,20 @@ class Run {
   Devices devices_;
   TaskData data_;
   std::unique_ptr<Network<float>> network_;
-  Input input_, test_input_;  // the readers' threads ask the network: they end before it
+  Input input_, test_input_;  // the readers' threads use the network, so they end before it
   Log quiet_log_{"ps-train", LogLevel::kWarning};
   std::unique_ptr<RunningStrategy> running_;
   std::unique_ptr<Computation> computation_;  // with train.emulated_compute or train.accumulate
-  std::unique_ptr<ReaderPart> reader_part_;   // of a reader
+  std::unique_ptr<ReaderPart> reader_part_;   // set if this process is a reader
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;
-  std::unique_ptr<RunValidation> validation_;    // null: no data are kept for it
-  std::unique_ptr<RunCheckpoints> checkpoints_;  // null: none are written
-  std::unique_ptr<RunSaves> saves_;              // of training
-  std::unique_ptr<RunRest> rest_;                // of the data of trainers that were lost
+  std::unique_ptr<RunValidation> validation_;    // null: the job has no validation data
+  std::unique_ptr<RunCheckpoints> checkpoints_;  // null: this process writes no checkpoints
+  std::unique_ptr<RunSaves> saves_;              // saves models of training
+  std::unique_ptr<RunRest> rest_;                // the data of lost trainers that this one takes over
 
-  // Asked after each batch and while there is none; the servers hear from this trainer too, then, and models
-  // that are being made go on.
+  // Asked after each batch, and while it waits for one.  Each call also tells the servers that this trainer
+  // lives, and continues the models that are being made.
   const std::function<bool()> stop_ = [this] {
     running_->keep_alive();
     if (saves_) saves_->go_on();
@@ -134,6 +134,9 @@ std::unique_ptr<BatchSource> Run::make_source(BatchReader& reader) const {
   return std::make_unique<ReaderSource>(*network_, reader, options);
 }
 
+// Builds the network, then the strategy and its connections, then reporter and trainer, and the computation
+// that the options ask for.  Finally the run gets its weights: it resumes if servers tell a position, or the
+// trainers that need to load weights do so while the others wait.
 void Run::build(const DataSchema& schema) {
   network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
   check_has_model();
@@ -190,7 +193,7 @@ void Run::build(const DataSchema& schema) {
   strategy().group().barrier();
 }
 
-// Without connections to each other, trainers that shuffle together read all examples.
+// Connects the trainers that shuffle together.  Without such connections each of them reads all examples.
 void Run::exchange_examples(const DataSchema& schema) {
   const bool together = data_.options().shuffle == "global" && job_.cluster.ranks() > 1;
   if (!together || options_.task != "train" || strategy().run().finished()) return;
@@ -198,7 +201,8 @@ void Run::exchange_examples(const DataSchema& schema) {
     input_.reader->exchange_through(std::move(exchange));
 }
 
-// Weights that a job begins with would give an answer too, which nobody wants.
+// Throws kUsage if a task other than training has no model.  It would otherwise give an answer with initial
+// weights.
 void Run::check_has_model() const {
   if (options_.task == "train" || !options_.init_model.empty() || has_servers(job_)) return;
   const std::vector<ParameterSpec>& parameters = network_->parameters();
@@ -208,7 +212,7 @@ void Run::check_has_model() const {
        " with: give --init-model PATH (a folder pass-00000, a model file or a checkpoint), or --servers");
 }
 
-// Goes on where the process that had this rank before was.
+// Resumes at the position of the rank's earlier process.
 void Run::resume() {
   const RunPosition position = strategy().run().position();
   log_.info("Resuming in pass ", position.pass, " after ", position.pass_batches, " batches",
@@ -233,7 +237,7 @@ void Run::load_weights() {
   }
 }
 
-// Says what a dry run would do; false when this is none.
+// Logs the plan of a dry run; returns false if this is none.
 bool Run::say_plan(BatchReader& reader) {
   if (!options_.dry_run) return false;
   log_.info("would ", options_.task, " with ", options_.threads, " threads and ",
@@ -247,7 +251,8 @@ bool Run::say_plan(BatchReader& reader) {
   return true;
 }
 
-// Pipes are left to whoever trains on them, and a job without sparse tables needs no look at its data.
+// Logs the plan of tables.  Pipes are not read, so that they stay whole for training, and a job without sparse
+// tables needs no look at its data.
 void Run::say_tables(BatchReader& reader) {
   const std::vector<ParameterSpec>& specs = network_->parameters();
   const bool grows = std::ranges::any_of(specs, [](const ParameterSpec& spec) { return spec.sparse; });
@@ -258,7 +263,8 @@ void Run::say_tables(BatchReader& reader) {
   print_result({{"job", job_.job.name}, {"tables", tables}});
 }
 
-// The compute trainers of a reader hear that it ends, whatever fails, unless it goes back to a checkpoint.
+// Trains.  After any failure a reader tells its compute trainers that it ends, unless it goes back to a
+// checkpoint.
 bool Run::train() {
   try {
     return train_whole();
@@ -270,6 +276,9 @@ bool Run::train() {
   }
 }
 
+// Opens the data, builds the run, and sets up saving, checkpoints and the data of lost trainers; then trains
+// all passes.  Models that servers make are finished before the results are printed, and failures to save are
+// thrown last.
 bool Run::train_whole() {
   const double start = monotonic_seconds();
   check_validation(job_);
@@ -323,7 +332,7 @@ bool Run::train_whole() {
   return finished;
 }
 
-// The part of the training data that is not trained on.
+// Opens the part of the data that is kept for validation.
 void Run::open_validation() {
   if (input_.reader->may_wait()) {
     fail(Code::kUsage, "data.validation: pipes cannot be read a second time for validation: give files");
@@ -334,8 +343,8 @@ void Run::open_validation() {
   validation_->reader().check_labels([this](float label) { network_->check_label(label); });
 }
 
-// A process that fails ends for good: the other trainers hear of it, unless all are to go back to a
-// checkpoint.
+// Trains all passes.  A process that fails leaves the run, so that the other trainers hear of it, unless all
+// are to go back to a checkpoint.
 bool Run::train_or_leave(Json& result) {
   try {
     return train_passes(result);
@@ -354,7 +363,8 @@ bool Run::was_finished() const {
   return true;
 }
 
-// A job without servers writes them here; servers write their own.  `result` must stay where it is.
+// Sets up the checkpoints of a job without servers; servers write their own.  Resumes from the newest one if
+// that is asked for.  `result` must stay at its address.
 void Run::start_checkpoints(Json& result) {
   result["passes"] = Json::array();
   if (strategy().local() == nullptr || job_.checkpoint.directory.empty()) return;
@@ -379,7 +389,8 @@ void Run::after_batch(bool stopping, const Json& result) {
     saves_->save_asked(trainer_->progress().pass(), trainer_->progress().batches());
 }
 
-// A signal asks for it.  Servers, and trainers among themselves, write theirs after one of the next steps.
+// Writes a checkpoint that a signal has asked for.  Servers, and several trainers without servers, write it
+// after one of the next steps.
 void Run::write_checkpoint(const Json& result) {
   PeerCheckpoints* peers = strategy().run().peer_checkpoints();
   if (checkpoints_ && peers != nullptr) return peers->ask();
@@ -393,7 +404,8 @@ void Run::write_checkpoint(const Json& result) {
   if (!asked) log_.warning("a checkpoint is asked for, but checkpoint.directory is empty");
 }
 
-// Ends a process without servers that resumes from its last checkpoint; the model may not have been saved then.
+// Ends a process without servers that resumes after its last pass; the model of that pass may not have been
+// saved.
 void Run::end_finished() {
   log_.info("All ", job_.train.passes, " passes are done: there is nothing left to train");
   const int last = job_.train.passes - 1;
@@ -402,6 +414,8 @@ void Run::end_finished() {
   saves_->save_pass(last);
 }
 
+// Trains pass after pass.  After each, the leader measures it on the validation data, saves and tests the
+// model, and a checkpoint follows.  An interrupted pass is saved only if this trainer leads.
 bool Run::train_passes(Json& result) {
   if (options_.resume && strategy().local() != nullptr && trainer_->progress().pass() >= job_.train.passes)
     end_finished();
@@ -415,7 +429,8 @@ bool Run::train_passes(Json& result) {
     if (input_.reader->bad_lines() > 0)
       log_.warning("skipped ", input_.reader->bad_lines(), " bad lines in pass ", pass);
     if (trained.interrupted) {
-      // Whoever is behind may be at work on its batch; for what others save it need only be on its way.
+      // Other trainers may still work on this batch.  Before the leader saves, all must have it; for the others
+      // it is enough that the push is on its way.
       strategy().settle(leads() ? 3 : 1);
       if (leads()) save_interrupted(pass, trained.batches);
       return false;
@@ -445,7 +460,7 @@ void Run::save_interrupted(int pass, int64_t batches) {
   saves_->save(batch_directory(pass, batches));
 }
 
-// Reports the tables whose rows come and go.
+// Reports the tables with row policies.
 void Run::report_rows(Json& pass) {
   for (size_t p = 0; p < network_->parameters().size(); ++p) {
     const ParameterSpec& spec = network_->parameters()[p];
@@ -476,7 +491,8 @@ bool Run::test() {
   return !options_.stop();
 }
 
-// The data are read once for each slot, and once more: a second reader gives the same examples in another order.
+// Measures the importance of slots.  The data are read once for each slot, and once more; a second reader gives
+// the same examples in another order.
 bool Run::measure_importance(const std::vector<std::string>& paths) {
   const bool standard_input = paths.empty() || std::ranges::find(paths, "-") != paths.end();
   if (standard_input || input_.reader->may_wait()) {
@@ -521,8 +537,8 @@ void Run::print_result(Json result) {
   if (options_.json && leads()) std::printf("%s\n", result.dump().c_str());
 }
 
-// When servers have lost something of the run, all go back to the last checkpoint, and read the data up to
-// there again.
+// Trains.  If servers have lost state of the run, all trainers go back to the last checkpoint, and read the
+// data from there again.
 bool train_with_recovery(const Job& job, RunOptions options, ServerFinder& servers, Log& log) {
   PassModels models;
   for (;; ++options.generation) {

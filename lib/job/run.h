@@ -9,7 +9,7 @@
 
 namespace ps {
 
-// Returns false when `stop` ended it early.
+// Returns false if `stop` ended it early.
 bool run_job(const Job& job, const RunOptions& options, Log& log);
 
 }  // namespace ps

@@ -22,8 +22,8 @@ RunCheckpoints::RunCheckpoints(const Job& job, const RunOptions& options, const 
       directory_(job.checkpoint.directory),
       checkpointer_(job.checkpoint, job_identity(job), options.generation, log) {}
 
-// Two runs that write to one directory would take away each other's checkpoints.  A process that was killed may take a
-// moment to be gone.
+// Claims the directory with a lock file, since two runs that write to one directory would remove each other's
+// checkpoints.  It waits a few seconds, as a killed process may need a moment to end.
 void RunCheckpoints::claim_directory() {
   constexpr double kSecondsToEnd = 5;
   if (group_.rank() != 0) return;
@@ -61,7 +61,7 @@ bool RunCheckpoints::resume(Json& result) {
   return true;
 }
 
-// Each trainer reads the checkpoint by itself.
+// Throws kUsage unless all trainers see the same step; each reads the checkpoint by itself.
 void RunCheckpoints::check_same_step(int64_t step) {
   auto text = [](int64_t number) { return number < 0 ? "no checkpoint" : step_folder(number); };
   const std::vector<std::string> all = group_.gather(text(step));
@@ -76,7 +76,7 @@ void RunCheckpoints::check() const {
   if (checkpointer_.failure()) throw *checkpointer_.failure();
 }
 
-// part := begun:u8 position                              (begun: trainer 0 has made the folder)
+// part := begun:u8 position                              (begun: 1 if trainer 0 has made the folder)
 void RunCheckpoints::write(const Json& result) {
   std::string part;
   put(part, static_cast<uint8_t>(group_.rank() == 0 && checkpointer_.begin(step()) ? 1 : 0));
@@ -88,7 +88,7 @@ void RunCheckpoints::write(const Json& result) {
   if (group_.rank() == 0) finish(result, parts, own);
 }
 
-// Returns written := 0:u8 bytes:u64 checksum:u64 | code:u8 message           (the code and text of an error)
+// Returns written := 0:u8 bytes:u64 checksum:u64 | code:u8 message           (code and message of an error)
 std::string RunCheckpoints::write_own_state() {
   std::string written;
   try {

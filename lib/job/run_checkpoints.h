@@ -1,6 +1,6 @@
-// RunCheckpoints writes the checkpoints of a run without servers, and resumes from one.  Trainer 0 writes the
-// parameters, which all trainers have, and the positions of all trainers.  Each trainer writes the state of its strategy
-// to a file of its own.  Used by run_job.
+// RunCheckpoints: writes the checkpoints of a run without servers, and resumes from one.  Trainer 0 writes the
+// parameters, which all trainers have, and the positions of all trainers.  Each trainer writes the state of its
+// strategy to a file of its own.  Used by run_job.
 #ifndef PS_JOB_RUN_CHECKPOINTS_H_
 #define PS_JOB_RUN_CHECKPOINTS_H_
 
@@ -19,28 +19,29 @@
 
 namespace ps {
 
-// One owner thread; what it is given outlives it.
+// One owner thread.  Its arguments outlive it.
 class RunCheckpoints {
  public:
-  // `strategy` has a local() store.
+  // `strategy` must have a local() store.
   RunCheckpoints(const Job& job, const RunOptions& options, const DataSchema& schema, Strategy& strategy,
                  Trainer& trainer, Log& log);
 
-  // Puts store and trainer where the newest checkpoint was, and adds the results up to there to `result`;
-  // false when there is no checkpoint, and training begins anew.  Called by all trainers; throws kUsage when they
-  // see different checkpoints.  resume and begin_new throw kFenced while another process has the directory.
+  // Restores store and trainer from the newest checkpoint, and adds the results up to there to `result`.
+  // Returns false if there is no checkpoint, so that training begins anew.  All trainers call it; throws kUsage
+  // if they see different checkpoints. resume and begin_new throw kFenced while another process has the
+  // directory.
   bool resume(Json& result);
 
-  // Before training from its beginning.
+  // Called before training that does not resume.
   void begin_new();
 
-  // True when it is time for one: now, or, of several trainers, after the next step.
+  // Returns true if a checkpoint is due: now, or, with several trainers, after the next step.
   bool due() const { return checkpointer_.due(group_.size() > 1 ? step() + 1 : step()); }
 
-  // Writes a checkpoint.  Called by all trainers at the same step.
+  // Writes a checkpoint.  All trainers call it at the same step.
   void write(const Json& result);
 
-  // At the end: throws why the last one could not be written, if it could not.
+  // Called at the end: throws the reason why the last checkpoint could not be written, if there is one.
   void check() const;
 
  private:
@@ -50,14 +51,14 @@ class RunCheckpoints {
   std::string write_own_state();
   void finish(const Json& result, std::span<const std::string> positions, std::span<const std::string> own);
 
-  const Json description_;  // of job and data, for whoever reads the checkpoint
+  const Json description_;  // job and schema of the data, which readers of the checkpoint need
   Strategy& strategy_;
   LocalStore& store_;
   Trainer& trainer_;
   TrainerGroup& group_;
   Log& log_;
   const std::string directory_;
-  std::unique_ptr<LockFile> claim_;  // of the directory, by trainer 0
+  std::unique_ptr<LockFile> claim_;  // the claim of the directory, which trainer 0 has
   Checkpointer checkpointer_;
 };
 

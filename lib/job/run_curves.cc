@@ -10,12 +10,12 @@ namespace ps {
 
 namespace {
 
-// Six digits are more than a page shows, and take a third of the bytes of all.
+// Rounds to six digits.  This is more than a page shows, and takes a third of the bytes of all digits.
 double rounded(double value) {
   return std::strtod(significant(value, 6).c_str(), nullptr);
 }
 
-// Cells of a confusion matrix and buckets of a calibration would be a curve each.
+// Returns true for cells of a confusion matrix and buckets of a calibration, each of which would be a curve.
 bool is_cell(const std::string& evaluator) {
   return evaluator.find("_as_") != std::string::npos || evaluator.starts_with("bucket_");
 }
@@ -74,7 +74,7 @@ void RunCurves::add_evaluators(const Json& values, const std::string& data, bool
   }
 }
 
-// Since the report before, of the same pass.
+// Adds the throughput since the last report of the same pass.
 void RunCurves::add_throughput(int64_t samples, double seconds) {
   if (samples > last_samples_ && seconds > last_seconds_) {
     const double rate = static_cast<double>(samples - last_samples_) / (seconds - last_seconds_);
@@ -84,7 +84,7 @@ void RunCurves::add_throughput(int64_t samples, double seconds) {
   last_seconds_ = seconds;
 }
 
-// Undefined values are null, and no points.
+// Adds a point.  Undefined values are null, and give no points.
 void RunCurves::add_point(const std::string& panel, const std::string& name, bool joined, const Json& value) {
   if (!value.is_number() || !std::isfinite(value.get<double>())) return;
   auto found = std::ranges::find_if(

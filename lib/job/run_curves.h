@@ -1,4 +1,4 @@
-// RunCurves: what a run has reported, as curves of bounded length for its status page.  Used by RunPage.
+// RunCurves: the reports of a run as curves of bounded length for its status page.  Used by RunPage.
 #ifndef PS_JOB_RUN_CURVES_H_
 #define PS_JOB_RUN_CURVES_H_
 
@@ -12,8 +12,9 @@
 
 namespace ps {
 
-// Points of one curve.  When it is full, every second one goes, and from then on every second one is left out: it shows the
-// whole run, however long that is, with 500 to 1,000 points, and the latest.  One owner thread.
+// The points of one curve.  When it is full, every second point is removed, and from then on twice as many new
+// points are skipped.  So it shows the whole run, of any length, with 500 to 1,000 points, and the latest one.
+// One owner thread.
 class BoundedCurve {
  public:
   static constexpr size_t kMostPoints = 1000;
@@ -28,22 +29,23 @@ class BoundedCurve {
   int64_t stride_ = 1, added_ = 0;
 };
 
-// Any thread.
+// Any thread may use it.
 class RunCurves {
  public:
   static constexpr size_t kMostCurves = 64;
 
-  // A report of Reporter: a line of --metrics.
+  // Adds a report of Reporter, which is a line of --metrics.
   void add(const Json& report);
 
-  // {"pass":, "samples": of it, "trained": of all passes, "curves": [{"panel": "cost", "name": "training", "joined": true,
-  // "points": [[examples trained on, value], ...]}, ...]}; the panels are cost, evaluators, learning rate and throughput.
+  // Returns {"pass":, "samples": of the pass, "trained": of all passes, "curves": [{"panel": "cost", "name":
+  // "training", "joined": true, "points": [[examples trained on, value], ...]}, ...]}; the panels are cost,
+  // evaluators, learning rate and throughput.
   Json json() const;
 
  private:
   struct Curve {
     std::string panel, name;
-    bool joined = true;  // by a line; else the points stand for themselves
+    bool joined = true;  // true: points are joined by a line
     BoundedCurve values;
   };
 
@@ -55,9 +57,9 @@ class RunCurves {
   mutable std::mutex mutex_;  // guards all below
   std::vector<Curve> curves_;
   int pass_ = 0;
-  int64_t passed_ = 0;        // examples of the passes before
-  int64_t samples_ = 0;       // of this pass
-  int64_t last_samples_ = 0;  // and its seconds, when the throughput was last taken
+  int64_t passed_ = 0;        // examples of the earlier passes
+  int64_t samples_ = 0;       // examples of this pass
+  int64_t last_samples_ = 0;  // examples and seconds of the pass at the last throughput
   double last_seconds_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// RunOptions: how ps-train runs a job: the command line beyond the job file.  Used by run_job and by all that it is made of.
+// RunOptions: the options of ps-train beyond the job file.  Used by run_job and all its parts.
 #ifndef PS_JOB_RUN_OPTIONS_H_
 #define PS_JOB_RUN_OPTIONS_H_
 
@@ -17,36 +17,38 @@ namespace ps {
 
 struct RunOptions {
   std::string task = "train";  // train | test | predict | convert
-  std::string importance;      // of test: the figure whose loss tells how important slots are; empty: none
+  std::string importance;  // for test: the figure by which the importance of slots is measured; empty: none
   int threads = 1;
-  CpuLevel cpu = best_cpu_level();                // of kernels
-  bool resume = false;                            // go on from the newest checkpoint
-  std::shared_ptr<const std::string> input_head;  // bytes of standard input that were read before; null: none
-  std::string init_model;                         // a folder pass-00000 or a model file; empty: none
-  std::string output = "-";                       // of predict and convert
-  std::string output_format = "records";          // of convert; of predict: numbers | names
-  bool transform = false;    // of convert: apply the transformations and the shuffle of the job
-  std::string part = "all";  // of convert: all | training | validation, which of the examples are written
+  CpuLevel cpu = best_cpu_level();  // level of kernels
+  bool resume = false;              // resume from the newest checkpoint
+  // bytes of standard input that were read already; null: none
+  std::shared_ptr<const std::string> input_head;
+  std::string init_model;                 // a folder pass-00000 or a model file; empty: none
+  std::string output = "-";               // output of predict and convert
+  std::string output_format = "records";  // format of convert; for predict: numbers | names
+  bool transform = false;                 // for convert: apply the transformations and the shuffle of the job
+  std::string part = "all";  // for convert: all | training | validation, the part of the examples to write
   std::string metrics;       // file for JSON lines; empty: none
-  std::optional<uint16_t> status_port;         // of a page with curves, 0: any; none: there is no page
-  std::string status_host;                     // where it listens
-  std::function<void(const Json&)> on_report;  // gets what goes into metrics; null: nobody
+  std::optional<uint16_t> status_port;  // port of a page with curves, 0: any; nullopt: there is no page
+  std::string status_host;              // host on which the page listens
+  std::function<void(const Json&)> on_report;  // gets the lines of metrics; null: not called
   bool progressive = false;  // report the cost at powers of two of examples, instead of after batches
   bool json = false;         // print the result as JSON
-  std::function<void(const Json&)> on_result;  // of training: gets the result instead; null: it is printed
-  bool dry_run = false;                        // say what would run, touch nothing
+  // for training: gets the result instead; null: the result is printed
+  std::function<void(const Json&)> on_result;
+  bool dry_run = false;  // log what would run, and change nothing
   ProgressMode progress = ProgressMode::kAuto;
-  SecurityOptions security;      // what is shown to servers, and by what they are known
+  SecurityOptions security;      // credentials for servers and peers
   std::string role = "trainer";  // trainer | reader, with cluster.compute | compute, see job/compute.h
-  int rank = 0;                  // of this trainer among cluster.trainers
-  uint64_t generation = 1;       // tells this process from others of the same rank
-  uint64_t lost_run = 0;         // of servers, which has to go back to a checkpoint; 0: none
+  int rank = 0;                  // rank of this trainer
+  uint64_t generation = 1;       // distinguishes this process from others of the same rank
+  uint64_t lost_run = 0;         // the servers' run that has to go back to a checkpoint; 0: none
   std::function<bool()> stop;    // asked after each batch, and while it waits for others
-  // Asked with each batch: whether to shrink tables whose rows come and go.
+  // Asked with each batch; true: apply row policies to tables after this step.
   std::function<bool()> shrink_asked = [] { return false; };
-  // Asked after each batch: whether to save the model as it then is.
+  // Asked after each batch; true: save the current model.
   std::function<bool()> save_asked = [] { return false; };
-  // Asked after each batch: whether a checkpoint is to be written.
+  // Asked after each batch; true: write a checkpoint.
   std::function<bool()> checkpoint_asked = [] { return false; };
 };
 

@@ -12,7 +12,8 @@ namespace ps {
 
 namespace {
 
-// Tokens for 'status' alone count: those that the trainer shows to servers would let in whoever hears them.
+// Returns the credentials of the page.  Only tokens for 'status' count, since the trainer's other tokens would
+// admit anyone who overhears them to the servers.
 Credentials page_credentials(const SecurityOptions& security) {
   Credentials credentials;
   if (!security.token_file.empty()) {
@@ -32,13 +33,13 @@ Credentials page_credentials(const SecurityOptions& security) {
   return credentials;
 }
 
-// The trainer as its page shows it.
+// The constant facts of a trainer that its page shows.
 struct PageFacts {
   std::string job, exposure;
   int rank = 0, trainers = 1;
 };
 
-// Belongs to the thread of the page.
+// One owner thread, that of the page.
 class RunPageService {
  public:
   RunPageService(Loop& loop, PageFacts facts, std::shared_ptr<const RunCurves> curves)

@@ -1,4 +1,4 @@
-// RunPage: the status page of a trainer, which draws what the run reports.  Used by run_job.
+// RunPage: the status page of a trainer, which draws the reports of the run.  Used by run_job.
 #ifndef PS_JOB_RUN_PAGE_H_
 #define PS_JOB_RUN_PAGE_H_
 
@@ -12,14 +12,14 @@
 
 namespace ps {
 
-// Made and ended on the owner's thread.
+// The owner's thread makes and destroys it.
 class RunPage {
  public:
-  // Listens and answers from now on at options.status_host and status_port, and says where.  Throws kUsage when others would
-  // be let in who have nothing to show, and as Transport::listen does.
+  // Listens and answers from now on at options.status_host and status_port, and logs the address.  Throws
+  // kUsage if peers without credentials would be admitted from other machines, and as Transport::listen does.
   RunPage(const Job& job, const RunOptions& options, Log& log);
 
-  // Any thread.
+  // Any thread may call it.
   void add(const Json& report) { curves_->add(report); }
 
  private:

@@ -6,7 +6,7 @@ namespace ps {
 
 namespace {
 
-// The data of a trainer that has to wait for others.
+// An empty source, for a trainer that has to wait for others.
 class NoBatches final : public BatchSource {
  public:
   int64_t begin_pass(const SourcePass& pass, const Stop&) override { return pass.skip; }
@@ -50,7 +50,8 @@ BatchSource* RunRest::next(int pass) {
   }
 }
 
-// A reader of its own gives the share in the order in which its trainer would have read it.
+// Opens a strand with a reader of its own, which gives the share in the order in which its trainer would have
+// read it.
 BatchSource& RunRest::open(const DataStrand& strand) {
   source_.reset();
   const DataShare share{static_cast<int>(strand.share), static_cast<int>(strand.shares),

@@ -1,5 +1,5 @@
-// RunRest: the data that a trainer takes over from others that were lost, where the run goes on without them.  Used by
-// run_job, beside the trainer's own share.
+// RunRest: the data that a trainer takes over from lost trainers, if the run goes on without them.  Used by
+// run_job, in addition to the trainer's own share.
 #ifndef PS_JOB_RUN_REST_H_
 #define PS_JOB_RUN_REST_H_
 
@@ -21,14 +21,15 @@ class RunRest {
  public:
   using MakeSource = std::function<std::unique_ptr<BatchSource>(BatchReader& reader)>;
 
-  // `own` reads the trainer's share.  All outlive this.
+  // `own` reads the trainer's share.  All arguments outlive this.
   RunRest(const Job& job, TaskData& data, const Network<float>& network, RunControl& run, BatchReader& own,
           MakeSource make_source, Log& log);
 
-  // The trainer begins the pass with this: its share, or, in a pass that it takes up, what it has of the rest.
+  // Returns the source with which the trainer begins the pass: its share, or, in a resumed pass, its strand of
+  // the rest.
   BatchSource& first(int pass, BatchSource& share);
 
-  // This comes after that, once all trainers have come so far; null: the pass is to end.
+  // Returns the next source, after all trainers have come to the end of theirs; null: the pass is to end.
   BatchSource* next(int pass);
 
  private:
@@ -42,7 +43,7 @@ class RunRest {
   const MakeSource make_source_;
   Log& log_;
   std::unique_ptr<BatchReader> reader_;
-  std::unique_ptr<BatchSource> source_;  // of the reader, or none
+  std::unique_ptr<BatchSource> source_;  // batches of the reader, or an empty source
 };
 
 }  // namespace ps

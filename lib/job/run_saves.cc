@@ -17,7 +17,7 @@ namespace ps {
 
 namespace {
 
-// The folder of one process: a rank that is started again writes another one.
+// Returns the name of the folder of one process.  A restarted process of the same rank has another one.
 std::string trainer_id(const Job& job, const RunOptions& options) {
   if (!has_servers(job)) return "";
   char id[48];
@@ -26,7 +26,7 @@ std::string trainer_id(const Job& job, const RunOptions& options) {
   return id;
 }
 
-// Lets the next trainer that asks save it.  A record that cannot be taken away disappears with its lease.
+// Lets the next trainer that asks save the model.  A record that cannot be removed disappears with its lease.
 void give_back(SaveRecords& in_etcd, const Candidate& candidate, const std::string& name) {
   try {
     elect_saver(in_etcd, candidate, SaveStage::kFailed, name);
@@ -160,7 +160,7 @@ bool RunSaves::elect(const std::string& name, SaveStage stage) {
   return saver.elected;
 }
 
-// Reads the store row by row, while nothing may change it.
+// Saves the model from the store row by row, while nothing may change the store.
 void RunSaves::save_rows(const std::string& name) {
   try {
     const std::string folder = begin_folder(name);
@@ -182,7 +182,8 @@ std::string RunSaves::begin_folder(const std::string& name) const {
   return folder;
 }
 
-// Another task with this job file reads data of its own: it does not name those that were trained on.
+// Writes vocabulary and job beside the model.  The job names no data files, since another task with this job
+// file reads data of its own.
 void RunSaves::write_beside(const std::string& folder) const {
   if (vocabulary_) vocabulary_->save(join_path(folder, kModelVocabulary));
   Json job = effective_job(job_);
@@ -190,14 +191,15 @@ void RunSaves::write_beside(const std::string& folder) const {
   write_file(join_path(folder, kModelJob), job.dump(2) + "\n");
 }
 
-// A trainer that is not the saver any more learns it at the end.
+// Renews the lease of the saver.  A trainer that is not the saver any more learns it in publish.
 void RunSaves::renew(const std::string& name) {
   if (monotonic_seconds() - renewed_ < to_seconds(kSaveLeaseLength) / 3) return;
   ask_saver(SaveStage::kGoesOn, name);
   renewed_ = monotonic_seconds();
 }
 
-// The model's own file comes last: with it, all is there.
+// Makes the finished model visible: in a run with servers, by links from the common folder, if this trainer is
+// still the saver.  The link to the model's main file comes last, since with it the model is complete.
 void RunSaves::publish(const std::string& name, const std::string& folder_name) {
   if (!trainer_id_.empty()) {
     const Saver saver = ask_saver(SaveStage::kGoesOn, name);
@@ -218,7 +220,7 @@ void RunSaves::publish(const std::string& name, const std::string& folder_name) 
   ask_saver(SaveStage::kDone, name);
 }
 
-// False when the servers give out no checkpoints.
+// Begins to make a model from a checkpoint; returns false if the servers give none.
 bool RunSaves::begin_from_checkpoint(Current current) {
   current.save = CheckpointSave::ask(strategy_.run().checkpoints(), current.pass);
   if (!current.save) return false;
@@ -242,7 +244,8 @@ void RunSaves::go_on() {
   }
 }
 
-// A model that a signal has asked for is not waited for where the servers have not begun it.
+// Waits for the model that is being made.  A model that a signal has asked for is not waited for if the servers
+// have not begun it.
 void RunSaves::finish() {
   constexpr double kLongest = 1;  // seconds
   while (current_ && (current_->save->checkpoint() != nullptr || !current_->asked())) {
@@ -279,8 +282,8 @@ void RunSaves::write_from_checkpoint() {
                          .keeps_files = job_.train.load_save_parameters_in_pserver});
 }
 
-// A server that logs, and has come again in the midst of the copying, still has its files, or writes them
-// again.
+// Asks for the files again.  A server with a log that restarted during the copying still has them, or writes
+// them again.
 void RunSaves::ask_again(Error why) {
   constexpr int kMostTries = 10;
   Current next{.name = current_->name,
@@ -293,7 +296,8 @@ void RunSaves::ask_again(Error why) {
   log_.warning("the servers' files are asked for again: ", why.message());
 }
 
-// When training is over, the servers' rows still are those of the pass's end.
+// Ends a model whose files cannot be had.  After the last pass the servers' rows are still those of its end, so
+// they are read row by row; other models fail.
 void RunSaves::do_without_checkpoint(const std::string& reason) {
   const std::string why = cat("the servers' files: ", reason);
   if (current_->name == pass_directory(job_.train.passes - 1)) {
@@ -308,7 +312,8 @@ void RunSaves::do_without_checkpoint(const std::string& reason) {
   say_failed(name, why);
 }
 
-// The servers have no files of the pass any more: the process before saved its model then, or it is lost.
+// Drops the model of a resumed pass, whose files the servers do not have any more: an earlier process saved it,
+// or it is lost.
 void RunSaves::drop_resumed() {
   const std::string name = drop();
   const std::string folder = join_path(job_.train.save_dir, name);
@@ -319,14 +324,15 @@ void RunSaves::drop_resumed() {
                ", and the servers' files of it are gone");
 }
 
-// Lets another trainer save the model; returns its name.
+// Drops the model so that another trainer may save it; returns its name.
 std::string RunSaves::drop() {
   std::string name = std::exchange(current_, std::nullopt)->name;
   ask_saver(SaveStage::kFailed, name);
   return name;
 }
 
-// Training goes on without the model of a signal.
+// Ends a model with an error.  Training goes on if a signal had asked for the model; otherwise the error is
+// thrown.
 void RunSaves::give_up(const Error& error) {
   const bool asked = current_->asked();
   const std::string name = drop();

@@ -1,4 +1,5 @@
-// RunValidation: the part of a run's data that is not trained on, and what it tells about the passes.  Used by Run.
+// RunValidation: the part of a run's data that is kept for validation, and the measures of passes on it.  Used
+// by Run.
 #ifndef PS_JOB_RUN_VALIDATION_H_
 #define PS_JOB_RUN_VALIDATION_H_
 
@@ -15,30 +16,30 @@
 
 namespace ps {
 
-// Throws kUsage when options of validation make no sense together, or with how the run is shared.
+// Throws kUsage if the options of validation contradict each other, or do not suit the processes of the run.
 void check_validation(const Job& job);
 
 // One owner thread.
 class RunValidation {
  public:
-  // `reader` gives the examples for validation.  Throws as EarlyStopping.
+  // `reader` gives the examples for validation.  Throws as EarlyStopping does.
   RunValidation(const TrainOptions& options, std::unique_ptr<BatchReader> reader, Log& log);
 
-  // The source of the reader's batches is made by the caller, once there is a store.
+  // The caller makes the source of the reader's batches, as soon as there is a store.
   BatchReader& reader() { return *reader_; }
   void set_source(std::unique_ptr<BatchSource> source) { source_ = std::move(source); }
 
-  // Takes in the passes of the run that is resumed.
+  // Adds the passes of the run that is resumed.
   void restore_passes(const Json& passes);
 
-  // Measures the weights after a pass, and adds what was measured to the result of the pass.  True when it is the best so
-  // far.
+  // Measures the weights after a pass, and adds the measures to the result of the pass.  Returns true if it is
+  // the best so far.
   bool measure(Trainer& trainer, int pass, const std::function<bool()>& stop, Json& trained);
 
-  // True when no pass was the best for too long.
+  // Returns true if no pass was the best for too long.
   bool stops() const { return early_stopping_.stops(); }
 
-  // Says which pass was the best, and adds it to the result of the run.
+  // Logs the best pass, and adds it to the result of the run.
   void report(Json& result) const;
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kKeys = ".keys", kRows = ".rows", kScales = ".scales";
 
-// Rows of a table, some at a time.
+// Reads the rows of a table, some at a time.
 class SavedRows final : public RowCursor {
  public:
   SavedRows(SafetensorsReader& file, const ModelTable& table)
@@ -66,7 +66,7 @@ SavedModel::SavedModel(const std::string& path, const std::vector<std::string>& 
   });
 }
 
-// A job whose data tell their slots themselves leaves the shapes open.
+// Reads the job beside the model.  If the data themselves define their slots, the shapes stay open.
 void SavedModel::read_job(const std::string& path) {
   if (!exists(path)) return;
   try {
@@ -84,7 +84,7 @@ const ParameterSpec* SavedModel::spec_of(const std::string& name) const {
   return found == specs_.end() ? nullptr : &*found;
 }
 
-// Counts of the rows of a table, which stand beside it.
+// Returns true if the tensor has counts of a table's rows, which are stored beside the table.
 bool SavedModel::is_counts(const std::string& name) const {
   return std::ranges::any_of(kCountArrays, [&](const CountArray& counts) {
     if (!name.ends_with(counts.suffix)) return false;

@@ -1,4 +1,4 @@
-// SavedModel: a model that was saved, as a source of other formats.  Used by ps-ckpt2model.
+// SavedModel: a saved model, as a source of other formats.  Used by ps-ckpt2model.
 #ifndef PS_JOB_SAVED_MODEL_H_
 #define PS_JOB_SAVED_MODEL_H_
 
@@ -16,11 +16,11 @@
 
 namespace ps {
 
-// Owner thread only.  Each cursor reads a part of the file in order, which checks it.
+// One owner thread.  Each cursor reads a part of the file in order, and checks it.
 class SavedModel final : public ModelSource {
  public:
-  // `path` is a model file, or a folder pass-00000, whose job.json tells how rows begin that were never trained;
-  // `tables` names those that are wanted, empty: all.  Throws kUsage, kCorrupt.
+  // `path` is a model file, or a folder pass-00000, whose job.json gives the initial values of rows that were
+  // never trained.  `tables` names the wanted tables, or all if it is empty.  Throws kUsage, kCorrupt.
   SavedModel(const std::string& path, const std::vector<std::string>& tables);
 
   const std::vector<ModelTable>& tables() const override { return tables_; }
@@ -30,10 +30,11 @@ class SavedModel final : public ModelSource {
   const std::map<std::string, std::string>& metadata() const override { return metadata_; }
   int index_base() const override { return job_ ? job_->data.index_base : 0; }
 
-  // Names of rows, as row_names(); `vocabulary` is a file of words, empty: that of the folder.  None without a job.
+  // Returns the names of rows, as row_names() does; `vocabulary` is a file of words, or empty for that of the
+  // folder.  There are none without a job.
   RowNames names(const std::string& vocabulary) const;
 
-  // Reads every byte.
+  // Reads and checks every byte.
   void verify();
   const std::string& path() const { return file_.path(); }
 
@@ -43,10 +44,10 @@ class SavedModel final : public ModelSource {
   bool is_counts(const std::string& name) const;
   const ParameterSpec* spec_of(const std::string& name) const;
 
-  const std::string given_;  // path
+  const std::string given_;  // the path that was given
   SafetensorsReader file_;
   std::optional<Job> job_;
-  std::vector<ParameterSpec> specs_;  // of the job, if it tells them
+  std::vector<ParameterSpec> specs_;  // parameters of the job, if it defines them
   std::vector<ModelTable> tables_;
   std::map<std::string, std::string> metadata_;
 };

@@ -56,7 +56,7 @@ Guard make_guard(const ServeOptions& options, Log& log) {
   return guard;
 }
 
-// One shard with its network.  Made and ended on the owner's thread; in between it runs on its own.
+// One shard with its network.  The owner's thread makes and ends it; in between it runs on a thread of its own.
 class ShardThread {
  public:
   ShardThread(const Address& address, const NetworkOptions& options, const Guard& guard, const ServedJob& job,
@@ -81,7 +81,7 @@ class ShardThread {
   uint16_t port() const { return server_.address().port; }
   const StatusBoard& board() const { return board_; }
 
-  // To be called before start.
+  // Must be called before start.
   void publish() { server_.publish_to(board_); }
 
   void start(const ServerPorts& ports) {
@@ -89,7 +89,7 @@ class ShardThread {
     thread_ = start_thread([this] { run(); });
   }
 
-  // Ends the connections, then the thread; those that take longer are cut.
+  // Ends the connections, then the thread; connections that take longer than kLongestDrain are cut.
   void begin_end() {
     network_->loop().post([this] {
       server_.drain();
@@ -117,7 +117,7 @@ class ShardThread {
   }
 
  private:
-  // An error that no connection has taken ends the server, saying so.
+  // Runs the loop.  An error that no connection handles ends the server with that error.
   void run() {
     try {
       network_->loop().run();
@@ -140,7 +140,7 @@ class ShardThread {
   ShardServer server_;
   std::unique_ptr<Timer> drain_timer_;
   Time drain_deadline_{};
-  std::optional<Error> failure_;  // before failed_
+  std::optional<Error> failure_;  // set before failed_
   std::atomic<bool> failed_ = false;
   std::thread thread_;
 };
@@ -154,8 +154,9 @@ uint64_t memory_limit(const ServeOptions& options) {
        " ports, expected at least ", human_bytes(least), " (", least, ")");
 }
 
-// Returns the settings for each shard with sparse parameters.  A folder that cannot be written to is refused now, not when the
-// first trainer comes; so is memory that rows would be refused before they have filled it.
+// Returns the settings for each shard with sparse parameters.  A folder that cannot be written to is refused
+// now, and not when the first trainer comes.  So is a memory limit that rows could never fill, since they would
+// be refused before.
 SpillSettings spill_settings(const ServeOptions& options, uint64_t table_bytes) {
   constexpr uint64_t kMostByDefault = uint64_t{1} << 30;
   if (options.spill_dir.empty()) return {};
@@ -169,7 +170,8 @@ SpillSettings spill_settings(const ServeOptions& options, uint64_t table_bytes) 
   return {options.spill_dir, bytes / static_cast<uint64_t>(shards)};
 }
 
-// Refuses row policies where trainers step copies of their own: no server sees then what they decide by.
+// Refuses row policies if trainers step copies of their own: then no server sees the batches by which the
+// policies decide.
 void check_row_policies(const Job& job, CpuLevel cpu) {
   if (server_plan(job, cpu).tunes) return;
   for (size_t i = 0; i < job.model.layers.size(); ++i) {
@@ -181,7 +183,8 @@ void check_row_policies(const Job& job, CpuLevel cpu) {
   }
 }
 
-// Where and how checkpoints are written: in `scratch`, for models alone, when the job does not say.
+// Returns the settings of checkpoints.  If the job names no directory, they are written to `scratch`, for
+// models alone.
 CheckpointSettings checkpoint_settings(const Job& job, const ServeOptions& options,
                                        const std::string& scratch, Log& log) {
   const CheckpointOptions& asked = job.checkpoint;
@@ -215,7 +218,8 @@ CheckpointSettings checkpoint_settings(const Job& job, const ServeOptions& optio
   return settings;
 }
 
-// Certificates are for numbers rather than for localhost.
+// Returns the host that is given to trainers: a number rather than localhost, since certificates are for
+// numbers.
 std::string advertised_host(const ServeOptions& options) {
   if (!options.advertise.empty()) return options.advertise;
   return options.host == "localhost" ? "127.0.0.1" : options.host;
@@ -253,7 +257,7 @@ std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, co
   return shards;
 }
 
-// The status pages, when they are wanted.
+// Starts the status pages, if they are wanted.
 std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& options, const Guard& guard,
                                           uint64_t max_memory,
                                           std::vector<std::unique_ptr<ShardThread>>& shards) {
@@ -299,7 +303,8 @@ void tell_exposure(const ServeOptions& options, Log& log) {
   exposure.starts_with("insecure") ? log.warning(exposure) : log.info("At ", options.host, ": ", exposure);
 }
 
-// Files that are wrong change nothing: who is connected stays so, and others are let in as before.
+// Reads tokens and certificates again.  Invalid files change nothing: connections stay, and peers are admitted
+// as before.
 void renew_credentials(const ServeOptions& options, std::vector<std::unique_ptr<ShardThread>>& shards,
                        StatusThread* status, Log& log) {
   try {
@@ -314,6 +319,9 @@ void renew_credentials(const ServeOptions& options, std::vector<std::unique_ptr<
 
 }  // namespace
 
+// Checks the job, then listens on all ports, then gets the server's place from the lease.  Only then the shards
+// run and the ports are announced.  It watches for signals, a lost lease and failed shards, until one of them
+// ends the server.
 void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   constexpr Duration kAskStop = std::chrono::milliseconds(100);
   check_row_policies(job, options.cpu);
@@ -329,7 +337,7 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   }
   served.checkpoints = checkpoint_settings(job, options, scratch ? scratch->path() : "", log);
   ServerPorts ports;
-  std::optional<ServerLease> lease;  // outlives the shards
+  std::optional<ServerLease> lease;  // destroyed after the shards
   std::vector<std::unique_ptr<ShardThread>> shards = listen(options, served, guard, max_memory, ports, log);
   lease.emplace(lease_options(job, options, static_cast<uint16_t>(ports.ports.front())), log);
   if (options.stop()) return;

@@ -16,7 +16,8 @@ namespace ps {
 
 namespace {
 
-// Trainers with servers begin with what these have, whichever way each was started.
+// Returns the options with which trainers meet each other. --resume and --init-model must agree only without
+// servers, since trainers with servers begin with the servers' state, however each was started.
 PeerOptions peer_options(const Job& job, const RunOptions& options, const DataSchema& schema) {
   const Duration timeout = seconds_duration(job.cluster.trainer_timeout);
   Json agreed = job_identity(job);
@@ -40,7 +41,8 @@ PeerOptions peer_options(const Job& job, const RunOptions& options, const DataSc
           .timeout = timeout};
 }
 
-// Trainers that were told to end do so after a step that all make, for which one may have to wait for the servers a while.
+// Returns a function that turns true some seconds after `stop`.  Trainers end together after a common step, and
+// for that step one of them may have to wait for the servers.
 std::function<bool()> some_time_after(std::function<bool()> stop) {
   constexpr double kLongest = 5;  // seconds
   if (!stop) return stop;
@@ -51,7 +53,7 @@ std::function<bool()> some_time_after(std::function<bool()> stop) {
   };
 }
 
-// Trainers with servers that meet each other too need all that both need.
+// Throws kUsage if trainers with servers cannot also meet each other in this job.
 void check_meets_beside_servers(const Job& job, const RunOptions& options) {
   const std::string name = cat("train.strategy.type: ", find_strategy(job.train.strategy).name);
   if (options.task != "train") return;
@@ -77,7 +79,8 @@ void check_meets_beside_servers(const Job& job, const RunOptions& options) {
   check_peers(peer_options(job, options, {}));
 }
 
-// A device trains rows of servers for parameter_server in step, with rows as they are.
+// Throws kUsage unless the strategy is parameter_server in synchronous mode without coded rows, with which a
+// device can train rows of servers.
 void check_device_with_servers(const Job& job, const std::string& device) {
   const Json strategy = complete_strategy(job.train.strategy);
   check_exchanges_each_batch(strategy, device, "a device trains rows of servers", "leave out one of the two");
@@ -97,14 +100,14 @@ void check_device_with_servers(const Job& job, const std::string& device) {
   }
 }
 
-// A model on a device is computed by this process.
+// Throws kUsage if a device would compute the model, but an emulated computation stands in for it.
 void check_model_device(const Job& job) {
   if (!job.device.runs_model() || !job.train.emulated_compute) return;
   fail(Code::kUsage, "device.trains: ", quote(job.device.trains),
        ", but train.emulated_compute computes nothing: leave out one of the two");
 }
 
-// NCCL adds up in the memory of devices.
+// Throws kUsage if NCCL is used without a model on a device, in whose memory it adds.
 void check_nccl_device(const Job& job) {
   if (job.cluster.collective != "nccl" || job.device.runs_model()) return;
   fail(Code::kUsage,
@@ -112,8 +115,9 @@ void check_nccl_device(const Job& job) {
        "processor: give --device cuda:N and --set device.trains=model");
 }
 
-// Readers leave the copies of what they all write to a compute trainer.  Nothing waits for an asynchronous trainer, but readers
-// have batches on their way.
+// Throws kUsage if a plain trainer is to pull ahead with other trainers or in asynchronous mode.  Readers may
+// do so: they leave the copies of shared rows to a compute trainer, and have batches on their way even if no
+// step waits.
 void check_pulls_ahead_alone(const Job& job, const RunOptions& options) {
   const Json strategy = complete_strategy(job.train.strategy);
   if (job.train.pull_ahead == 0 || options.task != "train" || options.role != "trainer") return;
@@ -141,7 +145,8 @@ void check_device(const Job& job, const RunOptions& options) {
   if (has_servers(job)) check_device_with_servers(job, device);
 }
 
-// Trainers that divide a layer compute each other's batches.
+// Throws kUsage if a layer is divided over trainers, which compute each other's batches, and the job does not
+// allow that.
 void check_divided(const Job& job, const RunOptions& options, const std::vector<ParameterSpec>& parameters) {
   if (options.task != "train" || job.cluster.trainers == 1) return;
   const auto split = std::ranges::find_if(parameters, [](const ParameterSpec& spec) { return spec.split; });
@@ -193,7 +198,7 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   remote.hello.cpu = cpu_level_name(options.cpu);
   remote.hello.job = job_fingerprint(job);
   remote.hello.schema = to_json(schema);
-  // After the last pass nobody waits for whoever reads the rows one by one, which is less work.
+  // After the last pass no trainer waits, so rows are read one by one, which is less work.
   const bool trains = options.task == "train", by_servers = job.train.load_save_parameters_in_pserver;
   remote.checkpoint_at_end = [trains, by_servers, &job](int64_t pass) {
     return trains && job.train.saves_after(pass) && (by_servers || pass + 1 < job.train.passes);
@@ -204,7 +209,7 @@ RemoteOptions remote_options(const Job& job, const RunOptions& options, const Da
   return remote;
 }
 
-// Trainers that join are told by servers where the run is.
+// Throws kUsage unless trainers can join this job.  Servers tell a joining trainer the position of the run.
 static void check_joins(const Job& job, const RunOptions& options) {
   if (job.cluster.ranks() == job.cluster.trainers) return;
   check_max_trainers(job);
@@ -216,6 +221,8 @@ static void check_joins(const Job& job, const RunOptions& options) {
        " has its place from the beginning: leave out --max-trainers");
 }
 
+// Checks the rank, the task and the device first, then --resume and models, and last whether strategy, servers
+// and peers fit together.
 void check_part(const Job& job, const RunOptions& options) {
   const int trainers = job.cluster.trainers;
   if (options.rank >= job.cluster.ranks()) {
@@ -268,6 +275,8 @@ std::string describe_device(const Job& job, const std::vector<ParameterSpec>& pa
   return describe(plan_caches(*device, job.device, parameters, optimizers), parameters);
 }
 
+// Opens the network to the servers and to other trainers, then the device for rows with its caches, and makes
+// the strategy from all of them.
 RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, const DataSchema& schema,
                                  const std::vector<ParameterSpec>& parameters, ServerFinder& servers,
                                  Device& device, const ModelPlacement& model, Log& log) {
@@ -276,7 +285,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
   const bool with_servers = has_servers(job), trains = options.task == "train";
   const bool meets = with_servers ? trains && find_strategy(job.train.strategy).meets_beside_servers
                                   : job.cluster.trainers > 1;
-  // A trainer is told by the address from which it comes, which a Unix socket does not have.
+  // Trainers that meet know each other by IP address, which a Unix socket does not have.
   if (with_servers || meets) network_ = make_network({.local = !meets});
   if (with_servers) {
     const Access needed = options.task == "train" ? Access::kTrain : Access::kRead;
@@ -351,7 +360,8 @@ std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions
                                                 const std::vector<ParameterSpec>& parameters,
                                                 ServerFinder& servers, Device& device,
                                                 const ModelPlacement& model, Log& log) {
-  constexpr uint64_t kAnother = uint64_t{1} << 32;  // a process that goes back counts its generations by one
+  // a process that goes back to a checkpoint increments its generation by one
+  constexpr uint64_t kAnother = uint64_t{1} << 32;
   check_divided(job, options, parameters);
   RunOptions again = options;
   for (;;) {

@@ -1,4 +1,4 @@
-// RunningStrategy: the strategy of a job at work, and the network that it has.  Used by run_job.
+// RunningStrategy: the running strategy of a job, and its network.  Used by run_job.
 #ifndef PS_JOB_START_STRATEGY_H_
 #define PS_JOB_START_STRATEGY_H_
 
@@ -18,7 +18,8 @@
 
 namespace ps {
 
-// The device that computes the model, and the parameters whose layers all run there; null: the processor.
+// The device that computes the model, and for each parameter whether all layers that use it run there.  Null:
+// the processor computes the model.
 struct ModelPlacement {
   std::shared_ptr<ModelDevice> device;
   const std::vector<bool>* on_devices = nullptr;
@@ -27,8 +28,8 @@ struct ModelPlacement {
 // One owner thread.
 class RunningStrategy {
  public:
-  // Connects to the servers, if there are any, telling people whom it waits for.  Throws as
-  // StrategyEntry::make, and ServersMoved when a server is elsewhere by now.
+  // Connects to the servers, if there are any, and logs which of them it waits for.  Throws as
+  // StrategyEntry::make does, and ServersMoved if a server has moved to another address.
   RunningStrategy(const Job& job, const RunOptions& options, const DataSchema& schema,
                   const std::vector<ParameterSpec>& parameters, ServerFinder& servers, Device& device,
                   const ModelPlacement& model, Log& log);
@@ -36,42 +37,44 @@ class RunningStrategy {
   Strategy& operator*() const { return *strategy_; }
   Strategy* operator->() const { return strategy_.get(); }
 
-  // Reaches the servers.
+  // The transport to the servers.
   Transport& transport() { return *transport_; }
 
-  // Where trainers meet each other over the network, and not just servers: how they give each other examples; else null.
-  // Called by all trainers, once; throws as StrategyEntry::make.
+  // Returns the exchange of examples, if trainers meet each other over the network and not only at servers;
+  // else null.  All trainers call it once.  Throws as StrategyEntry::make does.
   std::shared_ptr<ExampleExchange> exchange_examples(const Job& job, const RunOptions& options,
                                                      const DataSchema& schema);
 
-  // Throws StateLost when the error came of that, because another trainer is gone, and all go back to a checkpoint.
+  // Throws StateLost if the error came from the exchange of examples because another trainer is gone; all then
+  // go back to a checkpoint.
   void note_error(const Error& error);
 
-  // That went to others as examples.
+  // Returns the number of bytes of examples sent to other trainers.
   uint64_t example_bytes_sent() const { return examples_ ? examples_->bytes_sent() : 0; }
 
-  // To be called at least every few seconds: lets servers know that this process lives.
+  // Must be called at least every few seconds: tells the servers that this process lives.
   void keep_alive();
 
  private:
-  std::unique_ptr<Transport> network_;  // null: the process is alone
-  // In front of it, to servers and to other trainers; null: there are none.
+  std::unique_ptr<Transport> network_;  // null: the process uses no network
+  // Secure transports to servers and to other trainers, over network_; null: there are none.
   std::unique_ptr<SecureTransport> transport_, peer_transport_;
   std::unique_ptr<Strategy> strategy_;
-  std::shared_ptr<PeerExamples> examples_;  // null: none are exchanged
+  std::shared_ptr<PeerExamples> examples_;  // null: no examples are exchanged
 };
 
-// How the servers are reached, and what they are told.
+// Returns the options by which servers are reached, and the hello that is sent to them.
 RemoteOptions remote_options(const Job& job, const RunOptions& options, const DataSchema& schema,
                              ServerFinder& servers, Log& log);
 
-// Throws kUsage unless this process can take part in the run that job and options ask for.
+// Throws kUsage unless this process can take part in the run of this job with these options.
 void check_part(const Job& job, const RunOptions& options);
 
-// In a line each, the rows of a job that its device would get, for --dry-run.  Throws as plan_caches.
+// Returns a line for each cache of rows that the job's device would get, for --dry-run.  Throws as plan_caches
+// does.
 std::string describe_device(const Job& job, const std::vector<ParameterSpec>& parameters);
 
-// A RunningStrategy, with servers that are looked for again as long as they move.
+// Makes a RunningStrategy, and looks for the servers again as long as they move.
 std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions& options,
                                                 const DataSchema& schema,
                                                 const std::vector<ParameterSpec>& parameters,

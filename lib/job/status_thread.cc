@@ -16,7 +16,8 @@ StatusThread::StatusThread(const Address& address, const Credentials& credential
               [this](const HttpRequest& request) { return answer(request); }),
       thread_(start_thread([this] { work(); })) {}
 
-// A program that shows no token learns how; one that shows a wrong one waits, so that guessing is slow.
+// Answers a request.  A request without a token is told how to get one; one with a wrong token is delayed, so
+// that guessing is slow.
 HttpResponse StatusThread::answer(const HttpRequest& request) {
   if (tokens_.empty()) return pages_.answer(request);
   const ShownToken shown = check_http_token(request.authorization, tokens_);
@@ -30,8 +31,8 @@ HttpResponse StatusThread::answer(const HttpRequest& request) {
   return refusal;
 }
 
-// An exception, most likely for want of memory, ends the answer in which it was thrown; the pages go on.  The deadline of
-// its connection ends that one.
+// Runs the loop.  An exception, most likely because memory is exhausted, ends the answer in which it was
+// thrown, and the pages go on.  The connection of that answer ends at its deadline.
 void StatusThread::work() {
   for (;;) {
     try {

@@ -1,5 +1,5 @@
-// StatusThread: the status pages of a server or a trainer, on a port and a thread of their own.  Used by serve_job and
-// RunPage.
+// StatusThread: the status pages of a server or a trainer, on a port and a thread of their own.  Used by
+// serve_job and RunPage.
 #ifndef PS_JOB_STATUS_THREAD_H_
 #define PS_JOB_STATUS_THREAD_H_
 
@@ -15,21 +15,21 @@
 
 namespace ps {
 
-// Called on the thread of the pages.
+// The functions are called on the thread of the pages, if they do not say otherwise.
 struct StatusPages {
   std::function<HttpResponse(const HttpRequest&)> answer;
-  std::function<void()> count_refusal;  // of a request that was not let through, for its wrong token
-  std::function<void()> end = [] {};    // from now on it is not ready; any thread
+  std::function<void()> count_refusal;  // counts a request that was refused for its wrong token
+  std::function<void()> end = [] {};    // from now on the pages report that it is not ready; any thread
 };
 
-// Made and ended on the owner's thread.
+// The owner's thread makes and destroys it.
 class StatusThread {
  public:
   // Makes the pages on a loop that outlives them.
   using MakePages = std::function<StatusPages(Loop&)>;
 
-  // Listens and answers from now on, if the credentials have tokens only to those who show one of kStatusAccess; throws as
-  // Transport::listen does.
+  // Listens and answers from now on.  If the credentials have tokens, only requests with a token of
+  // kStatusAccess are answered.  Throws as Transport::listen does.
   StatusThread(const Address& address, const Credentials& credentials, const HandshakeOptions& handshakes,
                const MakePages& make_pages);
   ~StatusThread();
@@ -38,10 +38,10 @@ class StatusThread {
 
   uint16_t port() const { return server_.address().port; }
 
-  // From now on the server is not ready.
+  // From now on the pages report that the server is not ready.
   void end() { pages_.end(); }
 
-  // For connections from now on.
+  // Sets the credentials of later connections.
   void set_credentials(const Credentials& credentials) {
     network_->loop().post([this, credentials] {
       transport_.set_credentials(without_tokens(credentials));
@@ -50,7 +50,7 @@ class StatusThread {
   }
 
  private:
-  // Tokens are shown over HTTP, which the transport knows nothing of.
+  // Removes the tokens, which are sent over HTTP and not at the transport.
   static Credentials without_tokens(Credentials credentials) {
     credentials.tokens.clear();
     return credentials;

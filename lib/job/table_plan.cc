@@ -42,7 +42,7 @@ std::optional<std::vector<double>> count_rows_of_pass(const Network<float>& netw
   const std::vector<ParameterSpec>& specs = network.parameters();
   std::vector<DistinctCounter> counters(specs.size());
   Network<float>::Planners planners = network.make_planners();
-  PreparedBatch prepared;  // of training, in which layers draw samples too
+  PreparedBatch prepared;  // prepared for training, in which layers draw samples too
   reader.begin_pass(0);
   for (; reader.next(prepared.batch); ++prepared.step) {
     if (stop()) return std::nullopt;

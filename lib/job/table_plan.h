@@ -1,4 +1,4 @@
-// The bytes that a job's tables take before it trains, and after a pass over its data.  Used by ps-train --dry-run.
+// The bytes of a job's tables before training, and after a pass over its data.  Used by ps-train --dry-run.
 #ifndef PS_JOB_TABLE_PLAN_H_
 #define PS_JOB_TABLE_PLAN_H_
 
@@ -14,14 +14,15 @@
 
 namespace ps {
 
-// About how many different rows of each parameter a pass over the data looks up, by parameter; nothing for one that is
-// not sparse.  nullopt when `stop` said so.  Throws what the reader throws.
+// Returns an estimate of the number of different rows that a pass over the data looks up, by parameter; 0 for
+// one that is not sparse.  Returns nullopt if `stop` returned true.  Throws the errors of the reader.
 std::optional<std::vector<double>> count_rows_of_pass(const Network<float>& network, BatchReader& reader,
                                                       const std::function<bool()>& stop);
 
-// [{"table", "kind": "sparse" or "dense", "rows", "bytes", "rows_after_pass", "bytes_after_pass"}] of all parameters:
-// weights and the optimizer's state, and of sparse ones the most that the index of a row takes.  `pass_rows` is what
-// count_rows_of_pass gave; without it, what sparse tables will be is null.
+// Returns [{"table", "kind": "sparse" or "dense", "rows", "bytes", "rows_after_pass", "bytes_after_pass"}] for
+// all parameters.  The bytes are those of weights and the optimizer's state, and for sparse parameters also the
+// most that the index of a row takes.  `pass_rows` is the result of count_rows_of_pass; without it, the figures
+// of sparse tables after a pass are null.
 Json table_plan(const Job& job, const Network<float>& network,
                 const std::optional<std::vector<double>>& pass_rows);
 std::string table_plan_text(const Json& plan);

@@ -8,10 +8,10 @@
 
 namespace ps {
 
-// Without names of data, unless standard input is a terminal.
+// The data of a job that names none, unless standard input is a terminal.
 static const std::vector<std::string> kStandardInput = {"-"};
 
-// The words of a model folder, unless the job names others.
+// Uses the words of a model folder, unless the job names others.
 static void use_saved_vocabulary(const std::string& model, DataOptions& data) {
   std::string path = join_path(model, kModelVocabulary);
   if (data.text.vocabulary.empty() && is_directory(model) && exists(path)) data.text.vocabulary = path;

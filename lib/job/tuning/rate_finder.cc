@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kFewestBatches = 20, kPoints = 100;
 
-// A file without a name for the reports of a run, gone with this object.
+// A file without a name for the reports of a run; it disappears with this object.
 class ReportFile {
  public:
   ReportFile() : descriptor_(memfd_create("reports", MFD_CLOEXEC)) {
@@ -139,7 +139,8 @@ std::optional<RateFinding> find_rate(const RateRange& range,
   try {
     if (!run_job(growing_job(range, batches, make), own, quiet)) return std::nullopt;
   } catch (const Error& error) {
-    // All data were read before: this is the training that diverges, as it should at last.
+    // All data were read before without error, so the error is that of training that diverges, as expected at
+    // high rates.
     if (error.code() != Code::kData || points_of(reports.read()).empty()) throw;
     log.info("The search ends: ", error.message());
   }

@@ -1,5 +1,6 @@
-// The rate finder trains one pass while the learning rate grows from a low to a high one, and looks at which rates the cost
-// falls (Smith, "Cyclical learning rates for training neural networks", WACV 2017).  Used by ps-train.
+// The rate finder trains one pass while the learning rate grows from a low to a high one, and finds the rates
+// at which the cost falls (Smith, "Cyclical learning rates for training neural networks", WACV 2017).  Used by
+// ps-train.
 #ifndef PS_JOB_TUNING_RATE_FINDER_H_
 #define PS_JOB_TUNING_RATE_FINDER_H_
 
@@ -23,27 +24,29 @@ struct RateRange {
 };
 RateRange parse_rate_range(const std::string& text);
 
-// The mean cost of some batches, the last of which had this rate.
+// The mean cost of some batches, and the rate of the last of them.
 struct RatePoint {
   double rate, cost;
-  double smoothed = 0;  // cost
+  double smoothed = 0;  // the smoothed cost
 };
 
 struct RateFinding {
-  std::vector<RatePoint> points;  // up to where the cost has diverged: above four times its lowest
+  // points up to the one at which the cost has diverged: above four times its lowest
+  std::vector<RatePoint> points;
   std::optional<size_t>
-      lowest;  // the point of the lowest smoothed cost, unless that is the first or the last one
-  std::optional<double> rate;  // the suggestion: a tenth of the rate there
+      lowest;  // index of the point with the lowest smoothed cost, unless that is the first or last
+  std::optional<double> rate;  // the suggested rate: a tenth of the rate at that point
 };
 
-// Smooths the costs by an exponential mean, with weight 0.8 of what came before, freed from the bias of its beginning; and
-// judges them.
+// Smooths the costs by an exponential mean, which has weight 0.8 for the points before and is corrected for the
+// bias of its beginning; then finds the lowest cost and the suggested rate.
 RateFinding judge_rates(std::span<const RatePoint> points);
 
-// Trains the job that make(overrides) gives for one pass from its first weights, with rate
+// Trains the job that make(overrides) returns for one pass from its initial weights, with rate
 //   low (high / low)^(step / steps of the pass)
-// in place of its schedule; saves nothing.  A cost that is no longer finite ends the search.  Null when options.stop has
-// ended it.  Throws kUsage as check_can_repeat does, and for passes of fewer than 20 batches.
+// in place of its schedule; saves nothing.  A cost that is no longer finite ends the search.  Returns nullopt
+// if options.stop has ended it.  Throws kUsage as check_can_repeat does, and for passes of fewer than 20
+// batches.
 std::optional<RateFinding> find_rate(const RateRange& range,
                                      const std::function<Job(std::span<const Override>)>& make,
                                      const RunOptions& options, Log& log);
@@ -51,7 +54,7 @@ std::optional<RateFinding> find_rate(const RateRange& range,
 // {"points": [{"rate": …, "cost": …, "smoothed": …}, …], "rate": suggestion or null}
 Json rate_result(const RateFinding& finding);
 
-// A table of about 25 of the points, the lowest one marked with *, and the suggestion below it.
+// Returns a table of about 25 of the points, with the lowest one marked with *, and the suggestion below it.
 std::string rate_table(const RateFinding& finding);
 
 }  // namespace ps

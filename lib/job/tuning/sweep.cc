@@ -36,7 +36,7 @@ std::vector<std::string> split_values(const std::string& text) {
   return values;
 }
 
-// "log:1e-4..1e-1"; nothing when `text` is no range, and an error for one without sense.
+// Parses "log:1e-4..1e-1".  Returns nullopt if `text` is not a range; throws kUsage for an invalid one.
 std::optional<SweptRange> parse_range(const std::string& text) {
   static const std::vector<std::pair<std::string_view, SweptRange::Scale>> kRangeScales = {
       {"linear:", SweptRange::Scale::kLinear},
@@ -61,7 +61,7 @@ std::optional<SweptRange> parse_range(const std::string& text) {
   return std::nullopt;
 }
 
-// A number in [0, 1).
+// Returns a number in [0, 1) that depends on seed, key and index alone.
 double drawn_share(uint64_t seed, const std::string& key, int64_t index) {
   return static_cast<double>(hash_key(hash_bytes(key, seed) + static_cast<uint64_t>(index)) >> 11) * 0x1p-53;
 }
@@ -89,7 +89,7 @@ std::vector<SweepRun> with_folds(const std::vector<SweepRun>& runs, int folds) {
   return all;
 }
 
-// The number at a name in figures; NaN where it is undefined.
+// Returns the number of this name in figures; NaN if it is undefined.
 double number_in(const Json& figures, const std::string& name) {
   const Json& values = name == "cost" ? figures : figures["evaluators"];
   const bool there = values.is_object() && values.contains(name) && values[name].is_number();
@@ -222,9 +222,9 @@ SweepFigures sweep_figures(const Json& result) {
 
 std::vector<size_t> rank_rows(std::span<const SweepRow> rows, const std::string& by) {
   const bool larger = larger_is_better(by, kSource);
-  std::vector<double> worth;  // more is better; undefined ones are the worst
+  std::vector<double> worth;  // larger is better; undefined values are the worst
   for (const SweepRow& row : rows) {
-    figure_of(row.folds.front().figures, by, kSource);  // refuses one that is not there
+    figure_of(row.folds.front().figures, by, kSource);  // throws if the measure is missing
     const double mean = spread_of(row.folds, by).mean;
     worth.push_back(!std::isfinite(mean) ? -HUGE_VAL : larger ? mean : -mean);
   }

@@ -17,7 +17,7 @@ namespace ps {
 
 namespace {
 
-using Values = std::vector<std::pair<std::string, std::string>>;  // by key
+using Values = std::vector<std::pair<std::string, std::string>>;  // keys and values
 
 Override override_of(const std::string& key, const std::string& value) {
   return {.key = key, .values = {value}, .is_set = true, .typed = "--sweep"};
@@ -45,7 +45,7 @@ std::string name_of(const SweepRow& row, int fold, int folds) {
   return join(parts, " ");
 }
 
-// Trains rows until all are trained, or the run is to stop.
+// Trains the rows of a sweep until all are trained, or the run is to stop.  One owner thread.
 class SweepTraining {
  public:
   SweepTraining(const SweepPlan& plan, const std::function<Job(std::span<const Override>)>& make,
@@ -73,8 +73,8 @@ class SweepTraining {
     }
   }
 
-  // Rows of a round are trained in their order in the table.  A round that is interrupted leaves the rows with the figures
-  // of the round before.
+  // Trains the rounds of successive halving.  Rows of a round are trained in their order in the table.  A round
+  // that is interrupted leaves the rows with the figures of the round before.
   void halve() {
     for (const SweptKey& key : plan_.keys) {
       if (key.key == "train.passes")
@@ -131,7 +131,7 @@ class SweepTraining {
       job.data.fold = fold;
     }
     if (by_.empty()) by_ = job.train.best_by;
-    if (!job.data.validates()) job.train.best_by = "cost";  // of no pass, but of the combinations
+    if (!job.data.validates()) job.train.best_by = "cost";  // by_ then compares combinations, not passes
     const std::string folder = folder_of(job, number_);
     job.train.save_dir = folder;
     log_.info("Run ", ++number_, " of ", num_trainings_ * static_cast<size_t>(plan_.folds), ": ",
@@ -146,9 +146,9 @@ class SweepTraining {
   const std::function<Job(std::span<const Override>)>& make_;
   RunOptions options_;
   Log& log_;
-  std::vector<SweepRow> rows_;  // those without folds are not trained yet
-  std::string by_;              // the measure
-  Json result_;                 // of the last training
+  std::vector<SweepRow> rows_;  // rows without folds are not trained yet
+  std::string by_;              // the measure by which combinations are compared
+  Json result_;                 // result of the last training
   size_t number_ = 0, num_trainings_ = 0;
 };
 
