@@ -10,21 +10,21 @@
 
 namespace ps {
 
-using Key = uint64_t;  // id of a feature
+using Key = uint64_t;  // the id of a feature
 
 // The type of a slot, which is one feature field of an example.  All examples of a data set have the same
 // slots.
 struct SlotSchema {
   std::string name;
   bool dense = false;
-  int64_t dim = 0;  // dense: values per example, > 0; sparse: ids are below it, or any 64-bit number when 0
+  int64_t dim = 0;  // dense: values per example, > 0; sparse: ids are below it, or 0: any 64-bit number
 };
 
 // The fields of every example of a data set, in order.  Single-slot formats have one slot, "features".
 struct DataSchema {
   std::vector<SlotSchema> slots;
 
-  // Position of the slot of this name, or -1.
+  // Returns the position of the slot of this name, or -1.
   int find(const std::string& name) const {
     for (size_t i = 0; i < slots.size(); ++i) {
       if (slots[i].name == name) return static_cast<int>(i);
@@ -41,7 +41,7 @@ struct SlotData {
   std::vector<Key> keys;          // [K]
   std::vector<float> values;      // [K] or empty; dense: [B * dim]
 
-  // Gives every key the value 1.  To be called before the first other value is appended.
+  // Gives every key the value 1.  Must be called before the first other value is appended.
   void make_valued() { values.resize(keys.size(), 1.0f); }
   bool valued() const { return !values.empty(); }
 };
@@ -61,13 +61,13 @@ struct Batch {
   // Empties all arrays; every sparse slot gets offsets {0}.
   void clear(const DataSchema& schema);
 
-  // Appends example `index` of `other`, of the same schema.
+  // Appends example `index` of `other`, which has the same schema.
   void append(const DataSchema& schema, const Batch& other, int64_t index);
 
   // Appends examples [begin, end) of `other`.
   void append_range(const DataSchema& schema, const Batch& other, int64_t begin, int64_t end);
 
-  // Drops example `size` and all after it, also an example of which only some fields were appended: its label
+  // Drops example `size` and all after it, also an example of which only some fields were appended; its label
   // comes last.
   void truncate(const DataSchema& schema, int64_t size);
 
@@ -75,12 +75,12 @@ struct Batch {
   // equal batches.
   void normalize(const DataSchema& schema);
 
-  // Bytes that the arrays hold, counting capacity.
+  // Returns the bytes of the arrays' capacity.
   uint64_t memory_bytes() const;
 };
 
-// For a batch that another process has sent.  Throws kData unless every array has the size that the schema and
-// the number of examples say, offsets ascend, and ids are below the dim of their slot.
+// Checks a batch that another process has sent.  Throws kData unless every array has the size that follows from
+// the schema and the number of examples, offsets ascend, and ids are below the dim of their slot.
 void check_batch(const Batch& batch, const DataSchema& schema);
 
 }  // namespace ps

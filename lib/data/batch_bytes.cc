@@ -10,8 +10,8 @@ namespace {
 
 // batch := examples:u32 flags:u8 labels:f32[] weights:f32[] groups:u64[] slots:u32 slot[slots]
 // slot  := kDenseSlot:u8 values:u32 f32[values] | flags:u8 offsets:u32[examples + 1] keys:u64[] values:f32[]
-constexpr uint8_t kBatchWeights = 1, kBatchGroups = 2;                              // of a batch
-constexpr uint8_t kDenseSlot = 0, kSparseSlot = 1, kSlotKeys = 2, kSlotValues = 4;  // of a slot
+constexpr uint8_t kBatchWeights = 1, kBatchGroups = 2;                              // flags of a batch
+constexpr uint8_t kDenseSlot = 0, kSparseSlot = 1, kSlotKeys = 2, kSlotValues = 4;  // flags of a slot
 
 void put_size(std::string& out, size_t size) {
   put(out, static_cast<uint32_t>(size));
@@ -61,7 +61,7 @@ class BatchDecoder {
     in_.get_array(std::span<Scalar>(out));
   }
 
-  // Returns false when its keys were left out.
+  // Returns false if its keys were left out.
   bool decode_slot(SlotData& slot, size_t examples) {
     const uint8_t flags = in_.get<uint8_t>();
     slot.offsets.clear();

@@ -10,11 +10,13 @@
 
 namespace ps {
 
-// Appends the batch to `out`.  without_keys[s] leaves the keys of slot s out, which the reader then has from elsewhere.
+// Appends the batch to `out`. without_keys[s] leaves out the keys of slot s, which the reader then has from
+// elsewhere.
 void encode_batch(const Batch& batch, const std::vector<bool>& without_keys, std::string& out);
 
-// Reads such a batch of so many slots.  Returns the slots whose keys were left out.  Lengths are compared with what is left
-// before anything is allocated for them; check_batch looks at the rest.  Throws kData.
+// Reads such a batch with this number of slots.  Returns the slots whose keys were left out.  Lengths are
+// compared with the remaining bytes before memory is allocated for them; check_batch checks the rest.  Throws
+// kData.
 std::vector<bool> decode_batch(ByteReader& in, size_t num_slots, Batch& batch);
 
 }  // namespace ps

@@ -13,25 +13,25 @@
 
 namespace ps {
 
-// One thread at a time.
+// One thread at a time may use it.
 class BlockStream {
  public:
   // `options` must outlive it.
   BlockStream(std::vector<InputFile> files, const SourceContext& context, const DataOptions& options)
       : files_(std::move(files)), context_(context), options_(options) {}
 
-  // Returns the first bytes of the first file that is not empty, at least its first line, and sets `name` to
-  // that file.  Blocks until they have arrived.  Returns no bytes when all files are empty.  To be called
+  // Returns the first bytes of the first file that is not empty, with at least its first line, and sets `name`
+  // to that file.  Blocks until they have arrived.  Returns no bytes if all files are empty.  Must be called
   // before the first next().
   std::string_view head(std::string& name);
 
   void set_format(const FormatEntry& format) { format_ = &format; }
 
-  // False after the last block of the last file.  Throws what sources and splitters throw.
+  // Returns false after the last block of the last file.  Throws the errors of sources and splitters.
   bool next(Block& block);
 
  private:
-  // Opens the next file; false when there is none.
+  // Opens the next file; returns false if there is none.
   bool open();
 
   const std::vector<InputFile> files_;
@@ -40,7 +40,7 @@ class BlockStream {
   const FormatEntry* format_ = nullptr;
   size_t next_file_ = 0;
   std::unique_ptr<ByteSource> source_;
-  std::unique_ptr<Splitter> splitter_;  // splits source_; null until the first block is asked for
+  std::unique_ptr<Splitter> splitter_;  // splits source_; null before the first block
 };
 
 }  // namespace ps

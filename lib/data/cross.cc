@@ -28,7 +28,7 @@ struct Combinations {
   std::vector<float> values;
 };
 
-// Replaces the combinations by all of them with each id of example b of the slot.
+// Extends each combination by each id of example b of the slot.
 void combine(const SlotData& slot, size_t b, Combinations& all, Combinations& scratch) {
   scratch.keys.clear();
   scratch.values.clear();

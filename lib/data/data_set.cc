@@ -20,7 +20,7 @@ static void find_files(const std::vector<std::string>& paths, const SourceContex
   }
 }
 
-// The schema, with the name of the file in errors about its header.
+// Returns the schema.  Errors about the header name the file.
 static DataSchema schema_of(const FormatEntry& format, const DataOptions& options, std::string_view head,
                             const std::string& name) {
   try {

@@ -17,16 +17,17 @@ struct DataSet {
   bool may_wait = false;     // reading one of the files may block
   uint64_t total_bytes = 0;  // stored bytes of all files
   const FormatEntry* format = nullptr;
-  DataSchema parsed_schema;                      // of the examples that parsers make
-  DataSchema schema;                             // after the transformations
-  std::shared_ptr<const Vocabulary> vocabulary;  // of text
+  DataSchema parsed_schema;                      // schema of the examples that parsers make
+  DataSchema schema;                             // schema after the transformations
+  std::shared_ptr<const Vocabulary> vocabulary;  // vocabulary of text, or null
   std::unique_ptr<Parser> parser;
-  std::unique_ptr<BlockStream> blocks;  // for the first pass; its first bytes may have been read already
+  // blocks of the first pass, whose first bytes may have been read already
+  std::unique_ptr<BlockStream> blocks;
 };
 
 // Opens a data set.  Blocks until the first bytes have arrived if format or schema depend on them.  `options`
-// must outlive the data set; a vocabulary is made if the format needs one and `vocabulary` is null.  Throws
-// what BatchReader's constructor does.
+// must outlive the data set.  A vocabulary is made if the format needs one and `vocabulary` is null.  Throws as
+// BatchReader's constructor does.
 DataSet open_data_set(const DataOptions& options, const std::vector<std::string>& paths,
                       const SourceContext& context, std::shared_ptr<const Vocabulary> vocabulary);
 

@@ -14,7 +14,7 @@ namespace ps {
 namespace {
 
 constexpr size_t kInputBytes = size_t{1} << 17;
-constexpr int kMaxWindowLog = 27;  // 128 MiB, zstd's own limit; beyond it needs a flag there as well
+constexpr int kMaxWindowLog = 27;  // 128 MiB, zstd's own limit; its program needs a flag beyond it too
 constexpr std::string_view kGzip("\x1f\x8b", 2), kZstd("\x28\xb5\x2f\xfd", 4), kSkippable("\x2a\x4d\x18", 3);
 
 [[noreturn]] void fail_cut(const RawFile& raw) {

@@ -34,7 +34,7 @@ class RawFile {
   const SourceContext context_;
   const bool may_wait_, owned_;
   const int descriptor_;
-  const std::shared_ptr<const std::string> head_;  // that comes before what is read; null: none
+  const std::shared_ptr<const std::string> head_;  // bytes before those that are read; null: none
   size_t head_used_ = 0;
 };
 
@@ -47,10 +47,10 @@ class Decoder {
   virtual bool pending() const = 0;
 };
 
-// The decoder for a file whose first bytes, already read, are `head`.
+// Returns the decoder for a file whose first bytes, already read, are `head`.
 std::unique_ptr<Decoder> make_decoder(std::string head);
 
-// True when more bytes than `head` are needed to choose a decoder.
+// Returns true if more bytes than `head` are needed to choose a decoder.
 bool decoder_needs_more(std::string_view head);
 
 }  // namespace ps

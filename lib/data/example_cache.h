@@ -12,14 +12,13 @@
 
 namespace ps {
 
-// Is filled during one pass over the data, and then holds all examples or none.  One owner thread.
+// It is filled during one pass over the data, and then holds all examples or none.  One owner thread.
 class ExampleCache {
  public:
   // Follows options.cache and options.memory_limit.
   //   stream  the data can be read once
   //   passes  how many passes will be made
-  // Throws kUsage when several passes over a stream are asked for and the options forbid keeping its
-  // examples.
+  // Throws kUsage if several passes over a stream are asked for and the options forbid keeping its examples.
   ExampleCache(const DataOptions& options, const DataSchema& schema, bool stream, int passes);
 
   bool keeps() const { return store_ != nullptr; }  // it is being filled, or holds all examples

@@ -56,7 +56,7 @@ class LabelLearner {
 
   const std::string prefix_;
   int64_t left_;
-  bool words_ = false;  // one of them is no number
+  bool words_ = false;  // a label is no number
   std::set<std::string> labels_;
 };
 
@@ -71,7 +71,7 @@ std::vector<std::string> learn_fasttext_classes(const DataOptions& options,
       learner.read(file, context);
     } catch (const Error& error) {
       if (error.code() != Code::kCorrupt)
-        throw;  // whoever reads the data says it, if it is not the cut of a stream
+        throw;  // the reader of the data reports it, unless it comes from the cut of a stream
     }
   }
   return learner.finish();

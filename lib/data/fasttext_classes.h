@@ -1,4 +1,4 @@
-// Learns which words are labels in fastText's lines.  Used where a job leaves something to the data.
+// Learns which words are labels in fastText's lines.  Used if a job leaves them to the data.
 #ifndef PS_DATA_FASTTEXT_CLASSES_H_
 #define PS_DATA_FASTTEXT_CLASSES_H_
 
@@ -11,8 +11,9 @@
 
 namespace ps {
 
-// Returns the different labels of the first `most_lines` lines in the order of their bytes; none when all are numbers.
-// Throws kUsage when there are more than 100,000, and what reading throws but for data that are cut short.
+// Returns the distinct labels of the first `most_lines` lines in the order of their bytes; none if all are
+// numbers.  Throws kUsage if there are more than 100,000, and the errors of reading, except for data that are
+// cut short.
 std::vector<std::string> learn_fasttext_classes(const DataOptions& options,
                                                 const std::vector<std::string>& paths,
                                                 const SourceContext& context, int64_t most_lines);

@@ -1,6 +1,6 @@
-// The fast path for features, which scans many at a time, in the plain form that nearly all lines have.  Used
-// by the parsers of formats with one list of (id, value) to a line.  Each parser has general code of its own
-// for all other forms; that code also reports errors.
+// The fast path for features, which scans many at a time, in the plain form of nearly all lines.  Used by the
+// parsers of formats with one list of (id, value) to a line.  Each parser has general code of its own for all
+// other forms; that code also reports errors.
 #ifndef PS_DATA_FEATURE_RUN_H_
 #define PS_DATA_FEATURE_RUN_H_
 

@@ -11,7 +11,8 @@
 
 namespace ps {
 
-// Appends the features of examples to a slot, which is sparse or dense as the schema says.
+// Appends the features of examples to a slot, which is sparse or dense as the schema says.  Constant after
+// construction; any thread may use it.
 class FeatureSlot {
  public:
   // The parser has subtracted `base` from the ids.  Ids below `base` have wrapped around, and are refused as
@@ -29,8 +30,8 @@ class FeatureSlot {
     if (!dense_) slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
   }
 
-  // A feature without a value has value 1.  Ids may repeat: dense values add up, sparse ones stay as they
-  // are. Throws kData when the id is outside dim.
+  // Adds a feature; one without a value has value 1.  Ids may repeat: dense values are added, sparse ones are
+  // kept as they are.  Throws kData if the id is outside dim.
   void add(SlotData& slot, Key key) const { add(slot, key, 1.0f); }
   void add(SlotData& slot, Key key, float value) const {
     if (key > largest_) fail_outside(key);

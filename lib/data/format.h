@@ -1,4 +1,4 @@
-// Formats: how the bytes of a file become examples.  A format is one file in formats/ that ends in one
+// Formats, which turn the bytes of a file into examples.  A format is one file in formats/ that ends in one
 // FormatEntry, and a line in catalog.cc.  Used by BatchReader.
 //
 //   ByteSource --Splitter--> Block --Parser--> Parsed          one thread splits, many parse different blocks
@@ -25,13 +25,13 @@ namespace ps {
 struct Block {
   static constexpr size_t kPadding = 16;  // bytes after the text: scanners load 8 at a time
 
-  std::shared_ptr<const std::string> file;  // its name, for messages
-  size_t file_number = 0;                   // of the file among those of the stream
+  std::shared_ptr<const std::string> file;  // name of the file, for messages
+  size_t file_number = 0;                   // number of the file among those of the stream
   uint64_t position = 0;                    // number of the first line (from 1), or offset of the first byte
   size_t skip = 0, size = 0;                // the text is bytes [skip, size); more may follow
   std::string bytes;
   std::string carry;   // text before the block that the format needs to parse it
-  std::string follow;  // text behind it, likewise
+  std::string follow;  // text after the block that the format needs
 
   std::string_view text() const { return std::string_view(bytes).substr(skip, size - skip); }
 };
@@ -46,7 +46,7 @@ class Splitter {
   virtual bool next(Block& block) = 0;
 };
 
-// A line that was left out.
+// A bad line, which was left out.
 struct BadLine {
   int64_t before;       // number of good examples of the block before it
   std::string message;  // "file:line: reason"
@@ -54,12 +54,12 @@ struct BadLine {
 
 // The examples of a block.  Reused, it keeps its memory.
 struct Parsed {
-  size_t file_number = 0;  // the block's
+  size_t file_number = 0;  // file_number of the block
   Batch batch;
   std::vector<BadLine> bad;
 };
 
-// Throws kData when a label makes no sense for the task: "label 7.5 is not a class of 10".
+// Throws kData if a label makes no sense for the task: "label 7.5 is not a class of 10".
 using LabelCheck = std::function<void(float label)>;
 
 // Turns blocks into examples.  Constant once parsing begins: many threads share one parser.
@@ -67,16 +67,17 @@ class Parser {
  public:
   virtual ~Parser() = default;
 
-  // A line whose label `check` refuses is a bad line.  Formats without lines do not call `check`.
+  // Sets the check of labels: a line whose label it refuses is a bad line.  Formats without lines do not call
+  // it.
   virtual void check_labels(LabelCheck check) { (void)check; }
 
-  // True when DataOptions::part is heeded: of formats whose examples can be told apart.
+  // Returns true if the format obeys DataOptions::part, as formats do whose examples can be told apart.
   virtual bool has_parts() const { return false; }
 
-  // True when DataOptions::negative_rate is heeded.
+  // Returns true if the format obeys DataOptions::negative_rate.
   virtual bool samples_negatives() const { return has_parts(); }
 
-  // True when DataOptions::validation_by may be this column or slot.
+  // Returns true if DataOptions::validation_by may be this column or slot.
   virtual bool has_parts_by(const std::string& column) const {
     (void)column;
     return false;
@@ -97,12 +98,13 @@ struct ParserSetup {
 struct FormatEntry : CatalogEntry {
   bool needs_head;  // schema and parser depend on the first bytes
   bool needs_vocabulary;
-  bool (*recognize)(std::string_view line, const DataOptions& data);  // is this its first line?
+  // true if the line is a first line of this format
+  bool (*recognize)(std::string_view line, const DataOptions& data);
   DataSchema (*schema)(const DataOptions& data, std::string_view head);
   std::unique_ptr<Splitter> (*split)(const DataOptions& data, ByteSource& source);
   std::unique_ptr<Parser> (*make)(const ParserSetup& setup);
-  bool always_labelled = false;  // its files hold labels by themselves
-  bool label_sets = false;       // it has data.multi_label
+  bool always_labelled = false;  // its files always contain labels
+  bool label_sets = false;       // it supports data.multi_label
 };
 
 // Formats with one slot use this as their FormatEntry::schema.
@@ -114,23 +116,23 @@ std::unique_ptr<Parser> make_parser(const ParserSetup& setup) {
   return std::make_unique<ConcreteParser>(setup);
 }
 
-// Every format, in the order of the manual, and of recognition.
+// All formats, in the order of the manual and of recognition.
 std::span<const FormatEntry* const> format_catalog();
-std::vector<std::string> format_names();  // with "auto", which comes first
+std::vector<std::string> format_names();  // with "auto" as the first one
 
-// Throws kUsage when there is none of this name.
+// Throws kUsage if there is no format of this name.
 const FormatEntry& find_format(const std::string& name);
 
-// The format of a file that begins with `head`.  Throws kData, naming the file, when none fits.
+// Returns the format of a file that begins with `head`.  Throws kData, naming the file, if none fits.
 const FormatEntry& recognize_format(const DataOptions& data, std::string_view head, std::string_view file);
 
-// Throws kUsage when the data have data.multi_label, and the format has no place for that.
+// Throws kUsage if the data have data.multi_label and the format does not support it.
 void check_label_sets(const DataOptions& data, const FormatEntry& format);
 
 // Returns true if `head` is long enough for recognition and for FormatEntry::schema.
 bool head_is_enough(std::string_view head);
 
-// The first line of `head` that is neither blank nor a comment, without its end.
+// Returns the first line of `head` that is neither blank nor a comment, without its end.
 std::string_view first_line(std::string_view head);
 
 const AnySpec& no_own_keys();  // the "data" section holds the keys of all formats

@@ -18,10 +18,10 @@ struct SlotValues {
   bool binary = true;  // all values were 0, 1 or -1
   bool single = true;  // one value in each line
   bool one_length = true;
-  uint64_t length = 0;  // of the first line
+  uint64_t length = 0;  // length in the first line
 };
 
-// The words of a line, one after the other.
+// Iterates over the words of a line.  One owner thread.
 class Words {
  public:
   explicit Words(std::string_view line) : rest_(line) { skip_blanks(); }
@@ -50,7 +50,8 @@ bool add_value(std::string_view word, SlotValues& slot) {
   return true;
 }
 
-// Takes the next slot of a line in; false when there are fewer values than its count says, or no numbers.
+// Adds the next slot of a line.  Returns false if there are fewer values than its count says, or if they are no
+// numbers.
 bool add_slot(Words& words, bool first_line, SlotValues& slot) {
   const std::optional<uint64_t> count = parse_uint(words.next());
   if (!count) return false;
@@ -75,7 +76,7 @@ bool add_line(std::string_view line, std::vector<SlotValues>& slots) {
   return s == slots.size();
 }
 
-// Empty when some line is not multislot.
+// Returns the slots; none if some line is not multislot.
 std::vector<SlotValues> find_slots(std::string_view head) {
   if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
   std::vector<SlotValues> slots;
@@ -83,7 +84,7 @@ std::vector<SlotValues> find_slots(std::string_view head) {
     const size_t size = head.find('\n');
     std::string_view line = head.substr(0, size);
     const bool cut = size == std::string_view::npos;
-    if (cut && !slots.empty()) break;  // a line of which only the beginning is here
+    if (cut && !slots.empty()) break;  // only the beginning of this line is in the head
     head.remove_prefix(cut ? head.size() : size + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (!line.empty() && !add_line(line, slots)) return {};

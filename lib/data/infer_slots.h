@@ -1,4 +1,4 @@
-// The slots of multislot text, told from its first lines.  Used where a job leaves them to the data.
+// The slots of multislot text, inferred from its first lines.  Used if a job leaves them to the data.
 #ifndef PS_DATA_INFER_SLOTS_H_
 #define PS_DATA_INFER_SLOTS_H_
 
@@ -10,19 +10,20 @@
 
 namespace ps {
 
-// Slots slot1, slot2, … and label, in the order of a line.
+// The slots slot1, slot2, … and label, in the order of a line.
 struct InferredSlots {
   std::vector<SlotOptions> slots;
   std::string label_slot;
 };
 
-// True if every whole line of `head` consists of counts that are followed by so many numbers, of as many slots as
-// in the first line, two at least.
+// Returns true if every whole line of `head` consists of counts that are followed by as many numbers, with as
+// many slots as the first line, at least two.
 bool looks_like_multislot(std::string_view head);
 
-// A slot is dense if one of its values is no id: 0.5, -1.  The label is the last slot if it has one value in each
-// line, else the first; where the values of the first alone are 0 and 1, that one.  Throws kData, naming `file`, when
-// the lines are not multislot, when no slot can be the label, or when a dense slot has several lengths.
+// Infers the slots.  A slot is dense if one of its values is no id: 0.5, -1.  The label is the last slot if it
+// has one value in each line, else the first.  But if only the first has no other values than 0 and 1, it is
+// that one.  Throws kData, naming `file`, if the lines are not multislot, if no slot can be the label, or if a
+// dense slot has several lengths.
 InferredSlots infer_slots(std::string_view head, std::string_view file);
 
 }  // namespace ps

@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-constexpr int kMaxDepth = 16;  // of lists in lists and folders in folders
+constexpr int kMaxDepth = 16;  // depth of lists in lists and folders in folders
 constexpr uint64_t kMaxListBytes = 1 << 26;
 
 void expand(const std::string& path, int depth, std::vector<InputFile>& out);

@@ -1,4 +1,5 @@
-// The loop that all line formats share: one example a line, bad lines set aside.
+// LineParser: the loop that all line formats share.  A line is one example; bad lines are listed apart.  Used
+// by the formats.
 #ifndef PS_DATA_LINE_PARSER_H_
 #define PS_DATA_LINE_PARSER_H_
 
@@ -21,21 +22,22 @@ void put_optional(std::vector<T>& values, size_t size, T value, T standard) {
   values.push_back(value);
 }
 
-// Checks the labels of an example and of those after it; `sets`: of those in the last slot, too.
+// Checks the labels of an example and of those after it; with `sets`, also the labels in the last slot.
 void check_labels_from(const LabelCheck& check, const Batch& batch, bool sets, int64_t example);
 
-// Ends the labels of the example that is being added, if that has not been done.
+// Ends the labels of the example that is being added, unless they are ended already.
 inline void end_label_set(Batch& batch) {
   SlotData& slot = batch.slots.back();
   if (slot.offsets.size() == batch.labels.size() + 1)
     slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
 }
 
-// Memory of a format from line to line of a block.
+// Memory of a format that lasts for a block.
 struct LineScratch {
   virtual ~LineScratch() = default;
 };
 
+// Constant once parsing begins: many threads share one parser.
 class LineParser : public Parser {
  public:
   explicit LineParser(const ParserSetup& setup)
@@ -57,17 +59,17 @@ class LineParser : public Parser {
   // of a number.  Throws kData with the reason alone.
   virtual void parse_line(const char* p, const char* end, Batch& batch) const = 0;
 
-  // The same with memory that lasts for a block, for formats that need some: theirs is made by make_scratch.
+  // Does the same with memory that lasts for a block, for formats that need some, which make_scratch makes.
   virtual void parse_with(LineScratch* scratch, const char* p, const char* end, Batch& batch) const;
   virtual std::unique_ptr<LineScratch> make_scratch() const { return nullptr; }
 
-  // False when the example that was appended last is not of the part that is read, by the value of its slot.  Formats
-  // that know it better leave it to this, or replace it.
+  // Returns false if the last appended example is not of the part that is read, by the value of its slot.
+  // Formats whose examples are decided otherwise override it.
   virtual bool keeps_last(const Batch& batch) const;
 
   const PartFilter& part() const { return part_; }
 
-  // True when labels are the ids of the last slot of the schema: data.multi_label.
+  // Returns true if labels are the ids of the last slot of the schema, with data.multi_label.
   bool has_label_sets() const { return sets_; }
 
   const DataSchema schema_;
@@ -82,7 +84,7 @@ class LineParser : public Parser {
   const uint64_t max_bad_lines_;
   const PartFilter part_;
   const NegativeFilter negatives_;
-  const int part_slot_;  // whose value decides about parts; -1: none, or the groups
+  const int part_slot_;  // the slot whose value decides about parts; -1: none, or the groups
   const bool sets_;
   LabelCheck label_check_;  // empty: all labels are accepted
 };

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kBatchSize = 4096;
 
-// A file in memory with these bytes, which stands for standard input while it is looked at.
+// A file in memory with these bytes, which stands in for standard input during the look.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes) : descriptor_(memfd_create("head", MFD_CLOEXEC)) {
@@ -50,7 +50,7 @@ bool is_compressed(std::string_view bytes) {
   return bytes.starts_with("\x1f\x8b") || bytes.starts_with("\x28\xb5\x2f\xfd");
 }
 
-// The whole lines of the head of a stream: the last one goes on in what comes then.
+// Returns the whole lines of the head of a stream; its last line may continue in later bytes.
 std::string_view whole_lines(const InputHead& head) {
   if (!head.bytes) return {};
   const std::string_view bytes = *head.bytes;
@@ -76,7 +76,7 @@ class Look {
       find_slots();
       read();
     } catch (const Error& error) {
-      // Compressed bytes that end where the head ends look as if they were damaged, and a record of a table may end
+      // Compressed bytes that are cut at the end of the head seem damaged, and a record of a table may be cut
       // within quotes.
       const bool at_the_cut = error.code() == Code::kCorrupt || (error.code() == Code::kData && out_.csv);
       if (!at_the_cut || !cut() || out_.examples == 0) throw;
@@ -110,7 +110,7 @@ class Look {
     }
   }
 
-  // Multislot is recognised where no other format is, tables by their header.
+  // Finds the slots.  Multislot is recognised if no other format is, and tables by their header.
   void find_slots() {
     if (is_table_format(options_.format)) return learn_columns();
     if (options_.format == "fasttext") return learn_labels();
@@ -127,7 +127,7 @@ class Look {
     }
     const bool has_bars =
         options_.format == "auto" && find_format("vw").recognize(first_line(head), options_);
-    if (has_bars) return;  // they are no separators of a table
+    if (has_bars) return;  // bars are no separators of a table
     if (const auto guess = guess_table(head); guess && options_.format == "auto") {
       options_.format = guess->format;
       if (options_.csv.separator.empty()) options_.csv.separator = guess->separator;
@@ -216,7 +216,7 @@ class Look {
     }
   }
 
-  // The rest of the data is taken to be as what was read.
+  // Estimates the number of examples.  The rest of the data is assumed to be like the part that was read.
   void expect(const ReaderProgress& progress) {
     out_.whole = false;
     if (progress.bytes_read == 0 || progress.total_bytes <= progress.bytes_read) return;

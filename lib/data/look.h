@@ -1,4 +1,4 @@
-// A look at data, to fill in what a job leaves to them.  Used by ps-train before it makes a model.
+// A look at data, to fill in the values that a job leaves open.  Used by ps-train before it makes a model.
 #ifndef PS_DATA_LOOK_H_
 #define PS_DATA_LOOK_H_
 
@@ -17,27 +17,27 @@ namespace ps {
 struct SlotLook {
   SlotSchema schema;
   uint64_t num_keys = 0;
-  double sum_of_squares = 0;  // of the number of keys of each example
+  double sum_of_squares = 0;  // sum over examples of the squared number of keys
   Key largest_key = 0;
   bool all_ones = true;   // every id has the value 1
-  bool all_whole = true;  // values are whole numbers, none of them negative
+  bool all_whole = true;  // all values are whole numbers and not negative
 };
 
-// Returns the standard deviation of the number of keys in an example, divided by its mean; 0 when there are none.
+// Returns the standard deviation of the number of keys in an example, divided by its mean; 0 if there are none.
 double spread_of_lengths(const SlotLook& slot, int64_t examples);
 
 struct DataLook {
   std::string format;              // never "auto"
-  std::vector<SlotOptions> slots;  // of multislot, where the options have none
+  std::vector<SlotOptions> slots;  // for multislot, if the options have none
   std::string label_slot;
-  std::optional<CsvOptions> csv;     // of csv and tsv, where the options have not learnt it
-  std::vector<std::string> classes;  // of fasttext, where the options have none and labels are words
-  std::vector<SlotLook> seen;        // by the schema of the data, without the slot of labels
-  std::optional<SlotLook> labels;    // that slot, with data.multi_label
+  std::optional<CsvOptions> csv;     // for csv and tsv, if the options have not learnt it
+  std::vector<std::string> classes;  // for fasttext, if the options have none and labels are words
+  std::vector<SlotLook> seen;        // one for each slot of the schema, without the slot of labels
+  std::optional<SlotLook> labels;    // the slot of labels, with data.multi_label
 
-  int64_t seen_examples = 0;  // that were looked at
-  int64_t examples = 0;       // of all data; where not all were looked at, as many as their size lets expect
-  bool whole = true;          // all were looked at
+  int64_t seen_examples = 0;  // number of examples that were read
+  int64_t examples = 0;       // number of all examples; estimated from their size if not all were read
+  bool whole = true;          // all examples were read
   bool stream = false;        // standard input or a pipe
   uint64_t bytes = 0;         // stored bytes of the files
 
@@ -45,24 +45,24 @@ struct DataLook {
   bool whole_labels = true;
 };
 
-// The first bytes of standard input, which are looked at, and read again by whoever reads it then.
+// The first bytes of standard input, which the look reads, and which the reader of the data gets again.
 struct InputHead {
   std::shared_ptr<const std::string> bytes;
-  bool whole = false;  // there are no more
+  bool whole = false;  // there are no further bytes
 };
 
-// Reads up to `most` bytes from `descriptor`, and blocks until they have come or the input has ended.
+// Reads up to `most` bytes from `descriptor`.  Blocks until they have come or the input has ended.
 InputHead read_input_head(int descriptor, size_t most);
 
 struct LookSettings {
   int threads = 1;
-  int64_t most_examples = 1 << 20;  // no more are looked at
-  InputHead head;                   // of "-"
+  int64_t most_examples = 1 << 20;  // the most examples that are read
+  InputHead head;                   // the first bytes of "-"
 };
 
-// Reads the data that `options` describe, of which slots, dim and transformations do not count: the slots of multislot
-// are told from its first lines when there are none.  Throws what reading throws, and kUsage for a pipe
-// with a name, which could not be read again.
+// Reads the data that `options` describe, ignoring their slots, dim and transformations.  If there are no
+// slots, those of multislot are inferred from its first lines.  Throws the errors of reading, and kUsage for a
+// pipe with a name, which could not be read again.
 DataLook look_at_data(const DataOptions& options, const std::vector<std::string>& paths,
                       const LookSettings& settings);
 

@@ -19,7 +19,7 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kExamplesAtOnce = 4096;  // of each trainer
+constexpr int64_t kExamplesAtOnce = 4096;  // examples of each trainer in one exchange
 
 // The trainer that holds an example, and the number of the example among those that it holds.
 struct Holder {
@@ -27,10 +27,11 @@ struct Holder {
   int64_t index = 0;
 };
 
-// Where the examples of all trainers are, numbered as they come in the files.
+// The holders of the examples of all trainers.  Examples are numbered in the order of the files.  Constant
+// after construction; any thread may use it.
 class Holders {
  public:
-  // `sizes` are of files, of which trainer r holds number r, r + W, ….
+  // `sizes` are the sizes of files; trainer r holds files r, r + W, ….
   Holders(const std::vector<int64_t>& sizes, size_t num_trainers) : num_trainers_(num_trainers) {
     std::vector<int64_t> held(num_trainers);
     for (size_t file = 0; file < sizes.size(); ++file) {
@@ -41,7 +42,7 @@ class Holders {
     }
   }
 
-  // Batches of the data are dealt out in turn.
+  // The batches of the data are dealt out in turn.
   Holders(int64_t total, int64_t batch_size, size_t num_trainers)
       : num_trainers_(num_trainers), batch_size_(batch_size), total_(total) {}
 
@@ -62,12 +63,13 @@ class Holders {
   const size_t num_trainers_;
   const int64_t batch_size_ = 1;
   int64_t total_ = 0;
-  std::vector<int64_t> begins_;       // the first example of each file; empty: batches are dealt out
-  std::vector<int64_t> held_before_;  // examples that the holder of a file holds of those before it
+  std::vector<int64_t> begins_;  // the first example of each file; empty: batches are dealt out
+  // by file: number of examples that its holder has of the files before it
+  std::vector<int64_t> held_before_;
 };
 
-// Tells the others how many examples this trainer holds, and hears it of them.
-//   share := batch_size:i64 total:i64 files:u32 size:i64[files]         (total: 0 where files are dealt out)
+// Tells the others how many examples this trainer holds, and receives their numbers.
+//   share := batch_size:i64 total:i64 files:u32 size:i64[files]         (total: 0 if files are dealt out)
 Holders find_holders(const HeldShare& share, ExampleExchange& exchange) {
   std::string own_share;
   put(own_share, share.batch_size);
@@ -160,7 +162,7 @@ class MovedExamples : public ExampleOrder {
     }
   }
 
-  // The examples of a trainer's next batches, of which `first` is the first.
+  // Returns the examples of a trainer's next batches, starting with batch `first`.
   std::vector<std::span<const uint32_t>> batches_of(std::span<const uint32_t> order, int64_t first,
                                                     int64_t count) const {
     std::vector<std::span<const uint32_t>> batches;
@@ -173,7 +175,7 @@ class MovedExamples : public ExampleOrder {
     return batches;
   }
 
-  // The examples of these batches that this trainer holds, in the order in which they are used.
+  // Returns the encoded examples of these batches that this trainer holds, in the order of their use.
   std::string examples_of(const Holders& holders,
                           const std::vector<std::span<const uint32_t>>& batches) const {
     Batch held;
@@ -219,13 +221,13 @@ class MovedExamples : public ExampleOrder {
   ExampleExchange& exchange_;
   const int rank_, num_trainers_;
   const Random random_;
-  int64_t number_ = 0;  // of batches that were asked for, of all trainers; the owner's
+  int64_t number_ = 0;  // number of batches asked for, of all trainers; owner thread only
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Batch> ready_;              // guarded by mutex_: of this trainer, whole, in turn
-  bool done_ = false, closing_ = false;  // guarded by mutex_: by the thread, and by the owner
-  std::exception_ptr error_;             // guarded by mutex_: which ended the thread
+  std::deque<Batch> ready_;              // guarded by mutex_: complete batches of this trainer, in turn
+  bool done_ = false, closing_ = false;  // guarded by mutex_: set by the thread, and by the owner
+  std::exception_ptr error_;             // guarded by mutex_: the error that ended the thread
   std::thread thread_;
 };
 

@@ -1,11 +1,12 @@
-// NegativeFilter: a random part of the negative examples, those of label 0 or -1, is trained on, with larger weights.  Used
-// by the parsers.
+// NegativeFilter: keeps a random part of the negative examples, which have label 0 or -1, for training, with
+// larger weights.  Used by the parsers.
 //
-// To keep a negative with probability r, and to give it 1 / r times its weight, leaves the expected sum of weighted costs as
-// it is: McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, section 4.6.  So a model of
-// probabilities predicts those of all data.  Without the weights it would predict those of the sample, p, and each
-// prediction would have to be moved to p / (p + (1 - p) / r): He et al., "Practical lessons from predicting clicks on ads
-// at Facebook", ADKDD 2014, section 6.3; then whatever predicts with a model has to know r.
+// A negative is kept with probability r and gets 1 / r times its weight.  This does not change the expected sum
+// of weighted costs: McMahan et al., "Ad click prediction: a view from the trenches", KDD 2013, section 4.6.
+// So a model of probabilities predicts those of all data.  Without the weights it would predict those of the
+// sample, p, and each prediction would have to be moved to p / (p + (1 - p) / r): He et al., "Practical lessons
+// from predicting clicks on ads at Facebook", ADKDD 2014, section 6.3; every user of the model would have to
+// know r.
 #ifndef PS_DATA_NEGATIVES_H_
 #define PS_DATA_NEGATIVES_H_
 
@@ -18,8 +19,8 @@
 
 namespace ps {
 
-// The seed, the bytes of an example and its place in the file decide, so that equal lines are drawn one by one, and every
-// trainer and pass draws the same.  Constant: any thread.
+// Seed, bytes of an example and its position in the file decide.  So equal lines are drawn independently, and
+// every trainer and pass draws the same.  Constant after construction; any thread may use it.
 class NegativeFilter {
  public:
   explicit NegativeFilter(const DataOptions& options)
@@ -30,8 +31,8 @@ class NegativeFilter {
 
   bool on() const { return on_; }
 
-  // To be asked about the example that was appended last, and has its label.  False: it is to be dropped; else it has got
-  // its weight.  `number` is the number of its line.
+  // Decides about the example that was appended last, which has its label.  Returns false if it must be
+  // dropped; else it has its weight now.  `number` is the number of its line.
   bool keeps_last(std::string_view line, uint64_t number, Batch& batch) const {
     if (batch.labels.back() > 0) return true;
     if (hash_bytes(line, hash_key(seed_ + number)) >= bound_) return false;
@@ -40,7 +41,8 @@ class NegativeFilter {
     return true;
   }
 
-  // To be called once all examples of a block are there: those behind the last negative have their weights too.
+  // Must be called when all examples of a block are appended: gives those behind the last negative their
+  // weights.
   static void end(Batch& batch) {
     if (!batch.weights.empty()) batch.weights.resize(batch.labels.size(), 1.0f);
   }

@@ -14,9 +14,10 @@ namespace ps {
 // functions may write, but not use, a few more than the number has.
 inline constexpr size_t kMaxUintText = 28, kMaxFloatText = 56;
 
-// The eight decimal digits of value < 10^8, one a byte, the first digit in the lowest byte.  All digits at
-// once: value = 10^4 high + low; each half is split into two numbers of two digits, and each of these into
-// digits, by multiplications that replace divisions by 100 and by 10 (exact in the ranges that occur).
+// Returns the eight decimal digits of value < 10^8, one a byte, the first digit in the lowest byte.  All digits
+// are computed at once: value = 10^4 high + low; each half is split into two numbers of two digits, and each of
+// these into digits, by multiplications that replace divisions by 100 and by 10 (exact in the ranges that
+// occur).
 inline uint64_t eight_digits(uint32_t value) {
   uint64_t halves = value / 10000 | static_cast<uint64_t>(value % 10000) << 32;
   uint64_t hundreds = ((halves * 10486) >> 20) & 0x0000007f'0000007f;
@@ -27,7 +28,7 @@ inline uint64_t eight_digits(uint32_t value) {
 
 inline constexpr uint64_t kAsciiZeros = 0x3030303030303030;
 
-// Writes all eight digits.
+// Writes all eight digits, and returns their end.
 inline char* write_eight_digits(char* out, uint32_t value) {
   uint64_t text = eight_digits(value) | kAsciiZeros;
   std::memcpy(out, &text, 8);
@@ -58,7 +59,7 @@ inline char* write_decimals(char* out, uint32_t millionths) {
   return out + 8 - std::countl_zero(decimals) / 8;
 }
 
-// The shortest decimal that reads back as the same float.
+// Writes the shortest decimal that reads back as the same float.
 inline char* write_float(char* out, float value) {
   if (value >= 0 && value < 16'777'216 && value == std::trunc(value) && !std::signbit(value)) {
     return write_uint(out, static_cast<uint64_t>(value));
@@ -74,7 +75,7 @@ inline char* write_float(char* out, float value) {
   return std::to_chars(out, out + kMaxFloatText, value).ptr;
 }
 
-// As printf's "%.6f".
+// Writes the value as printf's "%.6f" does.
 inline char* write_fixed6(char* out, float value) {
   // The product has at most 24 + 20 bits: it is exact, and rounding it to even is what printf does.
   double millionths = std::nearbyint(std::fabs(static_cast<double>(value)) * 1e6);

@@ -75,7 +75,7 @@ const ObjectSpec<SlotOptions>& SlotOptions::spec() {
   return spec;
 }
 
-static constexpr int kMaxContext = 64;  // words on a side
+static constexpr int kMaxContext = 64;  // words on each side
 
 const ObjectSpec<TextOptions>& TextOptions::spec() {
   static const ObjectSpec<TextOptions> spec = [] {

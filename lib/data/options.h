@@ -1,4 +1,4 @@
-// The "data" section of the job file: which files are read, and how their examples become batches.
+// The "data" section of the job file: the files to read, and how their examples become batches.
 #ifndef PS_DATA_OPTIONS_H_
 #define PS_DATA_OPTIONS_H_
 
@@ -25,13 +25,13 @@ struct SlotOptions {
   static const ObjectSpec<SlotOptions>& spec();
 };
 
-// Options of the format `text`: words get ids by frequency, and the features of a word are the `context` words before it,
-// and the `context_after` words behind it.
+// Options of the format `text`.  Words get ids by frequency.  The features of a word are the `context` words
+// before it, and the `context_after` words behind it.
 struct TextOptions {
   int context = 3;              // words before the target
   int context_after = 0;        // words behind the target
-  bool shrink_windows = false;  // each target's context reaches as far as is drawn for it
-  double subsample = 0;         // share of all words from which on a word is left out by chance; 0: none is
+  bool shrink_windows = false;  // the reach of each target's context is drawn at random
+  double subsample = 0;         // words with a larger share of all words are left out at random; 0: none are
   int64_t vocabulary_size = 10000;  // most frequent words of the training files; id 0 stands for all others
   std::string vocabulary;  // a file of words, one a line with its count; empty: counted from the files
 
@@ -41,21 +41,21 @@ struct TextOptions {
 // Options of the format `fasttext`.
 struct FastTextOptions : TextFeatureOptions {
   std::string label_prefix = "__label__";
-  std::vector<std::string>
-      classes;  // words that labels are, in the order of the classes; empty: labels are numbers
+  // Words of the labels, in the order of the classes; empty: labels are numbers.
+  std::vector<std::string> classes;
 
   static const ObjectSpec<FastTextOptions>& spec();
 };
 
-// How a task uses labels.  Not a key of the job file: the task decides.
+// The use of labels by a task.  It is not a key of the job file: the task decides.
 enum class LabelUse {
-  kKept,     // as the data have them; 0 where there are none
+  kKept,     // labels of the data; 0 if there are none
   kNeeded,   // data without labels are refused
-  kIgnored,  // they need not make sense; data in which they cannot be told from features are refused
+  kIgnored,  // labels may be invalid; data in which labels cannot be told from features are refused
 };
 
-// The lines that a reader hands out, of data from which a part is kept for validation.  Not a key of the job file: the
-// task decides.
+// The part of the data that a reader gives, if some of them are kept for validation.  It is not a key of the
+// job file: the task decides.
 enum class DataPart { kAll, kTraining, kValidation };
 
 // The slot of labels of data with multi_label.
@@ -76,9 +76,11 @@ struct DataOptions {
   std::vector<Cross> cross;   // slots whose ids are combinations of those of other slots
   double validation = 0;      // part of the lines that is kept for validation
   std::string validation_by;  // column or slot whose value decides, in place of the line; empty: none
-  std::vector<std::string> validation_values;  // of that column, of the validation data, in place of a part
-  double negative_rate = 1;                    // part of the negative examples that is trained on
-  uint64_t sampling_seed = 0;                  // of that part, and of words.  Not a key: that of the job
+  // values of that column in the validation data, instead of a part
+  std::vector<std::string> validation_values;
+  double negative_rate = 1;  // part of the negative examples that training uses
+  // Seed of that part, and of the drawing of words.  It is not a key: the seed of the job is used.
+  uint64_t sampling_seed = 0;
   DataPart part = DataPart::kAll;
   // The number of the part of the data that is used for validation; the parts of all folds do not overlap.  It
   // is not a key of the job file: ps-train sets it.
@@ -87,13 +89,14 @@ struct DataOptions {
   std::optional<bool> labels;  // examples have labels, or have none; nullopt: the format decides
   LabelUse label_use = LabelUse::kKept;
   int64_t batch_size = 200;
-  std::optional<int64_t> global_batch_size;  // of all trainers; the job makes batch_size of it
-  std::string shuffle = "none";              // none | window | full | global
-  int64_t shuffle_window = 100000;           // examples
-  bool unit_length = false;                  // rows scaled to L2 norm 1
-  bool log_counts = false;                   // value v becomes sign(v) log2(1 + |v|); 1 stays 1
-  int hash_bits = 0;                         // ids hashed into 2^hash_bits; 0: as they are
-  int64_t max_bad_lines = 0;                 // skipped and counted, up to this many a pass
+  // batch size of all trainers together; the job computes batch_size from it
+  std::optional<int64_t> global_batch_size;
+  std::string shuffle = "none";     // none | window | full | global
+  int64_t shuffle_window = 100000;  // examples
+  bool unit_length = false;         // rows scaled to L2 norm 1
+  bool log_counts = false;          // value v becomes sign(v) log2(1 + |v|); 1 stays 1
+  int hash_bits = 0;                // ids hashed into 2^hash_bits; 0: as they are
+  int64_t max_bad_lines = 0;        // bad lines are skipped and counted, up to this many a pass
   std::string cache = "auto";  // auto | memory | none: later passes are served from memory, or read again
   std::string memory_limit;    // for examples kept in memory, e.g. "2G"; empty: a part of free memory
 
@@ -104,31 +107,32 @@ struct DataOptions {
   // kUsage when they contradict each other.
   DataSchema schema(const std::string& resolved_format) const;
 
-  // The schemas before ids are hashed, against which parsers check ids.  With multi_label the last slot is that of labels.
+  // The schemas before ids are hashed; parsers check ids against them.  With multi_label the last slot is that
+  // of labels.
   DataSchema single_slot() const;   // "features"
   DataSchema listed_slots() const;  // the slots, less the label
 
-  // Appends the slot of labels with multi_label; they are below num_classes, or any where that is 0.
+  // With multi_label, appends the slot of labels.  They are below num_classes, or any number if that is 0.
   DataSchema with_labels(DataSchema schema, size_t num_classes = 0) const;
 
-  // True for the slot that multi_label makes.
+  // Returns true for the slot that multi_label makes.
   bool has_labels(const SlotSchema& slot) const { return multi_label && slot.name == kLabelsSlot; }
-  size_t label_index() const;  // of the label among the slots
+  size_t label_index() const;  // index of the label among the slots
 
-  // The order is a permutation, for which all examples must be in memory.
+  // Returns true if the order is a permutation, for which all examples must be in memory.
   bool shuffles_all() const { return shuffle == "full" || shuffle == "global"; }
 
   bool labelled() const { return labels.value_or(true); }
 
-  // Negative examples are left out: of data that are trained on.
+  // Returns true if negative examples are left out, which happens only in training data.
   bool samples_negatives() const { return negative_rate < 1 && part == DataPart::kTraining; }
 
-  // Contexts of plain text are drawn: of data that are trained on.
+  // Returns true if contexts of plain text are drawn, which happens only in training data.
   bool samples_words() const {
     return (text.shrink_windows || text.subsample > 0) && part == DataPart::kTraining;
   }
 
-  // A part of the training data is kept for validation.
+  // Returns true if a part of the training data is kept for validation.
   bool validates() const { return validation > 0 || !validation_values.empty(); }
 };
 

@@ -59,7 +59,7 @@ class GzipEncoder : public Encoder {
   GzipEncoder(const GzipEncoder&) = delete;
   GzipEncoder& operator=(const GzipEncoder&) = delete;
 
-  // zlib counts in 32 bits.
+  // Compresses in pieces, since zlib counts in 32 bits.
   void write(std::string_view bytes, std::string& out) override {
     constexpr size_t kMaxPiece = size_t{1} << 30;
     for (; !bytes.empty(); bytes.remove_prefix(std::min(kMaxPiece, bytes.size()))) {

@@ -18,7 +18,7 @@ class Encoder {
 
 enum class Compression { kNone, kZstd, kGzip };
 
-// Null for kNone.
+// Makes an encoder; null for kNone.
 std::unique_ptr<Encoder> make_encoder(Compression compression);
 
 // One stream of bytes.  One owner thread.

@@ -1,15 +1,15 @@
 // Parses the blocks of a stream on many threads and hands them out in order.  Used by BatchReader.
 //
-// A ring of slots bounds the read-ahead.  Each thread takes the next free slot and, while it alone may read,
-// the next block into it; then it parses while another reads.  So reading is in order, parsing is not, and
-// the ring puts the results back in order:
+// A ring of slots bounds the read-ahead.  Each thread takes the next free slot and, while only this thread may
+// read, reads the next block into it; then it parses while another thread reads.  So reading is in order,
+// parsing is not, and the ring puts the results back in order:
 //
 //   free --(a thread reads and parses)--> done --(next() hands it out; the next next() takes it back)--> free
 //
-// Where reading does not block, the consumer's thread parses as well: it takes a free slot whenever the block
-// that it needs next is not done.  A consumer without other threads parses into one slot, which stays in its
-// cache, and nothing moves from core to core: 415 MB of libsvm took 0.23 s of processor time this way, and
-// 0.29 s with one more thread.
+// If reading does not block, the consumer's thread parses as well: it takes a free slot whenever the block that
+// it needs next is not done.  A consumer without other threads parses into one slot, which stays in its cache,
+// and nothing moves from core to core: 415 MB of libsvm took 0.23 s of processor time this way, and 0.29 s with
+// one more thread.
 #ifndef PS_DATA_PARSE_PIPELINE_H_
 #define PS_DATA_PARSE_PIPELINE_H_
 
@@ -36,13 +36,13 @@ class ParsePipeline {
   //                  finished block at once
   ParsePipeline(Read read, Parse parse, int threads, bool read_may_wait);
 
-  // Joins the threads.  The owner must first end a read that may block for ever.
+  // Joins the threads.  The owner must first end a read that may block forever.
   ~ParsePipeline();
   ParsePipeline(const ParsePipeline&) = delete;
   ParsePipeline& operator=(const ParsePipeline&) = delete;
 
-  // The next parsed block, valid until the next call; null at the end.  Rethrows an error of read or parse
-  // after all blocks before it; no more calls are allowed then.  One consumer thread.
+  // Returns the next parsed block, valid until the next call; null at the end.  Rethrows an error of read or
+  // parse after all blocks before it; no more calls are allowed then.  One consumer thread.
   const Parsed* next();
 
  private:
@@ -51,7 +51,8 @@ class ParsePipeline {
     Parsed parsed;
     std::exception_ptr error;
     bool end = false;
-    bool free = true, done = false;  // guarded by mutex_; the rest belongs to whoever took the slot
+    // guarded by mutex_; the other members belong to the thread that took the slot
+    bool free = true, done = false;
   };
 
   void stop();

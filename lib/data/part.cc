@@ -4,13 +4,13 @@ namespace ps {
 
 namespace {
 
-// The ids of example `index` of a sparse slot.
+// Returns the ids of example `index` of a sparse slot.
 std::span<const Key> keys_of(const SlotData& slot, size_t index) {
   const size_t begin = slot.offsets[index];
   return std::span(slot.keys).subspan(begin, slot.offsets[index + 1] - begin);
 }
 
-// The values of example `index` of a slot; none of a sparse slot in which all are 1.
+// Returns the values of example `index` of a slot; none for a sparse slot whose values are all 1.
 std::span<const float> values_of(const SlotSchema& schema, const SlotData& slot, size_t index) {
   const size_t dim = static_cast<size_t>(schema.dim);
   if (schema.dense) return std::span(slot.values).subspan(index * dim, dim);
@@ -36,7 +36,7 @@ bool PartFilter::keeps_by_slot(const DataSchema& schema, int slot, const Batch& 
   return keeps_slot(keys_of(batch.slots[s], index));
 }
 
-// Values that are all 1 may be there or not: they are left out, so that both decide alike.
+// Values that are all 1 may be stored or not.  They are left out of the hash, so that both forms decide alike.
 bool PartFilter::keeps_example(const DataSchema& schema, const Batch& batch, size_t index) const {
   uint64_t hash = hash_span(std::span(&batch.labels[index], 1), kExampleSeed);
   for (size_t s = 0; s < schema.slots.size(); ++s) {

@@ -1,4 +1,4 @@
-// Parts of data: the examples that are trained on, and those that are kept for validation.  Used by parsers.
+// PartFilter: decides which examples are for training, and which are kept for validation.  Used by parsers.
 #ifndef PS_DATA_PART_H_
 #define PS_DATA_PART_H_
 
@@ -15,10 +15,11 @@
 
 namespace ps {
 
-// Says of each example if it belongs to the part that the options ask for.  The bytes of its line, without its end, decide
-// alone; or with DataOptions::validation_by the value of a column or slot, so that all examples with the same one are in
-// the same part.  Parsers ask keeps_line before they parse a line, and one of the others after that; those of examples
-// that are no lines ask keeps_example alone.  Constant: any thread.
+// Decides for each example if it belongs to the part that the options ask for.  The bytes of its line, without
+// its end, decide alone.  With DataOptions::validation_by the value of a column or slot decides, so that all
+// examples with the same value are in the same part.  Parsers call keeps_line before they parse a line, and one
+// of the other functions after that; for examples that are no lines they call keeps_example alone.  Constant
+// after construction; any thread may use it.
 class PartFilter {
  public:
   explicit PartFilter(const DataOptions& options)
@@ -28,10 +29,10 @@ class PartFilter {
         bound_(static_cast<uint64_t>(options.validation * 0x1p64)),
         start_(static_cast<uint64_t>(options.fold) * bound_) {}
 
-  // False: there are no parts, and all examples are kept.
+  // Returns false if there are no parts, so that all examples are kept.
   bool on() const { return part_ != DataPart::kAll; }
 
-  // True when the value of a column or slot is to be asked about.
+  // Returns true if the value of a column or slot decides.
   bool by_column() const { return part_ != DataPart::kAll && by_column_; }
 
   bool keeps_line(std::string_view line) const {
@@ -39,23 +40,24 @@ class PartFilter {
     return part_ == DataPart::kAll || by_column_ || keeps_hash(hash_bytes(line, kSeed));
   }
 
-  // The word of the example's column; empty where there is none.
+  // Decides by the word of the example's column, which is empty if it has none.
   bool keeps_word(std::string_view word) const {
     if (values_.empty()) return keeps_hash(hash_bytes(word, kColumnSeed));
     const bool listed = std::find(values_.begin(), values_.end(), word) != values_.end();
     return listed == (part_ == DataPart::kValidation);
   }
 
-  // Example `index` of a batch, by the ids or values of a slot of the schema; slot -1: by its group.
+  // Decides about example `index` of a batch by the ids or values of a slot of the schema; slot -1: by its
+  // group.
   bool keeps_by_slot(const DataSchema& schema, int slot, const Batch& batch, size_t index) const;
 
-  // Example `index` of a batch by its label and all its slots.
+  // Decides about example `index` of a batch by its label and all its slots.
   bool keeps_example(const DataSchema& schema, const Batch& batch, size_t index) const;
 
  private:
   static constexpr uint64_t kColumnSeed = 0x76616c63, kExampleSeed = 0x76616c65;
 
-  // The ids, or values, of the example's slot.
+  // Decides by the ids, or values, of the example's slot.
   template <class T>
   bool keeps_slot(std::span<const T> of_slot) const {
     if (of_slot.empty()) return keeps_hash(hash_bytes({}, kColumnSeed));
@@ -69,8 +71,9 @@ class PartFilter {
 
   const DataPart part_;
   const bool by_column_;
-  const std::vector<std::string> values_;  // of the column, of the validation data; empty: hashes decide
-  const uint64_t bound_, start_;  // hashes from start_ on, as many as bound_, are of the validation data
+  // values of the column in the validation data; empty: hashes decide
+  const std::vector<std::string> values_;
+  const uint64_t bound_, start_;  // bound_ hashes from start_ on belong to the validation data
 };
 
 }  // namespace ps

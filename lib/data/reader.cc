@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kShuffleStream = 0x73687566;  // "shuf": no other use of the seed has this stream
 constexpr int64_t kBadLinesShown = 10;
 
-// Counts the bad lines of a pass, in the order of the data.
+// Counts the bad lines of a pass, in the order of the data.  One owner thread.
 class BadLineCounter {
  public:
   BadLineCounter(int64_t most, Log* log) : most_(most), log_(log) {}
@@ -46,7 +46,8 @@ class BadLineCounter {
   int64_t count_ = 0;
 };
 
-// The examples that the cache gets of all that are read: all, or those of every num_shares-th batch.  Counts them by file.
+// The share of all examples that the cache gets: all, or those of every num_shares-th batch.  It counts them by
+// file.  One owner thread.
 class KeptShare {
  public:
   void deal_batches(int64_t batch_size, int share, int num_shares) {
@@ -67,7 +68,7 @@ class KeptShare {
     }
   }
 
-  // `num_files` are read.
+  // `num_files` files are read.
   HeldShare held(const ExampleStore& store, size_t num_files, int64_t batch_size) const {
     if (num_shares_ > 1) return {&store, {}, total_, batch_size};
     std::vector<int64_t> sizes = file_sizes_;
@@ -208,7 +209,7 @@ class BatchReader::Impl {
   }
 
  private:
-  // The batch with this number among those that are read is of the share, and of the part of it that is asked for.
+  // Returns true if the batch with this number is of the share, and of the part of it that is asked for.
   bool is_own(int64_t number) const {
     const int64_t shares = skips_batches_ ? settings_.num_shares : 1;
     if (skips_batches_ && number % shares != settings_.share) return false;
@@ -224,7 +225,7 @@ class BatchReader::Impl {
                                  settings_.stride);
   }
 
-  // Takes the next batch of the data, or passes over it; false when there is none to take, or the input has ended.
+  // Takes the next batch of the data, or skips it.  Returns false if there is none, or if the input has ended.
   bool move_on(Batch& batch, bool skips) {
     batch.clear(data_.schema);
     try {
@@ -323,7 +324,7 @@ class BatchReader::Impl {
 
   const DataOptions options_;
   const ReaderSettings settings_;
-  Interrupt interrupt_;                  // any thread
+  Interrupt interrupt_;                  // any thread may set it
   std::atomic<uint64_t> bytes_read_{0};  // the reading thread adds to it
   const SourceContext context_;
   DataSet data_;  // parser: constant; blocks: the reading thread
@@ -332,7 +333,7 @@ class BatchReader::Impl {
   bool begun_ = false;
   bool skips_batches_ = false;                 // all shares read all files, and skip each other's batches
   int64_t num_batches_ = 0;                    // batches of all shares in this pass
-  std::shared_ptr<ExampleExchange> exchange_;  // null: this trainer reads all that it needs
+  std::shared_ptr<ExampleExchange> exchange_;  // null: this trainer reads all the data that it needs
   ExampleCache cache_;
   KeptShare kept_;
   BadLineCounter counter_{0, nullptr};  // bad lines of the last pass that read files

@@ -32,11 +32,12 @@ struct ReaderSettings {
   int threads = 1;           // threads that read and parse, the owner's included: 1 starts none
   int passes = 1;            // that will be asked for: with more than one, examples are kept in memory, see
                              // DataOptions::cache
-  uint64_t seed = 1;         // of shuffles
-  int stdin_descriptor = 0;  // what "-" reads
+  uint64_t seed = 1;         // seed of shuffles
+  int stdin_descriptor = 0;  // the descriptor of "-"
   std::shared_ptr<const std::string> stdin_head = nullptr;  // bytes of "-" that were read before; null: none
   Log* log = nullptr;                                       // gets a warning for each of the first bad lines
-  std::shared_ptr<const Vocabulary> vocabulary = nullptr;   // of text; null: made of these paths
+  // vocabulary of text; null: it is made from these paths
+  std::shared_ptr<const Vocabulary> vocabulary = nullptr;
 
   // The share of one of several trainers.  If there are at least as many files as trainers, each trainer
   // reads every num_shares-th file.  Otherwise all trainers read all files, and each uses every num_shares-th
@@ -72,12 +73,12 @@ class BatchReader {
 
   bool may_wait() const;  // next() may block until a stream has more data
 
-  // For shuffle "global": the trainers of all shares hold a part of the examples each, and give them to each other.  Every
-  // one of them calls it, before the first pass.
+  // For shuffle "global": the trainers of all shares each hold a part of the examples, and exchange them.
+  // Every one of them calls it before the first pass.
   void exchange_through(std::shared_ptr<ExampleExchange> exchange);
 
   // Lines whose label `check` refuses by throwing kData count as bad lines too.  `check` is called on any
-  // thread.  To be called before the first pass.
+  // thread.  Must be called before the first pass.
   void check_labels(std::function<void(float label)> check);
 
   // Bytes of memory in which the caller may keep results computed from the batches of the current pass,
@@ -97,7 +98,7 @@ class BatchReader {
   int64_t bad_lines() const;  // skipped in this pass, or in the one that filled the memory it comes from
   ReaderProgress progress() const;
 
-  // Makes next() return false soon, also while it blocks.  To be called from any thread or signal handler.
+  // Makes next() return false soon, also while it blocks.  Any thread or signal handler may call it.
   void interrupt();
 
  private:

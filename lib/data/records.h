@@ -6,7 +6,7 @@
 //   encode_records_header(schema, out);         once
 //   encode_records_chunk(schema, batch, out);   any number of times, in the order of the examples
 //   encode_records_end(out);                    once; a stream without it was cut short
-// Concatenated streams are a stream: the header may be repeated with the same schema.
+// Concatenated streams are a stream, so the header may be repeated with the same schema.
 #ifndef PS_DATA_RECORDS_H_
 #define PS_DATA_RECORDS_H_
 
@@ -32,7 +32,7 @@ inline constexpr size_t kRecordsHeaderBytes = 24, kRecordsChunkHeadBytes = 24;
 inline constexpr uint64_t kMaxRecordsSchemaBytes = uint64_t{1} << 20,
                           kMaxRecordsChunkBytes = uint64_t{1} << 28;
 
-// True when `head`, the first bytes of a stream, begins one of ours.
+// Returns true if `head`, the first bytes of a file, begins a stream of this format.
 bool is_records(std::string_view head);
 
 // The first kRecordsHeaderBytes of the header, of a chunk or of the end of a stream, decoded.

@@ -12,8 +12,8 @@
 
 namespace ps {
 
-// Reserves the room for the line once, writes through a pointer, and then shortens the string to the end of
-// the text.
+// Reserves the room for the line once, writes through a pointer, and then shortens the string to the end of the
+// text.  One owner thread.
 class RowText {
  public:
   // Reserves room for so many integers and floats, each with up to three separators, and a little more.

@@ -66,8 +66,8 @@ constexpr float kFloatPowers[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f
 constexpr double kDoublePowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-// mantissa / 10^decimals, correctly rounded, when that is cheap; else false.  (Clinger, "How to read floating
-// point numbers accurately", PLDI 1990.)
+// Computes mantissa / 10^decimals, correctly rounded, if that is cheap; else returns false. (Clinger, "How to
+// read floating point numbers accurately", PLDI 1990.)
 bool divide(uint64_t mantissa, int decimals, float& value) {
   // Both numbers are exact as floats, so the only rounding is that of the division.
   if (mantissa <= uint64_t{1} << 24 && decimals <= 10) {

@@ -36,7 +36,7 @@ inline uint64_t other_bytes(uint64_t bytes) {
   return ((bytes + 0x7676767676767676u) | bytes) & 0x8080808080808080u;
 }
 
-// How many of the 8 bytes, from the lowest, are digits.
+// Returns how many of the 8 bytes, from the lowest on, are digits.
 inline int count_digits(uint64_t bytes) {
   uint64_t others = other_bytes(bytes);
   return others == 0 ? 8 : std::countr_zero(others) / 8;
@@ -77,8 +77,8 @@ inline bool scan_uint(const char*& p, uint64_t& value) {
   return scan_internal::scan_uint_tail(p, value);
 }
 
-// [+-]digits[.digits][e[+-]digits], rounded to the nearest float as std::from_chars does; p moves past it.
-// Returns kNotFinite for infinity, NaN and overflow; gives 0 on underflow.
+// Scans [+-]digits[.digits][e[+-]digits], rounded to the nearest float as std::from_chars does; p moves past
+// it.  Returns kNotFinite for infinity, NaN and overflow; gives 0 on underflow.
 Scan scan_float(const char*& p, float& value);
 
 // Returns the word at p, up to a separator or the end of the line, for messages.

@@ -1,4 +1,4 @@
-// Orders in which examples are handed out.  Used by BatchReader.
+// The orders in which a reader gives examples.  Used by BatchReader.
 //
 // All orders draw random numbers from (seed, pass) on the consumer's thread: an order is the same in every
 // run and for any number of threads, and differs from pass to pass.
@@ -44,12 +44,12 @@ class ExampleOrder {
   // Appends up to `size` examples to `batch`: fewer only at the end.
   virtual void take(int64_t size, Batch& batch) = 0;
 
-  // Passes over as many.  `batch` is scratch, of the schema, and is empty or full of them after it.
+  // Skips as many.  `batch` is scratch of the schema, and afterwards is empty or contains the skipped examples.
   virtual void skip(int64_t size, Batch& batch) { take(size, batch); }
 };
 
-// The order of the data, or of a store, which must outlive it.  Examples are copied from there into the batch
-// directly.
+// Gives the order of the data, or of a store, which must outlive it.  Examples are copied from there into the
+// batch directly.
 std::unique_ptr<ExampleOrder> in_order(const DataSchema& schema, std::unique_ptr<ExampleSource> source);
 std::unique_ptr<ExampleOrder> in_order(const ExampleStore& store);
 
@@ -58,10 +58,10 @@ std::unique_ptr<ExampleOrder> in_order(const ExampleStore& store);
 std::unique_ptr<ExampleOrder> shuffled_window(const DataSchema& schema, std::unique_ptr<ExampleSource> source,
                                               int64_t window, uint64_t memory_limit, Random random);
 
-// A random permutation of the numbers below `size`.  Throws kExhausted when these are more than 2^32.
+// Returns a random permutation of the numbers below `size`.  Throws kExhausted if there are more than 2^32.
 std::vector<uint32_t> random_order(int64_t size, Random random);
 
-// The same of the examples of a store, which must outlive it.
+// Gives the examples of a store, which must outlive it, in an order that random_order draws.
 std::unique_ptr<ExampleOrder> permuted(const ExampleStore& store, Random random);
 
 }  // namespace ps

@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// Ends reads that block.  To be set from any thread or signal handler.
+// Ends reads that block.  Any thread or signal handler may set it.
 class Interrupt {
  public:
   Interrupt();
@@ -37,18 +37,17 @@ struct InputFile {
   std::string name() const { return path == "-" ? "standard input" : path; }
 };
 
-// The inputs that `paths` stand for, in order: files; lists (*.list) of paths, one a line, relative to the
+// Returns the inputs that `paths` name, in order: files; lists (*.list) of paths, one a line, relative to the
 // list's folder, with blank lines and # comments; folders, whose files are taken in the order of their names,
-// folders within likewise, hidden files and lists left out; "-".  Throws kUsage for a path that does not
-// exist.
+// as are inner folders, without hidden files and lists; "-".  Throws kUsage for a path that does not exist.
 std::vector<InputFile> expand_inputs(const std::vector<std::string>& paths);
 
 // State that all sources of a reader share.
 struct SourceContext {
   int stdin_descriptor = 0;  // the descriptor that "-" stands for
   const Interrupt* interrupt = nullptr;
-  std::atomic<uint64_t>* bytes_read = nullptr;  // as stored, before decompression
-  // The bytes of "-" that were read before; null: none were.
+  std::atomic<uint64_t>* bytes_read = nullptr;  // counts stored bytes, before decompression
+  // The bytes of "-" that were read before; null: none.
   std::shared_ptr<const std::string> stdin_head = nullptr;
 };
 
@@ -60,8 +59,8 @@ bool may_wait(const InputFile& file, const SourceContext& context);
 class Decoder;
 class RawFile;
 
-// The bytes of one input, decompressed when its first bytes say gzip or zstd (members and frames may follow
-// each other; skippable frames are skipped).  Memory stays bounded for any input.  One owner thread.
+// The bytes of one input, decompressed if its first bytes are those of gzip or zstd (members and frames may
+// follow each other; skippable frames are skipped).  Memory is bounded for any input.  One owner thread.
 class ByteSource {
  public:
   ByteSource(const InputFile& file, const SourceContext& context);

@@ -1,4 +1,4 @@
-// Splitters that formats share: lines of text, and parts of `records`.
+// Splitters that formats share: of lines of text, and of parts of `records`.  Used by the formats.
 #ifndef PS_DATA_SPLITTER_H_
 #define PS_DATA_SPLITTER_H_
 
@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// The number of line ends in `text`.
+// Returns the number of line ends in `text`.
 uint64_t count_lines(std::string_view text);
 
 // Splits text into blocks of whole lines, each ended by \n, without a byte order mark.  A block holds the

@@ -1,4 +1,5 @@
-// TextSplitter: splits plain text into blocks of lines that know the words around them.  Used by the format `text`.
+// TextSplitter: splits plain text into blocks of lines, together with the words around them.  Used by the
+// format `text`.
 #ifndef PS_DATA_TEXT_SPLITTER_H_
 #define PS_DATA_TEXT_SPLITTER_H_
 
@@ -14,8 +15,8 @@
 
 namespace ps {
 
-// Calls use(word, offset) for words that are written as "word offset ", the way Block::carry and Block::follow have them.
-// A word's offset is the offset of its end in the text of the file: no two words of a file share one.
+// Calls use(word, offset) for words that are written as "word offset ", as in Block::carry and Block::follow.
+// A word's offset is the offset of its end in the text of the file, so that no two words of a file share one.
 template <class Use>
 void each_word_at(std::string_view words, Use&& use) {
   while (!words.empty()) {
@@ -28,9 +29,9 @@ void each_word_at(std::string_view words, Use&& use) {
   }
 }
 
-// A block's position is the offset of its first byte in the text of the file.  Its carry has the `before` words before
-// it, or as many as there are, and its follow the `after` words behind it.  So a block is handed out once those have been
-// read: where `after` is 0, at once.
+// A block's position is the offset of its first byte in the text of the file.  Its carry has the `before` words
+// before it, or as many as there are, and its follow the `after` words behind it.  So a block is returned only
+// after those have been read; if `after` is 0, at once.  One owner thread.
 class TextSplitter : public Splitter {
  public:
   TextSplitter(ByteSource& source, int before, int after)
@@ -45,21 +46,21 @@ class TextSplitter : public Splitter {
   };
   struct Waiting {
     Block block;
-    std::deque<WordAt> first;  // its first words, up to after_
+    std::deque<WordAt> first;  // its first words, at most after_
   };
 
-  bool is_followed() const;      // the words behind the first block that waits are there
-  void read_ahead(Block& room);  // takes the memory of `room` for one block more that waits
+  bool is_followed() const;      // true if the words behind the first waiting block are there
+  void read_ahead(Block& room);  // reads one more waiting block into the memory of `room`
   void remember(const Block& block);
   static std::string written(const std::deque<WordAt>& words);
 
   LineSplitter lines_;
   const size_t before_, after_;
-  uint64_t offset_ = 0;          // of the next block to be read
-  std::deque<Waiting> waiting_;  // blocks that are read and not handed out
-  std::deque<WordAt> recent_;    // the last words handed out, up to before_
+  uint64_t offset_ = 0;          // offset of the next block to be read
+  std::deque<Waiting> waiting_;  // blocks that are read and not returned yet
+  std::deque<WordAt> recent_;    // the last words that were returned, at most before_
   bool ended_ = false;
-  std::exception_ptr fault_;  // an error behind the blocks that wait
+  std::exception_ptr fault_;  // an error behind the waiting blocks
 };
 
 }  // namespace ps

@@ -9,7 +9,7 @@ namespace ps {
 
 namespace {
 
-// log2 rather than ln: 1, the value of an id without one, stays 1.
+// Uses log2 rather than ln, so that 1, the value of an id without one, stays 1.
 void replace_by_logarithms(std::vector<float>& values) {
   for (float& value : values) {
     value = std::copysign(static_cast<float>(std::log1p(std::fabs(double{value})) / std::log(2.0)), value);

@@ -7,15 +7,15 @@
 
 namespace ps {
 
-// The schema after the transformations: crosses are slots after the others, and hashed ids are below 2^hash_bits.
-// Throws kUsage for crosses that cannot be made.
+// Returns the schema after the transformations: crosses are slots after the others, and hashed ids are below
+// 2^hash_bits.  Throws kUsage for crosses that cannot be made.
 DataSchema transformed_schema(const DataOptions& data, DataSchema schema);
 
-// Makes the crosses, then applies log_counts, then unit_length, then hash_bits to all examples.  Each slot of an example is scaled to
-// unit length by itself; rows of zeros stay zero.  A value depends on its example alone.
-// Labels of data.multi_label stay as they are.
-//   parsed   the schema of the batch before
-// Throws kData when an example has too many combinations.
+// Makes the crosses, then applies log_counts, then unit_length, then hash_bits to all examples.  Each slot of
+// an example is scaled to unit length by itself; rows of zeros stay zero.  A value depends on its example
+// alone.  Labels of data.multi_label do not change.
+//   parsed   the schema of the batch before the transformations
+// Throws kData if an example has too many combinations.
 void transform(const DataOptions& data, const DataSchema& parsed, Batch& batch);
 
 }  // namespace ps

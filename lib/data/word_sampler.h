@@ -1,10 +1,11 @@
-// WordSampler: the words of a text that are trained on, and how far their contexts reach.  Used by the format `text`.
+// WordSampler: chooses the words of a text that training uses, and the reach of their contexts.  Used by the
+// format `text`.
 //
-// Both as in word2vec (Mikolov et al., "Distributed representations of words and phrases and their compositionality", 2013,
-// section 2.3, and its source).  Frequent words tell little and are left out by chance; near words tell more than far ones,
-// and count more when every context is cut at a random distance.  Words that are left out still take up their place in a
-// context: Levy et al., "Improving distributional similarity with lessons learned from word embeddings", 2015, find it as
-// good as to close the gaps.
+// Both follow word2vec (Mikolov et al., "Distributed representations of words and phrases and their
+// compositionality", 2013, section 2.3, and its source).  Frequent words tell little and are left out at
+// random.  Near words tell more than far ones, and count more if every context is cut at a random distance.
+// Words that are left out still take up their place in a context: Levy et al., "Improving distributional
+// similarity with lessons learned from word embeddings", 2015, find this as good as closing the gaps.
 #ifndef PS_DATA_WORD_SAMPLER_H_
 #define PS_DATA_WORD_SAMPLER_H_
 
@@ -19,8 +20,8 @@
 
 namespace ps {
 
-// The seed, the word and its place in the file decide, so that every pass, trainer and thread draws the same.  Constant:
-// any thread.
+// The seed, the word and its position in the file decide, so that every pass, trainer and thread draws the
+// same.  Constant after construction; any thread may use it.
 class WordSampler {
  public:
   WordSampler(const DataOptions& options, const Vocabulary& vocabulary)
@@ -31,7 +32,8 @@ class WordSampler {
     if (on_ && options.text.subsample > 0) set_rates(options.text.subsample, vocabulary);
   }
 
-  // The words on a side that the context of a word reaches at most, where it is drawn; 0: the word is left out.
+  // Returns how many words the context of a word reaches on each side, drawn at random if that is asked for; 0:
+  // the word is left out.
   uint8_t reach(uint32_t id, uint64_t offset) const {
     if (!on_) return static_cast<uint8_t>(longest_);
     const uint64_t draw = hash_key(hash_key(seed_ + offset) + id);
@@ -45,7 +47,8 @@ class WordSampler {
  private:
   static constexpr uint64_t kUse = 0x776f7264;  // no other use of the seed has it
 
-  // The probability with which a word stays, for each id.  Words that have none are of id 0, as if they were one word.
+  // Sets the probability with which a word is kept, for each id.  Words without an id are treated as one word
+  // of id 0.
   void set_rates(double threshold, const Vocabulary& vocabulary) {
     const double total = static_cast<double>(vocabulary.total());
     uint64_t others = vocabulary.total();
@@ -58,7 +61,7 @@ class WordSampler {
     rates_[0] = rate(threshold, static_cast<double>(others) / total);
   }
 
-  // 1 or more: all of them stay.
+  // Returns the probability; with 1 or more, all occurrences are kept.
   static double rate(double threshold, double share) {
     return share > 0 ? std::sqrt(threshold / share) + threshold / share : 1;
   }

@@ -43,11 +43,11 @@ class Writer {
 };
 
 struct WriterEntry {
-  std::string_view name;                    // the format's
+  std::string_view name;                    // name of the format
   std::string_view help;                    // one sentence, for lists and manuals
-  bool binary;                              // not fit for a terminal
-  bool sorted;                              // other programs want the ids of a row in ascending order
-  void (*check)(const DataTraits& traits);  // throws kUsage when the format cannot express such batches
+  bool binary;                              // the output is not for terminals
+  bool sorted;                              // other programs need the ids of a row in ascending order
+  void (*check)(const DataTraits& traits);  // throws kUsage if the format cannot express such batches
   std::unique_ptr<Writer> (*make)(const DataSchema& schema);
 };
 
@@ -56,13 +56,13 @@ std::span<const WriterEntry* const> writer_catalog();
 // Throws kUsage with the names of all formats.
 const WriterEntry& find_writer(std::string_view format);
 
-// Makes a writer.  Throws kUsage when the format cannot express the batches.
+// Makes a writer.  Throws kUsage if the format cannot express the batches.
 std::unique_ptr<Writer> make_writer(const WriterEntry& entry, const DataTraits& traits);
 
 // For the writers' own checks: throws kUsage unless the slots are labelled features of sparse ids.
 void expect_sparse_features(const DataTraits& traits, std::string_view format);
 
-// The ids of an example.
+// Returns the ids of an example.
 inline std::span<const Key> row_keys(const SlotData& slot, size_t example) {
   return std::span(slot.keys).subspan(slot.offsets[example],
                                       slot.offsets[example + 1] - slot.offsets[example]);

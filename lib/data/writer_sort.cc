@@ -1,4 +1,4 @@
-// The order of ids that some formats want.
+// Sorts the ids of rows, for formats that need them in order.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,7 +15,7 @@ namespace ps {
 
 namespace {
 
-// Sorts the ids of rows.  Scratch of one thread.
+// Sorts the ids of single rows, with scratch memory.  One owner thread.
 class RowSorter {
  public:
   void sort(SlotData& slot, size_t begin, size_t end) {

@@ -29,8 +29,9 @@ std::vector<EqualNumbers> runs_of(std::vector<double> numbers) {
   return runs;
 }
 
-// Goes through the numbers in ascending order, and ends a bin when it has its part of those that are not frequent, or
-// before and behind a frequent one, as LightGBM does.
+// Computes the edges of bins, as LightGBM does.  It goes through the numbers in ascending order, and ends a bin
+// when it has its part of the numbers that are not frequent, or before and after a frequent number.  One owner
+// thread.
 class BinEdges {
  public:
   BinEdges(std::vector<EqualNumbers> runs, int bins, double numbers, double least)
@@ -71,10 +72,10 @@ class BinEdges {
 
   const std::vector<EqualNumbers> runs_;
   const size_t most_edges_;
-  const double least_, frequent_;  // numbers of a bin; of equal ones that have a bin of their own
-  int bins_left_;                  // for rare numbers
+  const double least_, frequent_;  // least count of a bin; count of equal numbers that get a bin of their own
+  int bins_left_;                  // bins left for rare numbers
   double rare_left_ = 0, in_bin_ = 0, rare_in_bin_ = 0;
-  bool has_frequent_ = false;  // in the bin
+  bool has_frequent_ = false;  // the bin has a frequent number
   std::vector<double> edges_;
 };
 
@@ -90,7 +91,7 @@ double Moments::deviation() const {
   return count_ == 0 ? 0 : std::sqrt(squares_ / static_cast<double>(count_));
 }
 
-// Behind the field lies what scanners may read.
+// Behind the field lie the bytes that scanners may read.
 void ColumnStatistics::add(std::string_view field) {
   const char* p = field.data();
   float value = 0;
@@ -119,7 +120,8 @@ void ColumnStatistics::add_list(std::span<const std::string_view> words) {
   }
 }
 
-// The n-th number takes the place of a random one of the sample with probability kSampleSize / n (Vitter's algorithm R).
+// Adds a number to the sample: the n-th one replaces a random element with probability kSampleSize / n
+// (Vitter's algorithm R).
 void ColumnStatistics::add_number(double value) {
   smallest_ = numbers_ == 0 ? value : std::min(smallest_, value);
   largest_ = numbers_ == 0 ? value : std::max(largest_, value);
@@ -152,7 +154,7 @@ bool ColumnStatistics::has_few_words() const {
 }
 
 bool ColumnStatistics::is_skewed() const {
-  // Deviations.  The six numbers of Adult, already scaled, reach 2.3 to 5.1; 10 is a guess beyond that.
+  // In deviations.  The six numbers of Adult, already scaled, reach 2.3 to 5.1; 10 is a guess beyond that.
   constexpr double kFar = 10;
   const double deviation = moments_.deviation();
   return deviation > 0 &&

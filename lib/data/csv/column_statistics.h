@@ -1,4 +1,4 @@
-// ColumnStatistics: the numbers and words of a table's column, as far as its records were seen.  Used by learn_table.
+// ColumnStatistics: the numbers and words of a table's column in the records seen so far.  Used by learn_table.
 #ifndef PS_DATA_CSV_COLUMN_STATISTICS_H_
 #define PS_DATA_CSV_COLUMN_STATISTICS_H_
 
@@ -12,12 +12,12 @@
 
 namespace ps {
 
-// Mean and deviation of numbers, one after the other (Welford 1962).
+// Mean and deviation of numbers, which are added one after the other (Welford 1962).
 class Moments {
  public:
   void add(double value);
   double mean() const { return mean_; }
-  double deviation() const;  // of the population; 0: all are equal
+  double deviation() const;  // of the population; 0: all numbers are equal
 
  private:
   int64_t count_ = 0;
@@ -41,7 +41,7 @@ class ColumnStatistics {
   int64_t num_fields() const { return missing_ + numbers_ + others_ + lists_; }
   bool all_numbers() const { return numbers_ > 0 && others_ == 0 && lists_ == 0; }
   bool has_lists() const { return lists_ > 0; }
-  // True when its fields have five words or more in the mean.
+  // Returns true if its fields have five words or more on average.
   bool is_text() const { return others_ > 0 && blanks_ >= 4 * others_; }
   bool has_missing() const { return missing_ > 0; }
   double smallest() const { return smallest_; }
@@ -49,14 +49,14 @@ class ColumnStatistics {
   const Moments& moments() const { return moments_; }
   const Moments& logarithms() const { return logarithms_; }  // of sign(x) log(1 + |x|)
 
-  // True when the largest is so far from the others that only the logarithm brings them together.
+  // Returns true if the largest number is so far from the others that only the logarithm brings them together.
   bool is_skewed() const;
 
-  // Up to bins - 1 numbers, ascending, between which there are as many of the column's numbers each, and `least` or more.
-  // A number that comes more often than a bin has numbers is alone in its bin.
+  // Returns up to bins - 1 ascending numbers that divide the column's numbers into bins of equal counts, of at
+  // least `least` each.  A number that occurs more often than a bin has numbers gets a bin of its own.
   std::vector<double> edges(int bins, int64_t least) const;
 
-  // The most frequent words, at most so many, ties by their bytes.
+  // Returns the most frequent words, at most `most`, with ties in the order of their bytes.
   std::vector<std::string> frequent_words(size_t most) const;
   size_t num_words() const { return words_.size(); }
 
@@ -73,7 +73,7 @@ class ColumnStatistics {
   WordUse word_use_;
   const char separator_;
   int64_t missing_ = 0, numbers_ = 0, others_ = 0, lists_ = 0;
-  int64_t blanks_ = 0;  // of the others
+  int64_t blanks_ = 0;  // blanks in the fields that are no numbers
   double smallest_ = 0, largest_ = 0;
   Moments moments_, logarithms_;
   std::vector<double> sample_;  // of the numbers, each as likely as any other

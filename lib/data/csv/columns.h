@@ -1,4 +1,4 @@
-// The part that each field of a table's records has, by its header.  Used by the parser of tables.
+// The use of each field of a table's records, which its header gives.  Used by the parser of tables.
 #ifndef PS_DATA_CSV_COLUMNS_H_
 #define PS_DATA_CSV_COLUMNS_H_
 
@@ -18,7 +18,7 @@ enum class FieldKind {
   kWeight,
   kGroup,
   kNumber,
-  kNumberAndBin,  // whose bin is in the slot after it
+  kNumberAndBin,  // a number, whose bin is in the slot after it
   kBins,
   kWord,
   kWords,
@@ -27,30 +27,30 @@ enum class FieldKind {
 
 struct FieldUse {
   FieldKind kind = FieldKind::kIgnored;
-  size_t column = 0;  // in CsvOptions::columns
-  size_t slot = 0;    // of the batch
+  size_t column = 0;  // index in CsvOptions::columns
+  size_t slot = 0;    // index of its slot in the batch
 };
 
-// True for a number that has a second slot, with its bin: the end of its scale says so.
+// Returns true for a number that has a second slot with its bin, which the end of its scale tells.
 bool has_bins_beside(const CsvColumn& column);
 inline constexpr std::string_view kBinsBeside = "+bins";
 
-// The name of that slot.
+// Returns the name of that slot.
 std::string bin_slot(const CsvColumn& column);
 
-// The names in a header.
+// Returns the names in a header.
 std::vector<std::string> header_names(std::string_view header, const CsvDialect& dialect);
 
-// The schema of data whose columns were learnt.  Throws kUsage when they were not.
+// Returns the schema of data whose columns were learnt.  Throws kUsage if they were not.
 DataSchema learnt_table_schema(const DataOptions& data);
 
 CsvDialect csv_dialect(const DataOptions& data);
 
-// The place of a column among those of a header.  Throws kData when it is not there.
+// Returns the position of a column among the names of a header.  Throws kData if it is missing.
 size_t need_name(const std::vector<std::string>& names, const std::string& name);
 
-// The use of each field of a file with these columns.  A label is needed unless the options say otherwise.  Throws kData
-// when a column is not there.
+// Returns the use of each field of a file with these columns.  A label is needed unless the options say
+// otherwise.  Throws kData if a column is missing.
 std::vector<FieldUse> field_uses(const DataOptions& data, const std::vector<std::string>& names);
 
 }  // namespace ps

@@ -14,8 +14,8 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-// A mask of the 8 bytes at p: the high bit of each that equals the byte repeated in `each`.  Exact: no carry runs from
-// byte to byte.
+// Returns a mask of the 8 bytes at p: the high bit is set in each byte that equals the byte repeated in `each`.
+// It is exact, since no carry runs from byte to byte.
 uint64_t equal_bytes(const char* p, uint64_t each) {
   constexpr uint64_t kLow = 0x7f7f7f7f7f7f7f7fu;
   uint64_t others;
@@ -24,7 +24,7 @@ uint64_t equal_bytes(const char* p, uint64_t each) {
   return ~(((others & kLow) + kLow) | others | kLow);
 }
 
-// The byte behind the closing quote of the field whose opening quote is at p; null when there is none.
+// Returns the byte behind the closing quote of the field whose opening quote is at p; null if there is none.
 const char* skip_quoted(const char* p, const char* stop, const CsvDialect& dialect) {
   for (++p; p < stop; ++p) {
     if (dialect.escape == 0) {
@@ -48,10 +48,10 @@ const char* skip_blanks(const char* p, const char* stop, char separator) {
 
 }  // namespace
 
-// A quote opens only where a field begins; so each field is looked at, in records that have a quote.
+// A quote opens only at the beginning of a field; so in records with a quote each field is examined.
 const char* find_record_end(const char* p, const char* stop, const CsvDialect& dialect, bool& open) {
   open = false;
-  if (p == stop) return stop;  // memchr takes no null pointer, not even for no bytes
+  if (p == stop) return stop;  // memchr takes no null pointer, even for no bytes
   const size_t size = static_cast<size_t>(stop - p);
   const char* end = static_cast<const char*>(std::memchr(p, '\n', size));
   if (end == nullptr) end = stop;
@@ -77,7 +77,7 @@ void CsvFields::cut(const char* p, const char* end) {
   quoted ? cut_quoted(p, end) : cut_plain(p, end);
 }
 
-// Finds separators 8 bytes at a time.  Bytes behind `end` do not count.
+// Finds separators 8 bytes at a time, and ignores bytes behind `end`.
 void CsvFields::cut_plain(const char* p, const char* end) {
   const uint64_t each = 0x0101010101010101u * static_cast<unsigned char>(dialect_.separator);
   const char* begin = p;
@@ -100,7 +100,8 @@ void CsvFields::add(const char* begin, const char* end) {
   fields_.emplace_back(begin, static_cast<size_t>(end - begin));
 }
 
-// Text without its quotes is never longer than with them: `unquoted_` does not move while fields lie in it.
+// Cuts a record with quotes.  Text without its quotes is never longer than with them, so `unquoted_` does not
+// move while fields are views into it.
 void CsvFields::cut_quoted(const char* p, const char* end) {
   unquoted_.clear();
   const auto quotes = static_cast<size_t>(std::count(p, end, dialect_.quote));

@@ -1,4 +1,4 @@
-// The fields of one record of a table.  Used by the parser and by whoever learns about its columns.
+// The fields of one record of a table.  Used by the parser, and by the code that learns the columns.
 #ifndef PS_DATA_CSV_FIELDS_H_
 #define PS_DATA_CSV_FIELDS_H_
 
@@ -13,25 +13,25 @@ namespace ps {
 // Bytes that scanners may read behind a field.
 inline constexpr size_t kScanPadding = 8;
 
-// How a table is written.
+// The syntax of a table.
 struct CsvDialect {
   char separator = ',';
   char quote = 0;   // 0: none
-  char escape = 0;  // within quotes; 0: none, and a doubled quote stands for one
+  char escape = 0;  // escape within quotes; 0: none, and a doubled quote stands for one
 };
 
-// The end of the record at `p`: its line feed, or `stop` when the record has none before.  `open` becomes true when
-// the record ends within quotes.
+// Returns the end of the record at `p`: its line feed, or `stop` if there is none before.  `open` becomes true
+// if the record ends within quotes.
 const char* find_record_end(const char* p, const char* stop, const CsvDialect& dialect, bool& open);
 
-// Reused, it keeps its memory.  One owner thread.
+// One owner thread.  It keeps its memory when it is reused.
 class CsvFields {
  public:
   explicit CsvFields(const CsvDialect& dialect) : dialect_(dialect) {}
 
-  // Cuts the record [p, end), which has no line end, into fields.  They lie in the record itself, unless they have
-  // quotes to be taken out; blanks around a field without quotes are left out.  8 bytes past `end` may be read.  Throws
-  // kData when a quote is not closed, or something follows it.
+  // Cuts the record [p, end), which has no line end, into fields.  They are views into the record itself,
+  // unless quotes have to be removed.  Blanks around a field without quotes are left out. 8 bytes past `end`
+  // may be read.  Throws kData if a quote is not closed, or if text follows it.
   void cut(const char* p, const char* end);
 
   size_t size() const { return fields_.size(); }
@@ -45,7 +45,7 @@ class CsvFields {
 
   const CsvDialect dialect_;
   std::vector<std::string_view> fields_;
-  std::string unquoted_;  // fields whose quotes were taken out, each with padding for scanners
+  std::string unquoted_;  // fields without their quotes, each with padding for scanners
 };
 
 }  // namespace ps

@@ -18,7 +18,7 @@ namespace ps {
 
 namespace {
 
-// Iterates over a line, and tells its owner how far the parser has come, which events do not say.
+// An iterator over a line that tells its owner how far the parser has read, since events do not contain that.
 class TracedBytes {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -40,8 +40,9 @@ class TracedBytes {
   const char** reached_;
 };
 
-// Bytes for all names and words of a line, so that they do not move while they are taken.  Text is never longer than it is
-// with its escapes.  A name stands before a colon, and a word behind a colon, a comma or a bracket.
+// Returns the bytes for all names and words of a line, so that they do not move while they are taken.  Text is
+// never longer than with its escapes.  A name stands before a colon, and a word after a colon, a comma or a
+// bracket.
 size_t text_bytes(const char* p, const char* end) {
   auto marks =
       static_cast<size_t>(std::count_if(p, end, [](char c) { return c == ',' || c == '[' || c == ':'; }));
@@ -51,7 +52,8 @@ size_t text_bytes(const char* p, const char* end) {
 
 }  // namespace
 
-// The events of the parser, in the order of the line.  Fields lie at depth 1, the words of lists at depth 2.
+// Handles the events of the parser, in the order of the line.  Fields are at depth 1, the words of lists at
+// depth 2.  One owner thread.
 class JsonFields::Handler {
  public:
   Handler(JsonFields& out, const char* begin, const char* end)
@@ -59,7 +61,7 @@ class JsonFields::Handler {
 
   void run() {
     Json::sax_parse(TracedBytes(begin_, reached_), TracedBytes(end_, reached_), this);
-    // To the parser, a byte of value 0 is the end.
+    // The parser takes a byte of value 0 for the end.
     if (reached_ != end_ || end_[-1] == '\0')
       fail(Code::kData, "column ", reached_ - begin_, ": a byte of value 0");
   }
@@ -70,7 +72,7 @@ class JsonFields::Handler {
   bool number_unsigned(uint64_t value) { return number(value); }
   bool number_float(double, const std::string& text) { return word(text); }
   bool string(const std::string& text) { return word(text); }
-  bool binary(const Json::binary_t&) { return false; }  // not of text
+  bool binary(const Json::binary_t&) { return false; }  // JSON text has no binary values
 
   bool start_object(size_t) { return open(depth_ > 0); }
   bool start_array(size_t) {
@@ -123,7 +125,7 @@ class JsonFields::Handler {
     return {out_.text_.data() + begin, text.size()};
   }
 
-  // The parser stands behind the name: a colon and perhaps blanks come, unless the line is no JSON.
+  // The parser has just read the name: a colon and maybe blanks follow, unless the line is no JSON.
   size_t value_column() const {
     auto is_between = [](char c) { return c == ':' || c == ' ' || c == '\t'; };
     return static_cast<size_t>(std::find_if_not(reached_, end_, is_between) - begin_) + 1;
@@ -145,7 +147,7 @@ void JsonFields::clear() {
   text_.clear();
 }
 
-// The scan leaves what is rare, and every fault, to the other parser, which begins anew.
+// The fast scan leaves rare forms and all errors to the general parser, which then starts again.
 void JsonFields::parse(const char* p, const char* end) {
   constexpr unsigned char kLargestControl = 0x1f;
   clear();

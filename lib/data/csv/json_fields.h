@@ -1,4 +1,4 @@
-// The fields of one object of JSON, as it stands on a line.  Used by the parser of jsonl and by whoever learns about its
+// The fields of one JSON object in one line.  Used by the parser of jsonl, and by the code that learns the
 // columns.
 #ifndef PS_DATA_CSV_JSON_FIELDS_H_
 #define PS_DATA_CSV_JSON_FIELDS_H_
@@ -14,23 +14,24 @@ namespace ps {
 struct JsonField {
   enum class Kind {
     kNull,
-    kWord,    // one text: of a string, of a number as it is written, "true" or "false"
-    kList,    // several, of an array; nulls in it are left out
-    kNested,  // an object, or an array with objects or arrays in it: its words are passed over
+    kWord,    // one text: a string, a number as it is written, "true" or "false"
+    kList,    // several texts of an array, whose nulls are left out
+    kNested,  // an object, or an array that contains objects or arrays; its words are skipped
   };
 
   std::string_view name;
   Kind kind = Kind::kNull;
-  size_t column = 0;  // the byte of the line, from 1, at which the value begins
+  size_t column = 0;  // the byte of the line, counted from 1, at which the value begins
   size_t first_word = 0, num_words = 0;
 };
 
-// Reused, it keeps its memory.  One owner thread.
+// One owner thread.  It keeps its memory when it is reused.
 class JsonFields {
  public:
-  // Reads the line [p, end), fast where a control character follows it, such as that of the line's end, and 8 bytes more
-  // may be read; the fields are the same.  Behind each word lie 8 bytes that scanners may read.  All views are good until
-  // the next parse, as long as the line is.  Throws kData "column 7: …" for a line that is not one object of JSON.
+  // Reads the line [p, end).  It is fast if a control character follows the line, such as the line's end, and 8
+  // more bytes may be read; the fields are the same otherwise.  Behind each word lie 8 bytes that scanners may
+  // read.  All views are valid until the next parse, as long as the line is.  Throws kData "column 7: …" for a
+  // line that is not one JSON object.
   void parse(const char* p, const char* end);
 
   std::span<const JsonField> fields() const { return fields_; }
@@ -45,8 +46,8 @@ class JsonFields {
   void clear();
 
   std::vector<JsonField> fields_;
-  std::vector<std::string_view> words_;  // of all fields, in order
-  std::string text_;                     // that of names and words which do not lie in the line
+  std::vector<std::string_view> words_;  // words of all fields, in order
+  std::string text_;                     // text of the names and words that are no views into the line
 };
 
 // Throws kData "column 7: field 'x' holds …".

@@ -13,15 +13,15 @@ namespace {
 
 constexpr uint64_t kLows = 0x0101010101010101u, kHighs = 0x8080808080808080u;
 
-// Marks the high bit of each of 8 bytes of a string that is not plain: a quote, a backslash, a control character, or no
-// ASCII.  A borrow may mark bytes above the lowest marked one, which alone is to be looked at.
+// Sets the high bit of each of 8 bytes of a string that is not plain: a quote, a backslash, a control
+// character, or not ASCII. A borrow may mark bytes above the lowest marked one, so only that one may be used.
 uint64_t marks_of(uint64_t bytes) {
   const uint64_t quotes = bytes ^ (kLows * '"'), slashes = bytes ^ (kLows * '\\');
   const uint64_t controls = (bytes - kLows * 0x20) & ~bytes;
   return (controls | ((quotes - kLows) & ~quotes) | ((slashes - kLows) & ~slashes) | bytes) & kHighs;
 }
 
-// The first byte from p on that is not plain.
+// Returns the first byte from p on that is not plain.
 const char* skip_plain(const char* p) {
   for (;; p += 8) {
     uint64_t bytes;
@@ -35,7 +35,7 @@ bool byte_within(char c, int low, int high) {
   return byte >= low && byte <= high;
 }
 
-// The bytes of the character at p, beyond ASCII, as RFC 3629 has them; 0: it is none.
+// Returns the length in bytes of the character at p, beyond ASCII, as RFC 3629 defines it; 0: it is invalid.
 int utf8_bytes(const char* p) {
   const int first = static_cast<unsigned char>(*p);
   if (first < 0xc2 || first > 0xf4) return 0;
@@ -48,7 +48,7 @@ int utf8_bytes(const char* p) {
   return byte_within(p[3], 0x80, 0xbf) ? 4 : 0;
 }
 
-// The same, but characters beyond ASCII are passed over; null: there is a bad one.
+// Does the same, but skips characters beyond ASCII; null: one of them is invalid.
 const char* skip_text(const char* p) {
   for (p = skip_plain(p); static_cast<signed char>(*p) < 0; p = skip_plain(p)) {
     const int bytes = utf8_bytes(p);
@@ -83,7 +83,7 @@ void append_utf8(uint32_t code, std::string& out) {
   }
 }
 
-// The four hexadecimal digits at p; -1: they are none.
+// Returns the value of the four hexadecimal digits at p; -1: they are no such digits.
 int32_t four_digits(const char* p) {
   int32_t value = 0;
   for (int i = 0; i < 4; ++i) {
@@ -126,7 +126,7 @@ bool JsonScan::run(const char* p, const char* end) {
   return p_ == end_;
 }
 
-// From the first name on, up to behind the closing brace.
+// Scans from the first name to behind the closing brace.
 bool JsonScan::scan_fields() {
   for (;;) {
     std::string_view name;
@@ -192,7 +192,7 @@ bool JsonScan::scan_list_items() {
   }
 }
 
-// A string from its opening quote on.
+// Scans a string from its opening quote on.
 bool JsonScan::scan_string(std::string_view& out) {
   if (*p_ != '"') return false;
   const char* begin = ++p_;
@@ -203,7 +203,7 @@ bool JsonScan::scan_string(std::string_view& out) {
   return *p_++ == '"';
 }
 
-// The same from its first escape on, into a text of its own.
+// Scans the rest of a string from its first escape on, and writes it into text_.
 bool JsonScan::scan_escaped(const char* begin, std::string_view& out) {
   const size_t start = text_.size();
   for (;;) {
@@ -231,7 +231,7 @@ bool JsonScan::scan_escape() {
   return true;
 }
 
-// The digits of an escape, with those of another where both are halves of a pair.
+// Scans the digits of an escape, together with those of the next one if both are halves of a pair.
 bool JsonScan::scan_code_point() {
   int32_t code = four_digits(p_);
   if (code < 0 || (code >= 0xdc00 && code <= 0xdfff)) return false;
@@ -247,7 +247,8 @@ bool JsonScan::scan_code_point() {
   return true;
 }
 
-// Numbers so long, or with exponents so large, that they could overflow are left out; so is -0, which is 0.
+// Scans a number.  Numbers so long, or with exponents so large, that they could overflow are left to the other
+// parser; so is -0, which is 0.
 bool JsonScan::scan_number(std::string_view& out) {
   constexpr std::ptrdiff_t kMostBytes = 200, kMostExponent = 2;
   const char* begin = p_;
@@ -286,7 +287,7 @@ bool JsonScan::scan_null() {
   return scan_literal("null", ignored);
 }
 
-// A value whose words count for nothing.
+// Skips a value whose words do not count.
 bool JsonScan::pass_over(int level) {
   std::string_view ignored;
   switch (*p_) {
@@ -307,7 +308,7 @@ bool JsonScan::pass_over(int level) {
   }
 }
 
-// From the opening bracket on, up to behind the closing one.
+// Skips from the opening bracket to behind the closing one.
 bool JsonScan::pass_over_items(int level, bool named) {
   const char close = named ? '}' : ']';
   ++p_;

@@ -1,4 +1,4 @@
-// JsonScan: reads one object of JSON fast, as far as it is as most are.  Used by JsonFields.
+// JsonScan: reads one JSON object fast, if it has the usual form.  Used by JsonFields.
 #ifndef PS_DATA_CSV_JSON_SCAN_H_
 #define PS_DATA_CSV_JSON_SCAN_H_
 
@@ -17,16 +17,17 @@ bool is_utf8(const std::string& text);
 // parser that knows every rule and names every fault.  One owner thread.
 class JsonScan {
  public:
-  // Appends to all three.  `text` must not move while names and words lie in it: it has room for the line.
+  // Appends to all three.  `text` must not move while names and words are views into it, so it has room for the
+  // line.
   JsonScan(std::vector<JsonField>& fields, std::vector<std::string_view>& words, std::string& text)
       : fields_(fields), words_(words), text_(text) {}
 
-  // Reads the line [p, end).  The byte at `end` is a control character, and 8 bytes more may be read.  Returns false, with
-  // any fields and words, for a line that it leaves to the other parser.
+  // Reads the line [p, end).  The byte at `end` is a control character, and 8 more bytes may be read.  Returns
+  // false for a line that it leaves to the other parser, and may have appended any fields and words then.
   bool run(const char* p, const char* end);
 
  private:
-  static constexpr int kMostLevels = 32;  // of values in values
+  static constexpr int kMostLevels = 32;  // levels of nested values
 
   bool scan_fields();
   bool scan_value();

@@ -145,8 +145,8 @@ char CsvOptions::separator_of(const std::string& format) const {
   return format == "tsv" ? '\t' : ',';
 }
 
-// Slots may share a table, so that the ids of bins and words count on from column to column; with hashes among them,
-// ids may be any number.
+// Slots may share a table, so the ids of bins and words continue from column to column.  If some ids are
+// hashes, ids may be any number.
 DataSchema CsvOptions::schema() const {
   int64_t total = 0;
   bool hashes = false;

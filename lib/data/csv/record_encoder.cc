@@ -13,7 +13,7 @@ namespace ps {
 
 namespace {
 
-// Words with their positions in the list.
+// Returns the words with their positions in the list.
 WordNumbers numbered(const std::vector<std::string>& words) {
   WordNumbers out;
   for (const std::string& word : words) out.emplace(word, out.size());
@@ -95,7 +95,7 @@ float RecordEncoder::missing_label() const {
   fail(Code::kData, "the label, column ", quote(csv_.label), ", is missing");
 }
 
-// A few words are compared faster than they are hashed.
+// Returns the class of a word.  A few words are compared faster than they are hashed.
 std::optional<uint64_t> RecordEncoder::find_class(std::string_view field) const {
   constexpr size_t kFew = 8;
   const std::vector<std::string>& words = csv_.classes;
@@ -133,7 +133,7 @@ void RecordEncoder::add(std::string_view field, const FieldUse& use, Batch& batc
   }
 }
 
-// A field without a value has no label.
+// Appends the labels of a field; a field without a value has none.
 void RecordEncoder::put_labels(std::string_view field, SlotData& slot) const {
   if (missing_.contain(field)) return end_ids(slot);
   while (!field.empty()) {
@@ -159,7 +159,7 @@ void RecordEncoder::put_weight(std::string_view field, Batch& batch) const {
   batch.weights.push_back(weight);
 }
 
-// False when the field has no value.
+// Reads a number; returns false if the field has no value.
 bool RecordEncoder::read_number(std::string_view field, const Column& column, float& value) const {
   const char* p = field.data();
   if (!field.empty() && scan_float(p, value) == Scan::kNumber && p == field.data() + field.size())

@@ -1,5 +1,5 @@
-// RecordEncoder: turns the fields of a table's records into labels, weights, groups and slots, as data.csv says.  Used by
-// the parsers of csv, tsv and jsonl.
+// RecordEncoder: turns the fields of a table's records into labels, weights, groups and slots, following
+// data.csv.  Used by the parsers of csv, tsv and jsonl.
 #ifndef PS_DATA_CSV_RECORD_ENCODER_H_
 #define PS_DATA_CSV_RECORD_ENCODER_H_
 
@@ -29,43 +29,44 @@ class MissingValues {
   }
 
  private:
-  // The bit for words of this length.
+  // Returns the bit for words of this length.
   static uint64_t bit(size_t length) { return uint64_t{1} << std::min<size_t>(length, 63); }
 
   const std::vector<std::string> words_;
   uint64_t lengths_ = 0;
 };
 
-// Constant: many threads share one.  Behind each field lie 8 bytes that scanners may read.  All functions throw kData with
-// the column and the value when a field is not as its column says.
+// Constant after construction: many threads share one.  Behind each field lie 8 bytes that scanners may read.
+// All functions throw kData with the column and the value if a field does not fit its column.
 class RecordEncoder {
  public:
   explicit RecordEncoder(const DataOptions& options);
 
-  // The class or number that a field of the label's column stands for.
+  // Returns the class or number of a field of the label's column.
   float label(std::string_view field) const;
 
-  // The same where a record has no label: 0 where labels are ignored, else it throws.
+  // Returns the label of a record without one: 0 if labels are ignored; else it throws.
   float missing_label() const;
 
   // Appends one field of any other column to the example that is being added to `batch`.
   void add(std::string_view field, const FieldUse& use, Batch& batch) const;
 
-  // Appends a list of fields: words of a column of several, or texts whose features count together.  Empty words are left
-  // out; an empty list has no value.
+  // Appends a list of fields: words of a column with several, or texts whose features count together.  Empty
+  // words are left out; an empty list is a missing value.
   void add_list(std::span<const std::string_view> fields, const FieldUse& use, Batch& batch) const;
 
-  // Appends what stands for no value.
+  // Appends a missing value.
   void add_missing(const FieldUse& use, Batch& batch) const;
 
  private:
-  // One column, prepared.
+  // The prepared form of one column.
   struct Column {
     CsvColumn options;
     float offset, scale;
     bool logarithm, indicates_missing;
-    uint64_t seed;  // of hashes
-    Key first_id;   // of bins or words: then come the others, of words, and the missing
+    uint64_t seed;  // seed of the hashes
+    // first id of bins or words; then follow the id of other words, and the id of missing values
+    Key first_id;
     WordNumbers words;
 
     Column(const CsvColumn& column, Key first);

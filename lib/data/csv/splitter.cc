@@ -33,7 +33,7 @@ void CsvSplitter::move_pending(Block& block) {
   pending_.clear();
 }
 
-// Cuts a record whose quotes are open off the end of the block.
+// Moves a record with open quotes from the end of the block into pending_.
 void CsvSplitter::hold_open_record(Block& block) {
   const std::string_view text = block.text();
   if (text.find(dialect_.quote) == std::string_view::npos) return;
@@ -53,7 +53,7 @@ void CsvSplitter::hold_open_record(Block& block) {
   }
 }
 
-// The first record that is not empty.
+// Moves the header, which is the first record that is not empty, out of the block.
 void CsvSplitter::move_header(Block& block) {
   while (!header_moved_ && !block.text().empty()) {
     const std::string_view text = block.text();

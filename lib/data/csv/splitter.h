@@ -1,4 +1,4 @@
-// Splits tables into blocks of whole records.  Used by the formats csv and tsv.
+// CsvSplitter: splits tables into blocks of whole records.  Used by the formats csv and tsv.
 #ifndef PS_DATA_CSV_SPLITTER_H_
 #define PS_DATA_CSV_SPLITTER_H_
 
@@ -10,14 +10,14 @@
 
 namespace ps {
 
-// A record ends with its line, unless the line ends within quotes.  The header of the file is the carry of each of its
-// blocks.  One owner thread.
+// A record ends with its line, unless the line ends within quotes.  The header of the file is the carry of each
+// of its blocks.  One owner thread.
 class CsvSplitter : public Splitter {
  public:
   CsvSplitter(ByteSource& source, const CsvDialect& dialect, bool has_header)
       : name_(source.name()), lines_(source), dialect_(dialect), has_header_(has_header) {}
 
-  // Throws kData "file:line: …" when the quotes of a record are not closed within 16 MiB.
+  // Throws kData "file:line: …" if the quotes of a record are not closed within 16 MiB.
   bool next(Block& block) override;
 
  private:
@@ -32,8 +32,8 @@ class CsvSplitter : public Splitter {
   const bool has_header_;
   bool header_moved_ = false;
   std::string header_;
-  std::string pending_;        // the beginning of a record that goes on in the next block
-  uint64_t pending_line_ = 0;  // its first line
+  std::string pending_;        // the beginning of a record that continues in the next block
+  uint64_t pending_line_ = 0;  // number of its first line
 };
 
 }  // namespace ps

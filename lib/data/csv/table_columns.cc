@@ -41,7 +41,7 @@ void check_names(const std::vector<std::string>& names) {
   if (seen.size() < 2) fail(Code::kData, "there is one column: separators are set by data.csv.separator");
 }
 
-// Fills in how a number is scaled.  Bins beside it are left out where there are not two.
+// Fills in how a number is scaled.  Bins beside the number are left out if there are fewer than two.
 void fill_in_scale(CsvColumn& column, const ColumnStatistics& seen) {
   const bool beside = has_bins_beside(column);
   std::string scale = column.scale.substr(0, column.scale.size() - (beside ? kBinsBeside.size() : 0));
@@ -54,7 +54,7 @@ void fill_in_scale(CsvColumn& column, const ColumnStatistics& seen) {
     column.offset = seen.smallest();
     column.divisor = seen.largest() - seen.smallest();
   }
-  if (!(column.divisor > 0)) column.divisor = 1;  // all are equal
+  if (!(column.divisor > 0)) column.divisor = 1;  // all numbers are equal
   if (scale == "bins") column.edges = seen.edges(column.bins, 1);
   if (beside) column.edges = seen.edges(column.bins, kLeastOfBin);
   column.scale = beside && !column.edges.empty() ? cat(scale, kBinsBeside) : scale;
@@ -154,7 +154,7 @@ bool TableColumns::may_be_label(const std::string& name) const {
   return csv_.label.empty() ? is_usual_label(name) : name == csv_.label;
 }
 
-// A header may have a name with a star, which then is no pattern.
+// Returns true if the column's name is a pattern.  A name with a star that is in the header is none.
 bool TableColumns::is_column_pattern(const CsvColumn& column) const {
   return is_pattern(column.name) && !contains(names_, column.name);
 }
@@ -167,7 +167,7 @@ void TableColumns::check_given() const {
   }
 }
 
-// Leaves it empty when no name is a usual one.
+// Finds the label's column by its name; leaves it empty if no name is a usual one.
 void TableColumns::find_label() {
   if (csv_.label.empty()) {
     const auto found = std::find_if(names_.begin(), names_.end(), is_usual_label);
@@ -178,7 +178,7 @@ void TableColumns::find_label() {
   }
 }
 
-// The slot of a number's bins must not be called as a column is.
+// Leaves out the slot of a number's bins if a column has its name.
 void TableColumns::leave_out_bins_of_taken_name(CsvColumn& column) const {
   if (has_bins_beside(column) && contains(names_, bin_slot(column)))
     column.scale.resize(column.scale.size() - kBinsBeside.size());

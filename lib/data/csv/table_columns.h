@@ -1,5 +1,5 @@
-// TableColumns: the columns of a table as far as its records were seen, and the options that follow from them.  Used by
-// learn_table.
+// TableColumns: the columns of a table in the records seen so far, and the options that follow from them.  Used
+// by learn_table.
 #ifndef PS_DATA_CSV_TABLE_COLUMNS_H_
 #define PS_DATA_CSV_TABLE_COLUMNS_H_
 
@@ -15,29 +15,31 @@
 
 namespace ps {
 
-// One owner thread.  Errors name the key of data.csv that is the way out.
+// One owner thread.  Errors name the key of data.csv with which the user can solve the problem.
 class TableColumns {
  public:
-  // The column `apart`, if that is not empty, is no slot: it says which examples are kept for validation.
+  // The column `apart`, if it is not empty, is no slot; it decides which examples are kept for validation.
   TableColumns(const CsvOptions& csv, const std::string& apart, bool multi_label)
       : csv_(csv), apart_(apart), multi_label_(multi_label) {}
 
   bool empty() const { return names_.empty(); }
 
-  // For tables whose header says all columns: the label is the last one where no name is a usual one.  Throws kData for
-  // names without sense, and kUsage when the options name columns that are not there.
+  // For tables whose header names all columns.  If no name is a usual one of a label, the last column is the
+  // label.  Throws kData for invalid names, and kUsage if the options name columns that do not exist.
   void set_header(const std::vector<std::string>& names);
 
-  // The statistics of a column, or null when there are none: of weights, groups, the one that lies apart and names that are not in the header.
+  // Returns the statistics of a column, or null if it has none: weights, groups, the column `apart`, and names
+  // that are not in the header.
   ColumnStatistics* find(std::string_view name);
 
-  // The same, which are new ones for a name that has not come before.  Throws kData when there are too many.
+  // Does the same, and adds statistics for a new name.  Throws kData if there are too many.
   ColumnStatistics* find_or_add(std::string_view name);
 
-  // True of columns of type ignore.
+  // Returns true for columns of type ignore.
   bool ignores(std::string_view name) const;
 
-  // The options with all that was learnt.  A column has no value in those of the `records` in which it was not there.
+  // Returns the options with all learnt values.  A column has a missing value in each of the `records` in which
+  // it did not occur.
   CsvOptions finish(int64_t records);
 
  private:
@@ -54,8 +56,8 @@ class TableColumns {
 
   CsvOptions csv_;
   const std::string apart_;
-  const bool multi_label_;          // the label's column has any number of them in each field
-  std::vector<std::string> names_;  // in the order of the table
+  const bool multi_label_;          // fields of the label's column have any number of labels
+  std::vector<std::string> names_;  // column names in the order of the table
   std::map<std::string, ColumnStatistics, std::less<>> statistics_;
 };
 

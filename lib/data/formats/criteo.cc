@@ -139,7 +139,7 @@ class CriteoParser : public LineParser {
     batch.labels.push_back(label);
   }
 
-  // Behind the last field, all fields are empty.
+  // Returns the next field; behind the last one, all fields are empty.
   static std::string_view next_field(const char*& p, const char* end) {
     const char* tab = std::find(p, end, '\t');
     std::string_view field(p, static_cast<size_t>(tab - p));

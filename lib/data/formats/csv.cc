@@ -1,10 +1,11 @@
-// Tables of text, as RFC 4180 and spreadsheets have them: a header, and a record for each example.
+// Tables of text in the form of RFC 4180 and of spreadsheets: a header, and a record for each example.
 //
 //   record = field { separator field }            as many fields as the header has
 //   field  = text without separators and line ends, blanks around it left out
 //          | quote { any byte but a quote, or two quotes, or escape and any byte } quote
 //
-// Each column is a slot: ps-data(5) says how.  Values that were learnt from the training data are in data.csv.
+// Each column is a slot; ps-data(5) describes how.  Values that were learnt from the training data are in
+// data.csv.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -35,7 +36,7 @@ class CsvParser : public Parser {
 
   void check_labels(LabelCheck check) override { label_check_ = std::move(check); }
   bool has_parts() const override { return true; }
-  bool has_parts_by(const std::string&) const override { return true; }  // each file has its header
+  bool has_parts_by(const std::string&) const override { return true; }  // each file has a header of its own
 
   void parse(const Block& block, Parsed& out) const override {
     const Header header = read_header(block);
@@ -59,7 +60,7 @@ class CsvParser : public Parser {
  private:
   struct Header {
     std::vector<FieldUse> uses;
-    size_t part_column = 0;  // whose value decides about parts
+    size_t part_column = 0;  // the column whose value decides about parts
   };
 
   struct Context {
@@ -68,18 +69,19 @@ class CsvParser : public Parser {
     const Header& header;
   };
 
-  // Empty records are no examples.
+  // Returns true if the record may be an example of the part; empty records are no examples.
   bool keeps(const char* p, const char* end) const {
     if (end > p && end[-1] == '\r') --end;
     return end > p && part_.keeps_line({p, static_cast<size_t>(end - p)});
   }
 
-  // A record with other columns goes on, to be refused.
+  // Returns true if the record is of the part by its column, or has another number of columns, which is refused
+  // later.
   bool keeps(const CsvFields& fields, const Header& header) const {
     return fields.size() != header.uses.size() || part_.keeps_word(fields[header.part_column]);
   }
 
-  // Nothing looks for quotes in a block that has none.
+  // Returns the dialect for a block.  In a block without quotes, none are searched.
   CsvDialect block_dialect(const Block& block) const {
     CsvDialect dialect = dialect_;
     if (block.text().find(dialect.quote) == std::string_view::npos) dialect.quote = 0;
@@ -97,7 +99,7 @@ class CsvParser : public Parser {
     }
   }
 
-  // Files without a header have no place for the label where there is none.
+  // Returns the names of the columns.  Files without a header and without labels have no column for the label.
   std::vector<std::string> record_names() const {
     std::vector<std::string> names = options_.csv.names;
     if (!options_.labelled()) std::erase(names, options_.csv.label);
@@ -156,7 +158,7 @@ std::unique_ptr<Splitter> split_records(const DataOptions& data, ByteSource& sou
   return std::make_unique<CsvSplitter>(source, csv_dialect(data), data.csv.names.empty());
 }
 
-// Tables are told from other formats by their header: data/csv/learn.h.
+// Tables are recognised by their header: data/csv/learn.h.
 bool recognize(std::string_view, const DataOptions&) {
   return false;
 }

@@ -1,11 +1,11 @@
-// The lines of fastText's classifiers: words between blanks, of which those that begin with the prefix are labels.
+// The lines of fastText's classifiers: words between blanks.  Words that begin with the prefix are labels.
 //
 //   line = { word blank } prefix label { blank word }          exactly one label, anywhere in the line
 //
 // With data.multi_label a line has any number of labels.
 //
-// A label is a class of data.fasttext.classes, or a number where that is empty.  The features are those of
-// data/text_features.h, with hash_bytes("features") as their seed, modulo the dim where that is not 0.
+// A label is a class of data.fasttext.classes, or a number if that is empty.  The features are those of
+// data/text_features.h, with hash_bytes("features") as their seed, modulo the dim if that is not 0.
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -80,7 +80,8 @@ class FastTextParser : public LineParser {
     batch.slots[1].keys.push_back(static_cast<Key>(*found));
   }
 
-  // Returns nullopt for a label without sense where labels are ignored.  Behind the word lies what scanners may read.
+  // Returns nullopt for an invalid label if labels are ignored.  Behind the word lie the bytes that scanners
+  // may read.
   std::optional<float> parse_label(std::string_view word) const {
     if (!classes_.empty()) {
       const auto found = classes_.find(std::string(word));

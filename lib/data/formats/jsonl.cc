@@ -2,8 +2,8 @@
 //
 //   line = "{" [ name ":" value { "," name ":" value } ] "}"         RFC 8259; names in any order, none twice
 //
-// Each field is a slot as a column of csv is, with data.csv: ps-data(5) says how.  A field that is null or not there has
-// no value.
+// Each field is a slot as a column of csv is, with data.csv; ps-data(5) describes how.  A field that is null or
+// absent has no value.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -39,7 +39,7 @@ class JsonLinesParser : public LineParser {
   bool has_parts_by(const std::string&) const override { return true; }
 
  private:
-  // The fields that are looked for, those of slots in the order of the slots.
+  // Returns the names of the fields that are used, those of slots in the order of the slots.
   static std::vector<std::string> used_names(const DataOptions& options) {
     const CsvOptions& csv = options.csv;
     std::vector<std::string> names;
@@ -56,12 +56,12 @@ class JsonLinesParser : public LineParser {
     return names;
   }
 
-  // Lines of a file have the same fields in the same order, mostly: a name is first compared with that of the field which
-  // stood at its index last.
+  // Memory for the names of fields.  Lines of a file mostly have the same fields in the same order, so a name
+  // is first compared with the name that was last seen at its index.
   struct Scratch final : LineScratch {
     struct Known {
       std::string name;
-      uint64_t head;  // its first 8 bytes, or 0 for those behind its end
+      uint64_t head;  // its first 8 bytes, with 0 for bytes behind its end
       size_t use;
 
       bool is(std::string_view other) const {
@@ -70,7 +70,7 @@ class JsonLinesParser : public LineParser {
       }
     };
 
-    // Behind a name lie 8 bytes that may be read.
+    // Returns the first 8 bytes of a name.  Behind it lie 8 bytes that may be read.
     static uint64_t head_of(std::string_view text) {
       uint64_t bytes;
       std::memcpy(&bytes, text.data(), 8);
@@ -80,7 +80,7 @@ class JsonLinesParser : public LineParser {
 
     JsonFields fields;
     std::vector<Known> order;
-    std::vector<const JsonField*> found;  // by index in uses_; null: it is not there
+    std::vector<const JsonField*> found;  // by index in uses_: the field; null: it is absent
   };
 
   static constexpr size_t kNoUse = SIZE_MAX;
@@ -104,9 +104,9 @@ class JsonLinesParser : public LineParser {
     return position == positions_.end() ? kNoUse : static_cast<size_t>(position->second);
   }
 
-  // The index in uses_ of the field that is the index-th of its line.
+  // Returns the index in uses_ of the index-th field of a line.
   size_t use_of(std::string_view name, size_t index, Scratch& memory) const {
-    constexpr size_t kMostKnown = 10000;  // as many as columns
+    constexpr size_t kMostKnown = 10000;  // the largest number of columns too
     std::vector<Scratch::Known>& order = memory.order;
     if (index < order.size() && order[index].is(name)) return order[index].use;
     const size_t use = use_of(name);
@@ -143,7 +143,7 @@ class JsonLinesParser : public LineParser {
     batch.labels.push_back(label);
   }
 
-  // By the word of the field that decides about parts; null: it is not there.
+  // Decides by the word of the field for parts; null: it is absent.
   bool keeps(const JsonFields& fields, const JsonField* field) const {
     if (field == nullptr || field->kind == JsonField::Kind::kNull) return part().keeps_word({});
     if (field->kind == JsonField::Kind::kWord) return part().keeps_word(fields.word(*field));
@@ -151,7 +151,7 @@ class JsonLinesParser : public LineParser {
          ", which data.validation_by names, is no single value");
   }
 
-  bool keeps_last(const Batch&) const override { return true; }  // parse_line has looked
+  bool keeps_last(const Batch&) const override { return true; }  // parse_line has decided
 
   static bool is_blank(std::string_view line) {
     return line[0] != '{' && line.find_first_not_of(" \t") == std::string_view::npos;
@@ -188,9 +188,9 @@ class JsonLinesParser : public LineParser {
   }
 
   const RecordEncoder encoder_;
-  const std::vector<FieldUse> uses_;  // in the order in which they are put into a batch
-  size_t part_use_ = 0;               // in uses_, of the field that decides about parts
-  WordNumbers positions_;             // in uses_, by name
+  const std::vector<FieldUse> uses_;  // in the order in which fields are put into a batch
+  size_t part_use_ = 0;               // index in uses_ of the field that decides about parts
+  WordNumbers positions_;             // by name: index in uses_
 };
 
 DataSchema jsonl_schema(const DataOptions& data, std::string_view) {

@@ -1,4 +1,4 @@
-// libsvm and svmlight text (Chang and Lin, "LIBSVM", 2011), with the additions of others.
+// The text of libsvm and svmlight (Chang and Lin, "LIBSVM", 2011), with extensions of other programs.
 //
 //   line    = [ example ] [ "#" comment ]
 //   example = label [ ":" weight ] features
@@ -23,7 +23,7 @@ void skip_blanks(const char*& p) {
   while (*p == ' ' || *p == '\t') ++p;
 }
 
-// True where a token ends: at a blank, a comment, or the end of the line.
+// Returns true at the end of a token: at a blank, a comment, or the end of the line.
 bool at_end(const char* p, const char* end) {
   return p == end || *p == ' ' || *p == '\t' || *p == '#';
 }
@@ -88,7 +88,8 @@ class LibsvmParser : public LineParser {
     if (weight < 0) fail(Code::kData, "weight ", quote(token_at(begin, end)), " is negative");
   }
 
-  // Takes the first word of a line, unless it has a colon and is a feature: of an example without labels.
+  // Takes the first word of a line as its labels, unless it has a colon: then it is a feature of an example
+  // without labels.
   static void parse_labels(const char*& p, const char* end, SlotData& slot) {
     const char* colon = p;
     while (!at_end(colon, end) && *colon != ':') ++colon;
@@ -152,7 +153,7 @@ class LibsvmParser : public LineParser {
   const FeatureSlot slot_;
 };
 
-// Recognises a line of a label, if the data have labels, followed by nothing, "qid:", or an id with a colon.
+// Recognises a line with a label, if the data have labels, followed by the end, "qid:", or an id with a colon.
 bool recognize_libsvm(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char *p = padded.data(), *end = p + line.size();

@@ -3,7 +3,7 @@
 //   line = slot { " " slot } [ blanks ]
 //   slot = count { " " value }            count values: ids of a sparse slot, numbers of a dense one
 //
-// With data.labels false the line does not have the slot that is the label.
+// With data.labels false the line does not have the slot of the label.
 #include <memory>
 
 #include "data/feature_run.h"
@@ -57,8 +57,8 @@ class MultislotParser : public LineParser {
   enum Kind { kSparse, kDense, kLabel };
   struct Field {
     Kind kind;
-    size_t slot = 0;  // of the batch
-    Key largest = 0;  // id
+    size_t slot = 0;  // index of the slot in the batch
+    Key largest = 0;  // largest id
     size_t option = 0;
   };
 

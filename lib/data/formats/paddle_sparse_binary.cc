@@ -73,7 +73,7 @@ class PaddleSparseBinaryParser : public LineParser {
   const FeatureSlot slot_;
 };
 
-// Recognises a line of two whole numbers, or one where there are no labels, followed by nothing or by "id 1".
+// Recognises a line of two whole numbers, or one without labels, followed by the end or by "id 1".
 bool recognize_sparse_binary(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char* p = padded.data();

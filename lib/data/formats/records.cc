@@ -58,7 +58,8 @@ class RecordsParser : public Parser {
     if (!same) fail(Code::kData, "the slots are not those of the first file");
   }
 
-  // Keeps the examples of the part, and of these a sample by the offset of the chunk and the place of an example in it.
+  // Keeps the examples of the part, and a sample of their negatives, drawn by the offset of the chunk and the
+  // position of an example in it.
   void choose(uint64_t offset, Batch& batch) const {
     Batch all;
     std::swap(all, batch);
@@ -82,7 +83,7 @@ class RecordsParser : public Parser {
   const DataSchema schema_;
   const PartFilter part_;
   const NegativeFilter negatives_;
-  const int part_slot_;  // whose value decides about parts; -1: none, or the groups
+  const int part_slot_;  // the slot whose value decides about parts; -1: none, or the groups
 };
 
 // Returns the schema of the file's header.  For a single slot, a dim of the job file that is smaller than the

@@ -1,8 +1,9 @@
-// Plain text, for language models and vectors of words: every word is an example.
+// Plain text, for language models and word vectors: every word is an example.
 //
-// The label is the word's id; the slot "context" has the ids of the `context` words before it, the oldest first, then of
-// the `context_after` words behind it, and id 0 in place of those before the first word of a file and behind the last.
-// Ids come from a Vocabulary.  Some words of training data may be left out, and contexts cut: data/word_sampler.h.
+// The label is the word's id.  The slot "context" has the ids of the `context` words before it, the oldest
+// first, then of the `context_after` words behind it.  Id 0 stands for the words before the first word of a
+// file and behind the last.  Ids come from a Vocabulary.  Some words of training data may be left out, and
+// contexts cut: data/word_sampler.h.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -16,7 +17,7 @@ namespace ps {
 
 namespace {
 
-// Returns the vocabulary, which must be there.
+// Returns the vocabulary; throws kUsage if it is null.
 const std::shared_ptr<const Vocabulary>& need_words(const std::shared_ptr<const Vocabulary>& vocabulary) {
   if (!vocabulary) fail(Code::kUsage, "format 'text' needs a vocabulary");
   return vocabulary;
@@ -53,10 +54,10 @@ class TextParser : public Parser {
  private:
   struct Word {
     uint32_t id;
-    uint8_t reach;  // of its context on a side; 0: it is left out
+    uint8_t reach;  // words of its context on each side; 0: it is left out
   };
 
-  // It stands before the first word of a file, and behind the last.
+  // Returns the word that stands before the first word of a file, and behind the last.
   Word no_word() const { return {0, sampler_.longest()}; }
 
   Word looked_up(std::string_view word, uint64_t offset) const {

@@ -3,10 +3,10 @@
 //   line      = [ label [ weight [ base ] ] ] [ tag ] { "|" namespace }
 //   namespace = [ name [ ":" scale ] ] { blank name [ ":" value ] }          a value left out is 1
 //
-// A word that touches the first bar, or begins with an apostrophe, is the tag; base and tag are passed over.  A name
-// follows its bar at once; after a blank come the features of the nameless namespace.
+// A word that touches the first bar, or begins with an apostrophe, is the tag; base and tag are ignored.  A
+// name follows its bar at once; after a blank come the features of the nameless namespace.
 //
-// The id of a feature is hash_bytes(name, hash_bytes(namespace)), modulo the dim of its slot where that is not 0.
+// The id of a feature is hash_bytes(name, hash_bytes(namespace)), modulo the dim of its slot if that is not 0.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -38,7 +38,7 @@ class VwParser : public LineParser {
   }
 
  private:
-  // Where messages say that something stands: a line and, within it, a column from 1.
+  // A line, by which messages give positions: columns count from 1.
   struct Line {
     const char* begin;
     const char* end;
@@ -59,7 +59,7 @@ class VwParser : public LineParser {
     batch.labels.push_back(label);
   }
 
-  // The words before the first bar.
+  // Parses the words before the first bar.
   void parse_header(const Line& line, const char* p, const char* bar, float& label, float& weight) const {
     static constexpr const char* kHeader[] = {"label", "weight", "base"};
     size_t numbers = 0;
@@ -85,7 +85,7 @@ class VwParser : public LineParser {
     fail(Code::kData, line.column(bar), "no label before the first '|', which a word that touches it is not");
   }
 
-  // The namespace that begins after a bar.  Returns the end of it: the next bar, or the end of the line.
+  // Parses the namespace that begins after a bar.  Returns its end: the next bar, or the end of the line.
   const char* parse_namespace(const Line& line, const char* p, Batch& batch) const {
     const char* stop = std::find(p, line.end, '|');
     const char* name_end = std::find_if(p, stop, is_vw_blank);
@@ -132,8 +132,8 @@ class VwParser : public LineParser {
          found == Scan::kNotFinite ? " is not finite" : " is not a number");
   }
 
-  const bool labelled_;  // each example needs one
-  const bool one_slot_;  // all namespaces share it
+  const bool labelled_;  // each example needs a label
+  const bool one_slot_;  // all namespaces share one slot
   std::vector<FeatureSlot> slots_;
   std::map<std::string, size_t, std::less<>> by_name_;
 };
@@ -153,7 +153,7 @@ DataSchema vw_schema(const DataOptions& data, std::string_view) {
   return schema;
 }
 
-// Recognises a bar that begins the line or follows a blank, after nothing but numbers and a tag.
+// Recognises a bar at the beginning of the line or after a blank, with only numbers and a tag before it.
 bool recognize_vw(std::string_view line, const DataOptions&) {
   const size_t bar = line.find('|');
   if (bar == std::string_view::npos) return false;
@@ -164,7 +164,7 @@ bool recognize_vw(std::string_view line, const DataOptions&) {
     const size_t size = std::min(header.find_first_of(" \t"), header.size());
     const bool last = size == header.size();
     if (!parse_double(header.substr(0, size)) && header[0] != '\'') return last && words > 0;
-    if (last) return words > 0;  // it touches the bar, as a tag does
+    if (last) return words > 0;  // the word touches the bar, as a tag does
     header.remove_prefix(size);
   }
   return false;

@@ -1,4 +1,5 @@
-// How many ids a synthetic row has.
+// CountLaw: draws the number of ids of a synthetic row.  Used by the generators of sparse rows and of the
+// language.
 #ifndef PS_DATA_SYNTH_COUNT_LAW_H_
 #define PS_DATA_SYNTH_COUNT_LAW_H_
 

@@ -13,10 +13,10 @@ namespace ps {
 namespace {
 
 constexpr double kCtrLogitDeviation = 2;
-// The largest slot has so many times the ids of the smallest one; sizes in between are geometric.
+// The ratio of the numbers of ids of the largest and the smallest slot; sizes in between are geometric.
 constexpr double kSizeRatio = 1e5;
 
-// Sizes of the slots, at least `minimum` each, with sum `total`.
+// Returns the sizes of the slots, at least `minimum` each, with sum `total`.
 std::vector<uint64_t> slot_sizes(int64_t slots, int64_t total, int64_t minimum) {
   std::vector<double> share;
   double sum = 0;

@@ -16,7 +16,7 @@ constexpr double kPixelNoise = 0.3;
 // Deviations of noise from a pattern to the middle between two: the best classifier errs on about 1 % of ten
 // classes.
 constexpr double kSeparation = 2.9;
-constexpr int kWaves = 6;  // a pattern is a sum of so many plane waves of at most three periods
+constexpr int kWaves = 6;  // a pattern is a sum of six plane waves of at most three periods
 
 class Dense : public Generator {
  public:
@@ -69,7 +69,7 @@ class Dense : public Generator {
     for (double value : pattern) patterns_.push_back(static_cast<float>(0.5 + scale * (value - mean)));
   }
 
-  // Pixels in [0, 1] with two decimals.
+  // Appends pixels in [0, 1] with two decimals.
   void append_image(const float* pattern, ExampleRandom& random, std::vector<float>& values) const {
     for (size_t p = 0; p < pixels_; p += 2) {
       uint64_t bits = random.next64();
@@ -94,7 +94,7 @@ class Dense : public Generator {
     return nearest;
   }
 
-  // Eight sums, so that the processor may add side by side.
+  // Keeps eight sums, so that the processor can add them in parallel.
   float squared_distance(const float* a, const float* b) const {
     std::array<float, 8> sums{};
     size_t p = 0;

@@ -16,7 +16,7 @@ namespace {
 constexpr double kMean = 50, kDeviation = 15, kLabelNoise = 5;
 constexpr double kMinLabel = 0.01, kMaxLabel = 100, kMinValue = 0.01, kMaxValue = 5;
 
-// The nearest number of six decimals, which is what the demo's format holds.
+// Returns the nearest number with six decimals, as in the demo's format.
 float six_decimals(double value) {
   return static_cast<float>(std::nearbyint(value * 1e6) / 1e6);
 }

@@ -47,8 +47,8 @@ void TruthReport::add(const Sample& sample) {
   if (kind_ == TruthKind::kLogLoss) words_ += sample.batch.slots[0].keys.size();
 }
 
-// The share of pairs (positive, negative) in which the positive one has the higher probability, ties counting
-// half.
+// Returns the share of pairs (positive, negative) in which the positive one has the higher probability; ties
+// count half.
 double TruthReport::auc() const {
   double wins = 0, below = 0, positives = 0;
   for (size_t bin = 0; bin < kBins; ++bin) {

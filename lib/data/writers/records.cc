@@ -16,7 +16,7 @@ class RecordsWriter : public Writer {
   void end(std::string& out) const override { encode_records_end(out); }
 };
 
-void check_records(const DataTraits&) {}  // holds any batch
+void check_records(const DataTraits&) {}  // the format can express any batch
 
 std::unique_ptr<Writer> make_records(const DataSchema& schema) {
   return std::make_unique<RecordsWriter>(schema);
