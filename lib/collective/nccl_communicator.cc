@@ -66,6 +66,9 @@ class PollPause {
   int times_ = 0;
 };
 
+// Each collective of NCCL is made in the same way: the device ends its earlier work, the ranks wait for each
+// other over the network, NCCL gets its operations, and the device is polled until they are done.  Meanwhile
+// the network is watched for ranks that have died.  One owner thread.
 class NcclCommunicator final : public Communicator, public DeviceExchange {
  public:
   NcclCommunicator(std::unique_ptr<Communicator> network, std::shared_ptr<NcclDevice> device,

@@ -30,6 +30,7 @@ void encode_slot(const SlotData& slot, bool with_keys, std::string& out) {
   put_array<float>(out, slot.values);
 }
 
+// Decodes one batch.  It compares each length with the remaining bytes before it allocates.  One owner thread.
 class BatchDecoder {
  public:
   explicit BatchDecoder(ByteReader& in) : in_(in) {}

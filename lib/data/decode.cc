@@ -21,6 +21,7 @@ constexpr std::string_view kGzip("\x1f\x8b", 2), kZstd("\x28\xb5\x2f\xfd", 4), k
   fail(Code::kCorrupt, raw.name(), ": cut short");
 }
 
+// Returns stored bytes as they are.  One owner thread.
 class PlainDecoder : public Decoder {
  public:
   explicit PlainDecoder(std::string head) : head_(std::move(head)) {}
@@ -40,8 +41,8 @@ class PlainDecoder : public Decoder {
   size_t used_ = 0;
 };
 
-// The common part of the gzip and zstd decoders: a buffer of stored bytes.  `input_` is the part of it that
-// is not decoded yet.
+// The common part of the gzip and zstd decoders: a buffer of stored bytes, and input_, the part of it that is
+// not decoded yet.  One owner thread.
 class CompressedDecoder : public Decoder {
  public:
   explicit CompressedDecoder(std::string head) : buffer_(kInputBytes, '\0') {
@@ -85,6 +86,7 @@ class CompressedDecoder : public Decoder {
   bool flushing_ = false;
 };
 
+// Decodes members of gzip by zlib.  One owner thread.
 class GzipDecoder : public CompressedDecoder {
  public:
   explicit GzipDecoder(std::string head) : CompressedDecoder(std::move(head)) {
@@ -117,6 +119,7 @@ class GzipDecoder : public CompressedDecoder {
   z_stream stream_{};
 };
 
+// Decodes frames of zstd.  One owner thread.
 class ZstdDecoder : public CompressedDecoder {
  public:
   explicit ZstdDecoder(std::string head) : CompressedDecoder(std::move(head)), stream_(ZSTD_createDStream()) {

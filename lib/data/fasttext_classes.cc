@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMostLabels = 100000;
 
+// Collects the labels of lines.  One owner thread.
 class LabelLearner {
  public:
   LabelLearner(const DataOptions& options, int64_t most_lines)

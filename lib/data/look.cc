@@ -59,6 +59,8 @@ std::string_view whole_lines(const InputHead& head) {
   return end == std::string_view::npos ? bytes : bytes.substr(0, end + 1);
 }
 
+// One look at data.  It checks the files, finds slots, columns or classes, reads examples up to the limit, and
+// estimates the rest.  One owner thread.
 class Look {
  public:
   Look(const DataOptions& options, const std::vector<std::string>& paths, const LookSettings& settings)

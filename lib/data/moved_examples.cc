@@ -95,6 +95,9 @@ Holders find_holders(const HeldShare& share, ExampleExchange& exchange) {
                          : Holders(sizes, num_trainers);
 }
 
+// The order of one trainer.  Its thread draws the permutation, which is the same on all trainers.  In each
+// round it sends every trainer the examples of that trainer's next batches that are held here, receives its
+// own, and puts its batches together in the order of the permutation.  One owner thread takes batches.
 class MovedExamples : public ExampleOrder {
  public:
   MovedExamples(HeldShare share, ExampleExchange& exchange, Random random)

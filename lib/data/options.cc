@@ -121,6 +121,8 @@ const ObjectSpec<FastTextOptions>& FastTextOptions::spec() {
   return spec;
 }
 
+// Describes the keys of the section, with the help texts that the manual shows, their limits, and a check of
+// keys that exclude each other.
 const ObjectSpec<DataOptions>& DataOptions::spec() {
   static const ObjectSpec<DataOptions> spec = [] {
     ObjectSpec<DataOptions> s;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kEncodeBuffer = size_t{1} << 16;
 
+// Encodes one frame of zstd with a checksum.  One owner thread.
 class ZstdEncoder : public Encoder {
  public:
   ZstdEncoder() : context_(ZSTD_createCCtx()) {
@@ -46,6 +47,7 @@ class ZstdEncoder : public Encoder {
   ZSTD_CCtx* context_;
 };
 
+// Encodes one member of gzip by zlib.  One owner thread.
 class GzipEncoder : public Encoder {
  public:
   GzipEncoder() {

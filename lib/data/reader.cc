@@ -83,7 +83,7 @@ class KeptShare {
   std::vector<int64_t> file_sizes_;
 };
 
-// The examples of a pipeline, up to the first bad line beyond max_bad_lines.
+// The examples of a pipeline, up to the first bad line beyond max_bad_lines.  One owner thread.
 class PipelineSource : public ExampleSource {
  public:
   // `cache` gets the examples of `kept` as well, and is finished at the end.
@@ -130,6 +130,8 @@ class PipelineSource : public ExampleSource {
 
 }  // namespace
 
+// Everything that a reader consists of.  One owner thread; the reading thread and the parsers use only the
+// members that say so.
 class BatchReader::Impl {
  public:
   Impl(const DataOptions& options, const std::vector<std::string>& paths, const ReaderSettings& settings)

@@ -20,6 +20,7 @@ bool StoreSource::next(const Batch*& batch, int64_t& begin, int64_t& end) {
 
 namespace {
 
+// Gives the examples of a source in order.  One owner thread.
 class InOrder : public ExampleOrder {
  public:
   InOrder(const DataSchema& schema, std::unique_ptr<ExampleSource> source)
@@ -41,6 +42,7 @@ class InOrder : public ExampleOrder {
   int64_t begin_ = 0, end_ = 0;  // examples of from_ that are not taken yet
 };
 
+// Gives the examples of a store in order.  One owner thread.
 class StoredInOrder : public ExampleOrder {
  public:
   explicit StoredInOrder(const ExampleStore& store) : store_(store) {}
@@ -61,7 +63,7 @@ class StoredInOrder : public ExampleOrder {
 // Keeps the examples of the window in a store, to which examples are only appended, and a list of those that
 // are not drawn yet.  To draw an example is to swap a random element of the list to its end and remove it.
 // When most of the store has been drawn, the rest is copied to a new store: each example is copied about once
-// more.
+// more.  One owner thread.
 class ShuffledWindow : public ExampleOrder {
  public:
   ShuffledWindow(const DataSchema& schema, std::unique_ptr<ExampleSource> source, int64_t window,
@@ -120,6 +122,7 @@ class ShuffledWindow : public ExampleOrder {
   int64_t begin_ = 0, end_ = 0;
 };
 
+// Gives the examples of a store in a random order.  One owner thread.
 class Permuted : public ExampleOrder {
  public:
   Permuted(const ExampleStore& store, Random random)

@@ -24,7 +24,7 @@ class ExampleSource {
   virtual bool next(const Batch*& batch, int64_t& begin, int64_t& end) = 0;
 };
 
-// Gives the examples of a store in order.  The store must outlive it.
+// Gives the examples of a store in order.  The store must outlive it.  One owner thread.
 class StoreSource : public ExampleSource {
  public:
   explicit StoreSource(const ExampleStore& store) : store_(store) {}

@@ -14,9 +14,9 @@ namespace ps {
 // Returns the number of line ends in `text`.
 uint64_t count_lines(std::string_view text);
 
-// Splits text into blocks of whole lines, each ended by \n, without a byte order mark.  A block holds the
-// lines that can be read without blocking, up to about kBlockBytes, so that lines of a slow pipe are not
-// delayed.  Batches do not depend on where blocks end.
+// Splits text into blocks of whole lines, each ended by \n, without a byte order mark.  A block holds the lines
+// that can be read without blocking, up to about kBlockBytes, so that lines of a slow pipe are not delayed.
+// Batches do not depend on where blocks end.  One owner thread.
 class LineSplitter : public Splitter {
  public:
   // Small enough to stay in the cache of the core that parses it.
@@ -42,7 +42,7 @@ class LineSplitter : public Splitter {
   std::exception_ptr fault_;  // an error behind the lines of the last block, to be thrown by the next call
 };
 
-// Splits a stream of `records` into its headers and chunks, heads included.
+// Splits a stream of `records` into its headers and chunks, heads included.  One owner thread.
 class RecordsSplitter : public Splitter {
  public:
   explicit RecordsSplitter(ByteSource& source) : source_(source) {}

@@ -35,6 +35,7 @@ Character character_at(std::string_view text) {
   return {bytes, !latin_sign && !punctuation};
 }
 
+// The first kMaxWordBytes bytes of a word, with ASCII letters in lower case.  Constant after construction.
 class LoweredWord {
  public:
   explicit LoweredWord(std::string_view word) : size_(std::min(word.size(), kMaxWordBytes)) {
@@ -49,6 +50,7 @@ class LoweredWord {
   size_t size_;
 };
 
+// The number of occurrences of each word of a text, and of all words.
 struct Counts {
   struct Hash {
     using is_transparent = void;

@@ -11,6 +11,7 @@ namespace ps {
 
 namespace {
 
+// NCCL's device on a GPU: it uses the model's stream.  One owner thread.
 class NcclOnGpu final : public NcclOnDevice {
  public:
   explicit NcclOnGpu(std::shared_ptr<ModelDevice> model)

@@ -7,6 +7,8 @@
 
 namespace ps {
 
+// Describes the keys of the section, with the help texts that the manual shows, their limits, and a check of
+// the whole.
 const ObjectSpec<DeviceOptions>& DeviceOptions::spec() {
   constexpr double kMostRows = 4e9, kMostWindow = 1000;
   static const ObjectSpec<DeviceOptions> spec = [] {

@@ -29,7 +29,7 @@ ReaderHello parse_hello(const Frame& frame) {
 
 }  // namespace
 
-// One connection of a reader.
+// One connection of a reader.  One owner thread, that of the service.
 class ComputeService::ReaderSession final : public Session {
  public:
   ReaderSession(ComputeService& service, SessionLink link) : service_(service), link_(std::move(link)) {}

@@ -25,7 +25,7 @@ struct CheckpointModel::Table {
 
 namespace {
 
-// Turns rows as they are stored into rows as they are read.
+// Turns rows as they are stored into rows as they are read.  One owner thread.
 class UpToDate final : public RowCursor {
  public:
   UpToDate(const TableLayout& layout, const Optimizer<float>* optimizer, bool with_state,

@@ -13,7 +13,7 @@ namespace ps {
 namespace {
 
 // Compares the rows of one table in two models.  Both cursors ascend, so that one pass over both finds the rows
-// in both and in one alone.
+// in both and in one alone.  One owner thread.
 class TableComparison {
  public:
   explicit TableComparison(int64_t width) : width_(static_cast<size_t>(width)) {}
@@ -102,6 +102,7 @@ bool is_checkpoint(const std::string& path) {
                                 exists(join_path(path, kLatestFile)) || !checkpoint_steps(path).empty());
 }
 
+// Sums up the files of the manifest; no rows are read.
 Json describe_checkpoint(const CheckpointReader& reader) {
   const Manifest& manifest = reader.manifest();
   Json out = {{"folder", reader.folder()}, {"step", manifest.step}, {"generation", manifest.generation}};
@@ -152,6 +153,7 @@ std::string checkpoint_text(const Json& description) {
   return out;
 }
 
+// Compares the tables of `a` with those of the same name in `b`, then adds the tables that only `b` has.
 Json compare_models(ModelSource& a, ModelSource& b) {
   Json out = Json::array();
   size_t other = 0;

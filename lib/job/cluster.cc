@@ -6,6 +6,8 @@
 
 namespace ps {
 
+// Describes the keys of the section, with the help texts that the manual shows, their limits, and a check of
+// the whole.
 const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
   static const ObjectSpec<ClusterOptions> spec = [] {
     ObjectSpec<ClusterOptions> s;

@@ -38,6 +38,8 @@ Json slots_json(const std::vector<SlotOptions>& slots) {
   return out;
 }
 
+// A 200th of the examples as a power of two.  For a stream of unknown length it is a quarter of the largest
+// batch.
 int64_t batch_size(const DataLook& look) {
   constexpr int64_t kSmallest = 32, kLargest = 1024, kParts = 200;
   if (look.stream && !look.whole) return kLargest / 4;
@@ -50,6 +52,7 @@ bool is_linear(const Json& layers) {
   return layers.is_array() && layers.size() == 1 && member(layers[0], "size") == 1;
 }
 
+// As many passes as give a million examples, within the limits.  A stream of unknown length gets one.
 int64_t passes(const DataLook& look, bool linear) {
   constexpr int64_t kExamples = 1'000'000;
   const int64_t kMost = linear ? 20 : 10;
@@ -57,6 +60,7 @@ int64_t passes(const DataLook& look, bool linear) {
   return std::clamp(kExamples / std::max<int64_t>(1, look.examples), int64_t{1}, kMost);
 }
 
+// A full shuffle needs all examples in memory, so large data and streams of unknown length get a window.
 const char* shuffle(const DataLook& look) {
   constexpr uint64_t kMostBytes = uint64_t{256} << 20;
   return look.bytes <= kMostBytes && (!look.stream || look.whole) ? "full" : "window";

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kKeys = ".keys", kRows = ".rows", kScales = ".scales";
 
-// Reads the rows of a table, some at a time.
+// Reads the rows of a table, some at a time.  One owner thread.
 class SavedRows final : public RowCursor {
  public:
   SavedRows(SafetensorsReader& file, const ModelTable& table)

@@ -17,6 +17,8 @@ std::optional<double> bytes_of(const Json& value) {
 
 }  // namespace
 
+// Describes the keys of the section, with the help texts that the manual shows, their limits, and a check of
+// the whole.
 const ObjectSpec<CheckpointOptions>& CheckpointOptions::spec() {
   static const ObjectSpec<CheckpointOptions> spec = [] {
     const auto number_or_text = []() -> Json {

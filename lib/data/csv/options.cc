@@ -52,6 +52,7 @@ void check_table(const CsvOptions& csv, std::string_view path) {
 
 }  // namespace
 
+// Describes the keys of a column, with the help texts that the manual shows and their limits.
 const ObjectSpec<CsvColumn>& CsvColumn::spec() {
   static const ObjectSpec<CsvColumn> spec = [] {
     ObjectSpec<CsvColumn> s;
@@ -100,6 +101,7 @@ const ObjectSpec<CsvColumn>& CsvColumn::spec() {
   return spec;
 }
 
+// Describes the keys of the section, with the help texts that the manual shows and their limits.
 const ObjectSpec<CsvOptions>& CsvOptions::spec() {
   static const ObjectSpec<CsvOptions> spec = [] {
     ObjectSpec<CsvOptions> s;

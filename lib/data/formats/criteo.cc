@@ -83,6 +83,7 @@ bool plain_integer(const char* p, size_t size, float& value) {
   return digits <= 7 && (digits > 0) >= negative && scan_internal::other_bytes(bytes) == 0;
 }
 
+// Constant once parsing begins: many threads share one parser.
 class CriteoParser : public LineParser {
  public:
   explicit CriteoParser(const ParserSetup& setup)

@@ -24,6 +24,7 @@ namespace ps {
 
 namespace {
 
+// Constant once parsing begins: many threads share one parser.
 class CsvParser : public Parser {
  public:
   explicit CsvParser(const ParserSetup& setup)

@@ -21,6 +21,7 @@ namespace ps {
 
 namespace {
 
+// Constant once parsing begins: many threads share one parser.
 class FastTextParser : public LineParser {
  public:
   explicit FastTextParser(const ParserSetup& setup)

@@ -25,6 +25,7 @@ namespace ps {
 
 namespace {
 
+// Constant once parsing begins: many threads share one parser.
 class JsonLinesParser : public LineParser {
  public:
   explicit JsonLinesParser(const ParserSetup& setup)

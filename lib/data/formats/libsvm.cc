@@ -28,6 +28,7 @@ bool at_end(const char* p, const char* end) {
   return p == end || *p == ' ' || *p == '\t' || *p == '#';
 }
 
+// Constant once parsing begins: many threads share one parser.
 class LibsvmParser : public LineParser {
  public:
   explicit LibsvmParser(const ParserSetup& setup)

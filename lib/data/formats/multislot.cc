@@ -20,6 +20,7 @@ bool is_gap(char c) {
   return c == ' ' || c == '\t';
 }
 
+// Constant once parsing begins: many threads share one parser.
 class MultislotParser : public LineParser {
  public:
   explicit MultislotParser(const ParserSetup& setup)

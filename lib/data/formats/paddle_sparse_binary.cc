@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint64_t kLargestLabel = uint64_t{1} << 24;  // up to here floats hold whole numbers without error
 
+// Constant once parsing begins: many threads share one parser.
 class PaddleSparseBinaryParser : public LineParser {
  public:
   explicit PaddleSparseBinaryParser(const ParserSetup& setup)

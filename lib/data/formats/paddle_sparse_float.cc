@@ -13,6 +13,7 @@ namespace ps {
 
 namespace {
 
+// Constant once parsing begins: many threads share one parser.
 class PaddleSparseFloatParser : public LineParser {
  public:
   explicit PaddleSparseFloatParser(const ParserSetup& setup)

@@ -18,6 +18,7 @@ std::string_view body(std::string_view bytes) {
   return bytes.substr(kRecordsHeaderBytes);
 }
 
+// Constant once parsing begins: many threads share one parser.
 class RecordsParser : public Parser {
  public:
   explicit RecordsParser(const ParserSetup& setup)

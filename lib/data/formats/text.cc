@@ -23,6 +23,7 @@ const std::shared_ptr<const Vocabulary>& need_words(const std::shared_ptr<const 
   return vocabulary;
 }
 
+// Constant once parsing begins: many threads share one parser.
 class TextParser : public Parser {
  public:
   explicit TextParser(const ParserSetup& setup)

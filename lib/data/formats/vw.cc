@@ -25,6 +25,7 @@ bool is_vw_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
+// Constant once parsing begins: many threads share one parser.
 class VwParser : public LineParser {
  public:
   explicit VwParser(const ParserSetup& setup)

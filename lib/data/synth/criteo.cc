@@ -47,6 +47,7 @@ uint32_t mix32(uint32_t x) {
   return x ^ x >> 16;
 }
 
+// Constant after construction: any thread may generate.
 class Criteo : public Generator {
  public:
   Criteo(const SynthOptions& options, uint64_t seed) : seed_(seed) {

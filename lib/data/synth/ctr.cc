@@ -36,6 +36,7 @@ std::vector<uint64_t> slot_sizes(int64_t slots, int64_t total, int64_t minimum) 
   return sizes;
 }
 
+// Constant after construction: any thread may generate.
 class Ctr : public Generator {
  public:
   Ctr(const SynthOptions& options, uint64_t seed)

@@ -18,6 +18,7 @@ constexpr double kPixelNoise = 0.3;
 constexpr double kSeparation = 2.9;
 constexpr int kWaves = 6;  // a pattern is a sum of six plane waves of at most three periods
 
+// Constant after construction: any thread may generate.
 class Dense : public Generator {
  public:
   Dense(const SynthOptions& options, uint64_t seed)

@@ -50,6 +50,7 @@ double entropy(const std::vector<double>& probabilities) {
   return sum;
 }
 
+// Constant after construction: any thread may generate.
 class Language : public Generator {
  public:
   Language(const SynthOptions& options, uint64_t seed)

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kBinaryLogitDeviation = 2.5;
 
+// Constant after construction: any thread may generate.
 class SparseBinary : public Generator {
  public:
   SparseBinary(const SynthOptions& options, uint64_t seed)

@@ -21,6 +21,7 @@ float six_decimals(double value) {
   return static_cast<float>(std::nearbyint(value * 1e6) / 1e6);
 }
 
+// Constant after construction: any thread may generate.
 class SparseFloat : public Generator {
  public:
   SparseFloat(const SynthOptions& options, uint64_t seed)

@@ -15,6 +15,7 @@
 namespace ps {
 namespace {
 
+// Constant after construction: any thread may format.
 class CriteoWriter : public Writer {
  public:
   using Writer::Writer;

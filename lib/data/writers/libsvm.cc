@@ -9,6 +9,7 @@
 namespace ps {
 namespace {
 
+// Constant after construction: any thread may format.
 class LibsvmWriter : public Writer {
  public:
   using Writer::Writer;

@@ -11,6 +11,7 @@
 namespace ps {
 namespace {
 
+// Constant after construction: any thread may format.
 class MultislotWriter : public Writer {
  public:
   using Writer::Writer;

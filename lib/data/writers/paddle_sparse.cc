@@ -18,6 +18,7 @@ size_t count_keys(const Batch& batch, size_t example) {
   return keys;
 }
 
+// Constant after construction: any thread may format.
 class BinaryWriter : public Writer {
  public:
   using Writer::Writer;
@@ -39,6 +40,7 @@ class BinaryWriter : public Writer {
   }
 };
 
+// Constant after construction: any thread may format.
 class FloatWriter : public Writer {
  public:
   using Writer::Writer;

@@ -348,6 +348,7 @@ class LowRankOnDevice final : public GradientOnDevice {
   const std::string* encoded_ = nullptr;  // output of the last begin_encode
 };
 
+// Makes gradients and factors on the stream of the model.  One owner thread.
 class CodecModelDevice final : public CodecDevice {
  public:
   CodecModelDevice(std::shared_ptr<ModelDevice> model, gpu::Stream& stream)

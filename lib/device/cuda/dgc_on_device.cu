@@ -149,6 +149,7 @@ class DgcOnDevice final : public DgcThere {
   gpu::DeviceArray<float> value_;
 };
 
+// Makes the arrays of parameters on the stream of the model.  One owner thread.
 class DgcModelDevice final : public DgcDevice {
  public:
   DgcModelDevice(std::shared_ptr<ModelDevice> model, gpu::Stream& stream)

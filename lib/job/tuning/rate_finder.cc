@@ -47,6 +47,7 @@ class ReportFile {
   const int descriptor_;
 };
 
+// Reads the data once to count the batches of a pass, over which the rate grows.
 int64_t count_batches(const Job& job, const RunOptions& options, Log& log) {
   TaskData data(job, options, log);
   const std::unique_ptr<BatchReader> reader =
@@ -73,6 +74,8 @@ Override setting(const char* key, const Json& value) {
   return {.key = key, .values = {value.dump()}, .is_set = true, .typed = "--find-rate"};
 }
 
+// Returns the job with an exponential schedule from the low to the high rate over one pass.  Nothing is saved,
+// tested or validated.
 Job growing_job(const RateRange& range, int64_t batches,
                 const std::function<Job(std::span<const Override>)>& make) {
   const Json schedule = {{"type", "exp"}, {"a", range.high / range.low}, {"b", batches}, {"unit", "steps"}};
@@ -100,6 +103,9 @@ RateRange parse_rate_range(const std::string& text) {
   fail(Code::kUsage, "--find-rate: ", quote(text), ", expected LOW..HIGH, such as 1e-5..10");
 }
 
+// Smooths the costs from left to right and keeps the lowest.  It stops where the smoothed cost is above four
+// times the lowest.  A lowest cost at either end of the range gives no rate, since the true minimum may lie
+// outside.
 RateFinding judge_rates(std::span<const RatePoint> points) {
   constexpr double kKept = 0.8, kDiverged = 4;
   RateFinding out;

@@ -19,6 +19,7 @@ namespace {
 constexpr const char* kSource = "train.best_by";
 constexpr size_t kMostRuns = 10000;
 
+// Splits at commas outside of brackets, braces and quotes.
 std::vector<std::string> split_values(const std::string& text) {
   std::vector<std::string> values(1);
   int depth = 0;
@@ -172,6 +173,8 @@ std::vector<SweepRun> sampled_runs(std::span<const SweptKey> keys, int64_t combi
   return with_folds(runs, folds);
 }
 
+// First the numbers of combinations are halved from the first round on, then the passes from the last round
+// backwards.
 std::vector<HalvingRound> halving_rounds(size_t combinations, int64_t passes) {
   std::vector<HalvingRound> rounds;
   int64_t rest = passes;
@@ -220,6 +223,7 @@ SweepFigures sweep_figures(const Json& result) {
   return {"training", {{"cost", passes.back()["avg_cost"]}, {"evaluators", passes.back()["evaluators"]}}};
 }
 
+// Sorts by the mean over folds, with the sign such that larger is better.
 std::vector<size_t> rank_rows(std::span<const SweepRow> rows, const std::string& by) {
   const bool larger = larger_is_better(by, kSource);
   std::vector<double> worth;  // larger is better; undefined values are the worst

@@ -181,6 +181,7 @@ class ListeningAddress {
   Accepting<LocalProtocol> local_;  // open only if local connections are wanted
 };
 
+// Listens at all addresses of a host.  One owner thread, that of the loop.
 class TcpListener final : public Listener {
  public:
   TcpListener(TcpLoop& loop, const Address& address, bool local, const OnTrouble& on_trouble,
@@ -234,7 +235,7 @@ class TcpListener final : public Listener {
 };
 
 // An attempt to connect.  Resolving and connecting are steps of one state, which the handlers hold until they
-// have run.
+// have run.  One owner thread, that of the loop.
 class TcpAttempt final : public ConnectAttempt {
  public:
   TcpAttempt(TcpLoop& loop, Address address, bool local, Duration timeout, Transport::OnConnect on_connect)
@@ -325,6 +326,7 @@ class TcpAttempt final : public ConnectAttempt {
   std::shared_ptr<State> state_;
 };
 
+// The transport of TCP and of Unix sockets beside it.  One owner thread, that of the loop.
 class TcpTransport final : public Transport {
  public:
   TcpTransport(bool local, OnTrouble on_trouble) : local_(local), on_trouble_(std::move(on_trouble)) {}

@@ -94,6 +94,7 @@ class TlsStream final : public Stream, private Stream::Events {
   Loop& loop_;
 };
 
+// The handshake of one connection, which becomes a TlsStream.  One owner thread, that of the loop.
 class TlsHandshake final : public Handshake {
  public:
   TlsHandshake(Loop& loop, std::shared_ptr<const TlsContext> context, const std::string& host)
