@@ -258,7 +258,7 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
     char* there;
     NcclType type;
     size_t element_bytes;
-    std::vector<ElementRange> parts;  // by rank
+    std::vector<ElementRange> parts;  // by rank: the range of its part
 
     size_t count(int of) const { return parts[static_cast<size_t>(of)].count(); }
     char* at(int of) const { return there + parts[static_cast<size_t>(of)].begin * element_bytes; }
@@ -358,7 +358,7 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
   NcclUniqueId id_{};
   NcclHandle handle_ = nullptr;  // null after an error
   std::optional<Error> error_;
-  char* staged_ = nullptr;  // on the device
+  char* staged_ = nullptr;  // scratch memory of the device for staged arrays
   size_t staged_bytes_ = 0;
 };
 

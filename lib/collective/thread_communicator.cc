@@ -23,7 +23,7 @@ struct Message {
 // The state of a rank that the other ranks can see.
 struct Member {
   std::condition_variable changed;            // wakes its thread
-  std::vector<std::deque<Message>> inbox;     // by rank of the sender
+  std::vector<std::deque<Message>> inbox;     // by rank of the sender: its messages
   std::optional<std::vector<int>> waits_for;  // nullopt: it is in no collective
   bool left = false;
 };

@@ -21,7 +21,7 @@ struct DataSet {
   DataSchema schema;                             // schema after the transformations
   std::shared_ptr<const Vocabulary> vocabulary;  // vocabulary of text, or null
   std::unique_ptr<Parser> parser;
-  // blocks of the first pass, whose first bytes may have been read already
+  // Blocks of the first pass, whose first bytes may have been read already.
   std::unique_ptr<BlockStream> blocks;
 };
 

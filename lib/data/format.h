@@ -71,7 +71,7 @@ class Parser {
   // it.
   virtual void check_labels(LabelCheck check) { (void)check; }
 
-  // Returns true if the format obeys DataOptions::part, as formats do whose examples can be told apart.
+  // Returns true if the format obeys DataOptions::part, as formats do that can decide about single examples.
   virtual bool has_parts() const { return false; }
 
   // Returns true if the format obeys DataOptions::negative_rate.
@@ -98,7 +98,7 @@ struct ParserSetup {
 struct FormatEntry : CatalogEntry {
   bool needs_head;  // schema and parser depend on the first bytes
   bool needs_vocabulary;
-  // true if the line is a first line of this format
+  // True if the line is a first line of this format.
   bool (*recognize)(std::string_view line, const DataOptions& data);
   DataSchema (*schema)(const DataOptions& data, std::string_view head);
   std::unique_ptr<Splitter> (*split)(const DataOptions& data, ByteSource& source);

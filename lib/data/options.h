@@ -89,7 +89,7 @@ struct DataOptions {
   std::optional<bool> labels;  // examples have labels, or have none; nullopt: the format decides
   LabelUse label_use = LabelUse::kKept;
   int64_t batch_size = 200;
-  // batch size of all trainers together; the job computes batch_size from it
+  // Batch size of all trainers together; the job computes batch_size from it.
   std::optional<int64_t> global_batch_size;
   std::string shuffle = "none";     // none | window | full | global
   int64_t shuffle_window = 100000;  // examples

@@ -3,7 +3,8 @@
 
 namespace ps {
 
-// A single thread needs one slot.  With more threads, some slots are parsed into while another is handed out.
+// A single thread needs one slot.  With more threads, the threads parse into some slots while the consumer uses
+// another one.
 ParsePipeline::ParsePipeline(Read read, Parse parse, int threads, bool read_may_wait)
     : read_(std::move(read)),
       parse_(std::move(parse)),

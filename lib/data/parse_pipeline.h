@@ -51,7 +51,7 @@ class ParsePipeline {
     Parsed parsed;
     std::exception_ptr error;
     bool end = false;
-    // guarded by mutex_; the other members belong to the thread that took the slot
+    // Guarded by mutex_; the other members belong to the thread that took the slot.
     bool free = true, done = false;
   };
 

@@ -71,7 +71,7 @@ class PartFilter {
 
   const DataPart part_;
   const bool by_column_;
-  // values of the column in the validation data; empty: hashes decide
+  // Values of the column in the validation data; empty: hashes decide.
   const std::vector<std::string> values_;
   const uint64_t bound_, start_;  // bound_ hashes from start_ on belong to the validation data
 };

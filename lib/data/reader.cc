@@ -125,7 +125,8 @@ class PipelineSource : public ExampleSource {
   BadLineCounter& counter_;
   KeptShare& kept_;
   ExampleCache& cache_;
-  const BadLine* refused_ = nullptr;  // the bad line that ends the pass; in the block handed out last
+  // The bad line that ends the pass; it is in the last block that was given.
+  const BadLine* refused_ = nullptr;
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ namespace ps {
 
 struct ReaderSettings {
   int threads = 1;           // threads that read and parse, the owner's included: 1 starts none
-  int passes = 1;            // that will be asked for: with more than one, examples are kept in memory, see
+  int passes = 1;            // number of passes: with more than one, examples are kept in memory, see
                              // DataOptions::cache
   uint64_t seed = 1;         // seed of shuffles
   int stdin_descriptor = 0;  // the descriptor of "-"
@@ -51,7 +51,7 @@ struct ReaderSettings {
 struct ReaderProgress {
   uint64_t bytes_read = 0;      // stored bytes read in this pass, read-ahead included
   uint64_t total_bytes = 0;     // stored bytes of a pass; 0: a stream, or a pass served from memory
-  uint64_t examples = 0;        // examples handed out in this pass
+  uint64_t examples = 0;        // examples given in this pass
   uint64_t total_examples = 0;  // examples of a pass served from memory; else 0
 };
 

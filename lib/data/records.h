@@ -38,7 +38,7 @@ bool is_records(std::string_view head);
 // The first kRecordsHeaderBytes of the header, of a chunk or of the end of a stream, decoded.
 struct RecordsHead {
   enum Kind { kHeader, kChunk, kEnd } kind;
-  uint64_t size;      // of the schema or the examples that follow
+  uint64_t size;      // bytes of the schema or the examples that follow
   uint64_t checksum;  // checksum of those bytes
 };
 

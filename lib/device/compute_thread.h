@@ -34,7 +34,7 @@ class ComputeThread {
   const std::function<void()> on_end_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  // guarded by mutex_, like all members below; null: it has ended
+  // Guarded by mutex_, like all members below; null: it has ended.
   const std::function<void()>* body_ = nullptr;
   std::exception_ptr thrown_;
   double ended_at_ = 0;

@@ -84,7 +84,7 @@ class DeviceStore final : public StoreInFront {
   const bool own_thread_;
   std::unique_ptr<Device> model_;  // null: the model is not on this device
   std::vector<Cached> caches_;
-  // by batch that was announced and is not trained: its keys, by cache
+  // By batch that was announced and is not trained: its keys, by cache.
   std::deque<std::vector<std::vector<uint64_t>>> batches_;
   double late_seconds_ = 0;                // seconds of work that took longer than its batch
   std::unique_ptr<ComputeThread> thread_;  // null: no batch was computed on it yet

@@ -36,7 +36,7 @@ void AheadWork::work() {
   try {
     train(front);
   } catch (...) {
-    waiting_.push_front(std::move(front));  // to be answered with the rest
+    waiting_.push_front(std::move(front));  // fail_all answers it with the rest
     throw;
   }
 }

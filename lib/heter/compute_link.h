@@ -23,9 +23,9 @@ struct ComputeLinkOptions {
   // In an asynchronous job, shards do not make a pull wait for the trainer's own earlier steps.  So the reader
   // waits until its pushes are applied before it sends a batch.
   bool asynchronous = false;
-  // how long compute trainers are tried in total without an answer
+  // How long compute trainers are tried in total without an answer.
   Duration timeout = std::chrono::seconds(60);
-  // a connection without a sign of life for so long is made anew
+  // A connection without a sign of life for so long is made anew.
   Duration request_timeout = std::chrono::seconds(15);
   std::function<void(const std::string&)> on_message;  // messages for people
 };
@@ -79,7 +79,7 @@ class ComputeLink final : public Computation {
   Duration tried_{};          // time without success since the last answer
   size_t num_tried_ = 0;      // number of compute trainers left since the last answer
   Time asked_at_{};           // time of the last request to the current compute trainer
-  std::string reported_cpu_;  // the last kernel level that on_message was told
+  std::string reported_cpu_;  // the last kernel level that was reported by on_message
   BatchResult result_;        // result of the last batch
   // The answer that ask() waits for.
   std::optional<Answer> answer_;

@@ -95,7 +95,7 @@ class ComputeService::ReaderSession final : public Session {
   ComputeService& service_;
   SessionLink link_;
   std::optional<ReaderHello> hello_;
-  // owned by the service; expired when another connection has the reader's place
+  // Owned by the service; expired when another connection has the reader's place.
   std::weak_ptr<ReaderWork> work_;
 };
 

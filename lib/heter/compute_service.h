@@ -18,9 +18,9 @@ namespace ps {
 
 struct ComputeServiceOptions {
   Address address;
-  // limit of the bytes of messages that are being received; a longer message is refused
+  // Limit of the bytes of messages that are being received; a longer message is refused.
   uint64_t arriving_bytes = uint64_t{1} << 30;
-  // a connection without a sign of life for so long is ended
+  // A connection without a sign of life for so long is ended.
   Duration request_timeout = std::chrono::seconds(15);
   Duration reader_timeout = std::chrono::seconds(60);  // how long it waits when all readers are gone
   // if others have ended the run, it ends well without readers that are gone for reader_timeout
@@ -65,7 +65,7 @@ class ComputeService {
   std::set<int> unfinished_;       // ranks of readers that have come and have not ended the run
   std::map<int, uint64_t> ended_;  // by rank: generations of the readers that have ended the run
   bool run_ended_ = false;         // some reader has ended the run
-  Time none_since_{};              // since this time no reader is connected
+  Time none_since_{};              // time since which no reader is connected
   int64_t num_batches_ = 0;        // batches of connections that are gone
   Server server_;                  // the last member, since its sessions use the others
 };

@@ -21,7 +21,7 @@ namespace ps {
 // One owner thread, that of the service.
 class CopiesWork final : public ReaderWork {
  public:
-  // As ReaderWork.  `copies` outlives this.  Throws as SharedCopies::enter does.
+  // Constructs the work as ReaderWork does.  `copies` outlives this.  Throws as SharedCopies::enter does.
   CopiesWork(const ComputeSetup& setup, const ReaderHello& hello, HeldBatches& held, SharedCopies& copies);
   ~CopiesWork() override;
 

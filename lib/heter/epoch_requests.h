@@ -35,7 +35,7 @@ class EpochRequests {
   struct Epoch {};
 
   ComputeLink& link_;
-  // the current epoch; callbacks hold weak pointers to their own
+  // The current epoch; callbacks hold weak pointers to their own.
   std::shared_ptr<Epoch> epoch_ = std::make_shared<Epoch>();
   std::optional<Error> error_;
 };

@@ -39,7 +39,7 @@ class HeldResults {
 
   void held(uint64_t id);
 
-  std::map<uint64_t, Unheld> unheld_;  // by number of the push
+  std::map<uint64_t, Unheld> unheld_;  // by number of the push: results that the servers do not hold yet
   uint64_t num_pushed_ = 0;
   int64_t& num_answered_;
 };

@@ -94,7 +94,7 @@ class ReaderAhead final : public StoreInFront, public Computation {
   };
 
   struct Counts {
-    // batches that were sent, and those sent while the one before was on its way
+    // Batches that were sent, and those sent while the one before was on its way.
     int64_t batches = 0, ahead = 0;
     double waited_seconds = 0;  // time in which this process only waited for results
   };

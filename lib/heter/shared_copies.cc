@@ -57,7 +57,7 @@ void SharedCopies::fail(const Error& error) {
 
 // ---- the beginning
 
-// Returns true if all readers have joined and have the same run.  A reader of another run will be told so by
+// Returns true if all readers have joined and have the same run.  A reader of another run will learn that from
 // the servers, and come again.
 bool SharedCopies::all_joined() const {
   return std::ranges::all_of(members_, [this](const CopiesWork* each) {

@@ -29,7 +29,7 @@ class PassModels {
  private:
   static constexpr const char* kBegun = "the run went back to a checkpoint while it was being saved";
 
-  // by name: the reason why the model is not saved; empty: it is saved
+  // By name: the reason why the model is not saved; empty: it is saved.
   std::map<std::string, std::string> models_;
 };
 

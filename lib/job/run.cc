@@ -110,7 +110,7 @@ class Run {
   Input input_, test_input_;  // the readers' threads use the network, so they end before it
   Log quiet_log_{"ps-train", LogLevel::kWarning};
   std::unique_ptr<RunningStrategy> running_;
-  std::unique_ptr<Computation> computation_;  // with train.emulated_compute or train.accumulate
+  std::unique_ptr<Computation> computation_;  // set with train.emulated_compute or train.accumulate
   std::unique_ptr<ReaderPart> reader_part_;   // set if this process is a reader
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Trainer> trainer_;

@@ -360,7 +360,7 @@ std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions
                                                 const std::vector<ParameterSpec>& parameters,
                                                 ServerFinder& servers, Device& device,
                                                 const ModelPlacement& model, Log& log) {
-  // a process that goes back to a checkpoint increments its generation by one
+  // A process that goes back to a checkpoint increments its generation by one.
   constexpr uint64_t kAnother = uint64_t{1} << 32;
   check_divided(job, options, parameters);
   RunOptions again = options;

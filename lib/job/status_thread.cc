@@ -16,8 +16,8 @@ StatusThread::StatusThread(const Address& address, const Credentials& credential
               [this](const HttpRequest& request) { return answer(request); }),
       thread_(start_thread([this] { work(); })) {}
 
-// Answers a request.  A request without a token is told how to get one; one with a wrong token is delayed, so
-// that guessing is slow.
+// Answers a request.  The answer to a request without a token says how to get one; one with a wrong token is
+// delayed, so that guessing is slow.
 HttpResponse StatusThread::answer(const HttpRequest& request) {
   if (tokens_.empty()) return pages_.answer(request);
   const ShownToken shown = check_http_token(request.authorization, tokens_);

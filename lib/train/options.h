@@ -18,7 +18,7 @@ struct TrainOptions {
   Json strategy = {{"type", "parameter_server"}};
   // With servers: the number of batches whose rows are pulled before they are needed; 0: at most one.
   int64_t pull_ahead = 0;
-  // batches between reports; nullopt: 100, and lines at least a second apart
+  // Batches between reports; nullopt: 100, and lines at least a second apart.
   std::optional<int64_t> log_period;
   std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
   // Training ends after this number of passes that are not better on the validation data.

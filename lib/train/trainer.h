@@ -125,7 +125,7 @@ class Trainer {
   std::function<BatchSource*(int)> next_source_ = [](int) { return nullptr; };
   std::function<void()> before_pass_end_ = [] {};
   TrainerProgress progress_;
-  size_t looked_ahead_ = 0;  // number of batches, from the current one on, that the store was told about
+  size_t looked_ahead_ = 0;  // number of batches, from the current one on, that the store knows
   std::vector<ParameterView<float>> views_;
 };
 

@@ -70,8 +70,8 @@ void TrainerProgress::restore_figures(std::span<const std::string> states) {
       batches_ = other.batches_;
       std::swap(whole_, other.whole_);
       std::swap(current_, other.current_);
-      if (report_is_due() || pass_over_) merge_current();  // in the order of the undisturbed run
-      batches_ += left_out_;                               // until begin_figures subtracts them
+      if (report_is_due() || pass_over_) merge_current();  // merges in the order of the undisturbed run
+      batches_ += left_out_;                               // begin_figures subtracts them again
       return;
     }
     whole_.merge(other.whole_);

@@ -56,7 +56,7 @@ struct RankHello {
 struct Roster {
   uint64_t session = 0;
   std::vector<int> missing;
-  std::vector<Address> addresses;  // by rank, when none is missing
+  std::vector<Address> addresses;  // by rank: where it listens; empty while a rank is missing
 
   bool operator==(const Roster&) const = default;
 };

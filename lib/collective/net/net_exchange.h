@@ -15,7 +15,7 @@
 
 namespace ps {
 
-// Every two ranks have a link, so that each rank hears at once if another one dies.
+// Every two ranks have a link, so that each rank learns at once that another one has died.
 //
 // A collective that does not go on for three quarters of its time holds a roll call (collective/blame.h).  The
 // rest of the time is for answers, and for telling the other ranks.  One owner thread, which runs the loop.
@@ -63,7 +63,7 @@ class NetExchange final : public Exchange {
   const std::function<bool()> stop_;  // null: never
 
   CollectiveCall call_;
-  // start of the wait; it moves on after every roll call after which this rank goes on waiting
+  // Start of the wait; it moves on after every roll call after which this rank goes on waiting.
   Time begun_{};
   Duration timeout_{};
   std::vector<int> waits_for_;  // ranks that this rank waits for; empty if it does not wait

@@ -154,7 +154,8 @@ bool ColumnStatistics::has_few_words() const {
 }
 
 bool ColumnStatistics::is_skewed() const {
-  // In deviations.  The six numbers of Adult, already scaled, reach 2.3 to 5.1; 10 is a guess beyond that.
+  // The distance, in deviations.  The six numbers of Adult, already scaled, reach 2.3 to 5.1; 10 is a guess
+  // beyond that.
   constexpr double kFar = 10;
   const double deviation = moments_.deviation();
   return deviation > 0 &&

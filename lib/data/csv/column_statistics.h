@@ -17,7 +17,7 @@ class Moments {
  public:
   void add(double value);
   double mean() const { return mean_; }
-  double deviation() const;  // of the population; 0: all numbers are equal
+  double deviation() const;  // deviation of the population; 0: all numbers are equal
 
  private:
   int64_t count_ = 0;
@@ -47,7 +47,7 @@ class ColumnStatistics {
   double smallest() const { return smallest_; }
   double largest() const { return largest_; }
   const Moments& moments() const { return moments_; }
-  const Moments& logarithms() const { return logarithms_; }  // of sign(x) log(1 + |x|)
+  const Moments& logarithms() const { return logarithms_; }  // moments of sign(x) log(1 + |x|)
 
   // Returns true if the largest number is so far from the others that only the logarithm brings them together.
   bool is_skewed() const;

@@ -30,7 +30,7 @@ struct SynthOptions {
   std::optional<CountRange> nnz;        // ids or words in a row
   std::optional<double> zipf;           // exponent of the law of ids, >= 0
   std::optional<int64_t> slots;         // feature fields
-  std::optional<int64_t> classes;       // of labels, >= 2
+  std::optional<int64_t> classes;       // number of classes of labels, >= 2
   std::optional<double> positive_rate;  // mean of 0/1 labels, in (0, 1)
   std::optional<double> interaction;    // share of the truth that is in pairs of ids, in [0, 1)
 

@@ -160,9 +160,10 @@ class Stream {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<StreamBlock> blocks_;
-  uint64_t next_in_ = 0, next_out_ = 0;  // guarded by mutex_: blocks taken, and handed out
-  uint64_t planned_ = 0;                 // guarded by mutex_: examples in blocks taken
-  bool ended_ = false;                   // guarded by mutex_: no more are taken
+  // Guarded by mutex_: number of blocks taken, and of those given to the sink.
+  uint64_t next_in_ = 0, next_out_ = 0;
+  uint64_t planned_ = 0;  // guarded by mutex_: examples in blocks taken
+  bool ended_ = false;    // guarded by mutex_: no more are taken
 };
 
 }  // namespace

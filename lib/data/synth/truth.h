@@ -20,7 +20,7 @@ class TruthReport {
   // Returns {"samples": …} and further keys by kind:
   //   kProbability  positive_rate, auc (to 1e-5), log_loss: of the true probabilities
   //   kMean         label_mean, label_deviation, rmse: of the true means
-  //   kClass        accuracy: of who knows the law
+  //   kClass        accuracy: of a classifier that knows the law
   //   kLogLoss      words, perplexity: of the law, first words of sentences included
   Json json() const;
 

@@ -18,7 +18,7 @@ ZipfLaw::ZipfLaw(uint64_t num_ranks, double exponent) : num_ranks_(num_ranks), e
   for (; first < std::min(num_ranks, kSingleRanks); ++first) mass.push_back(law(first));
   for (uint64_t width; first < num_ranks; first += width) {
     width = std::min(first / kRangeGrowth, num_ranks - first);
-    // At most just below 1, so that the product stays below 2^64.
+    // The probability is kept just below 1, so that the product stays below 2^64.
     double sure = std::min(law(first + width - 1) / law(first), 0.9999);
     ranges_.push_back({first, width, static_cast<uint64_t>(sure * 0x1p64)});
     mass.push_back(static_cast<double>(width) * law(first));

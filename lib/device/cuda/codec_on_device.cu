@@ -95,7 +95,7 @@ class GradientOnDevice : public CodecThere {
   float scale_ = 1;
 };
 
-// A gradient of which every value is encoded by itself, or in blocks, by kernels.
+// A gradient of which every value is encoded by itself, or in blocks, by kernels.  One owner thread.
 class CodecOnDevice final : public GradientOnDevice {
  public:
   CodecOnDevice(gpu::Stream& stream, CodedBytes& bytes, const CodecFormat& format, uint64_t elements,
@@ -140,7 +140,8 @@ class CodecOnDevice final : public GradientOnDevice {
 };
 
 // A gradient of which only selected values are sent.  They are selected from the sums of gradient and residual,
-// which are stored as the residual.  Without error feedback each encoding computes the residual anew.
+// which are stored as the residual.  Without error feedback each encoding computes the residual anew.  One
+// owner thread.
 class SelectionOnDevice final : public GradientOnDevice {
  public:
   SelectionOnDevice(gpu::Stream& stream, const CodecFormat& format, uint64_t elements, bool keeps_residual)
@@ -265,7 +266,7 @@ class SelectionOnDevice final : public GradientOnDevice {
 };
 
 // A gradient that is encoded as the product of two narrow matrices, or whole if that takes no more bytes.  The
-// sums are stored as the residual, like those of a selection.
+// sums are stored as the residual, like those of a selection.  One owner thread.
 class LowRankOnDevice final : public GradientOnDevice {
  public:
   LowRankOnDevice(gpu::Stream& stream, CodedBytes& bytes, const CodecFormat& format, uint64_t elements,

@@ -183,7 +183,7 @@ void RowsGroup::read(std::span<const Read> reads) {
 void RowsGroup::step(std::span<const Step> steps) {
   if (group_ == nullptr) build();
   std::vector<TablePush> calls(members_.size());
-  // by table: staged copy of gradients on the device that kernels cannot use in place, or null
+  // By table: staged copy of gradients on the device that kernels cannot use in place, or null.
   std::vector<float*> copied(members_.size());
   Place place;
   bool from_host = false;

@@ -245,7 +245,7 @@ class TableDevice final : public RowDevice {
     return parts;
   }
 
-  // null, like own_stream_, if device and stream are those of the model
+  // Null, like own_stream_, if device and stream are those of the model.
   const std::unique_ptr<gpu::Device> device_;
   const std::unique_ptr<gpu::Stream> own_stream_;
   const std::shared_ptr<ModelDevice> model_;  // null: the device has no model

@@ -31,7 +31,7 @@ struct RatePoint {
 };
 
 struct RateFinding {
-  // points up to the one at which the cost has diverged: above four times its lowest
+  // Points up to the one at which the cost has diverged: above four times its lowest.
   std::vector<RatePoint> points;
   std::optional<size_t>
       lowest;  // index of the point with the lowest smoothed cost, unless that is the first or last

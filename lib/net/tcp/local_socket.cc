@@ -100,7 +100,7 @@ int connect_locally(const std::string& name) {
   const LocalAddress address(name);
   Descriptor socket(open_local());
   if (connect(socket.get(), address.get(), address.size) < 0) return -1;
-  // the user of the listening process
+  // The user of the listening process.
   return credentials(socket.get()).uid == geteuid() ? socket.release() : -1;
 }
 

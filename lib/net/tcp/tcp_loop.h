@@ -39,7 +39,7 @@ class TcpLoop final : public Loop {
   }
 
  private:
-  // the most events in one poll, in case each event causes another one
+  // The most events in one poll, in case each event causes another one.
   static constexpr int kMaxReady = 1000;
 
   bool run_ready(const std::function<bool()>& done) {

@@ -23,7 +23,7 @@ namespace ps {
 struct LogOwner {
   Json job, schema, place;
   std::string cpu;        // kernel level of the first trainer
-  bool recovers = false;  // of the shard's run; see RunStatus
+  bool recovers = false;  // RunStatus::recovers of the shard's run
   std::string checkpoint;
 
   static const ObjectSpec<LogOwner>& spec();

@@ -9,7 +9,7 @@ double RateMeter::update(uint64_t total, Time now) {
   constexpr double kSmoothing = 2;
   const double seconds = to_seconds(now - std::exchange(time_, now));
   const uint64_t last = std::exchange(total_, total);
-  // a smaller count belongs to another shard, which began at 0
+  // A smaller count belongs to another shard, which began at 0.
   const uint64_t before = total < last ? 0 : last;
   if (seconds <= 0) return rate_;
   const double present = static_cast<double>(total - before) / seconds;

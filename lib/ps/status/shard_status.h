@@ -49,7 +49,7 @@ struct LogCounters {
 struct RequestSeconds {
   static constexpr std::array<double, 11> kBounds = {1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10};
 
-  // requests up to each bound and above the one before; then the rest
+  // Requests up to each bound and above the one before; then the rest.
   std::array<uint64_t, kBounds.size() + 1> counts{};
   double sum = 0;
 
