@@ -165,7 +165,7 @@ void RowSpill::drop(size_t position) {
   blocks_[seats_.back().block].seat = static_cast<uint32_t>(position);
   block.seat = kOnDisk;  // also if it was the last
   seats_[position] = seats_.back();
-  seats_.pop_back();  // also if it was the last
+  seats_.pop_back();
 }
 
 void RowSpill::plan_read(uint32_t number, uint64_t offset, uint64_t bytes, float* to) {
