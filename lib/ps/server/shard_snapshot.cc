@@ -142,8 +142,8 @@ class TrainerSnapshot {
 };
 
 void load_trainers(ByteReader& in, uint64_t run, const SnapshotContext& context) {
-  const RunState state = RunState::load(in);          // ranks; flags say which of them are given up
-  const size_t num_trainers = state.trainers.size();  // ranks, of which flags say who is given up
+  const RunState state = RunState::load(in);
+  const size_t num_trainers = state.trainers.size();  // ranks; flags say which are given up
   context.trainers_held = context.held.take_trainers(num_trainers);
   context.roster.begin_run(run, static_cast<int>(num_trainers), static_cast<int>(num_trainers), Time());
   context.clock.restart(num_trainers);
