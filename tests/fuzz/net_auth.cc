@@ -1,48 +1,18 @@
 // Bytes of a stranger to both sides of the authentication, and as a token file: nobody who does not know the
 // secret comes through, in whatever pieces the bytes come, and a token out of a file is one.
-#include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "net/auth/authentication.h"
 #include "net/auth/token_file.h"
+#include "stranger_stream.h"
 
 namespace ps {
 namespace {
-
-// Gives the bytes in pieces of up to `piece`, and then ends; takes all that is written.
-class StrangerStream final : public Stream {
- public:
-  StrangerStream(std::string_view bytes, size_t piece) : bytes_(bytes), piece_(piece) {}
-
-  IoResult read(std::span<const MutableBytes> into) override {
-    if (std::exchange(waits_, !waits_)) return {.error = EAGAIN};
-    const size_t size = std::min({bytes_.size(), piece_, into[0].size()});
-    std::copy_n(bytes_.begin(), size, into[0].begin());
-    bytes_.remove_prefix(size);
-    return {.bytes = size};
-  }
-  IoResult write(std::span<const ConstBytes> from) override {
-    return {.bytes = std::min(from[0].size(), piece_)};
-  }
-  void wait_readable() override {}
-  void wait_writable() override {}
-  void shutdown_write() override {}
-  void set_events(Events*) override {}
-  const std::string& peer() const override { return peer_; }
-
- private:
-  std::string_view bytes_;
-  const size_t piece_;
-  const std::string peer_ = "stranger";
-  bool waits_ = false;
-};
 
 void attack(Handshake& handshake, std::string_view bytes, size_t piece) {
   StrangerStream stream(bytes, piece);

@@ -5,50 +5,20 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/error.h"
 #include "memory_path.h"
 #include "net/tls/tls_context.h"
 #include "net/tls/tls_session.h"
+#include "stranger_stream.h"
 
 namespace ps {
 namespace {
-
-// Gives the bytes in pieces of up to `piece`, with waits between them, and then ends; takes all that is written.
-class TlsStrangerStream final : public Stream {
- public:
-  TlsStrangerStream(std::string_view bytes, size_t piece) : bytes_(bytes), piece_(piece) {}
-
-  IoResult read(std::span<const MutableBytes> into) override {
-    if (std::exchange(waits_, !waits_)) return {.error = EAGAIN};
-    const size_t size = std::min({bytes_.size(), piece_, into[0].size()});
-    std::copy_n(bytes_.begin(), size, into[0].begin());
-    bytes_.remove_prefix(size);
-    return {.bytes = size};
-  }
-  IoResult write(std::span<const ConstBytes> from) override {
-    return {.bytes = std::min(from[0].size(), piece_)};
-  }
-  void wait_readable() override {}
-  void wait_writable() override {}
-  void shutdown_write() override {}
-  void set_events(Events*) override {}
-  const std::string& peer() const override { return peer_; }
-
- private:
-  std::string_view bytes_;
-  const size_t piece_;
-  const std::string peer_ = "stranger";
-  bool waits_ = false;
-};
 
 // A server's key and its certificate, which is its own authority, made anew for each process: no input can have them.
 class ServersFiles {
@@ -109,7 +79,7 @@ bool can_load(const TlsFiles& files, TlsSide side) {
 
 void shake_hands(const std::shared_ptr<const TlsContext>& context, std::string_view bytes, size_t piece) {
   TlsSession session(context, "");
-  TlsStrangerStream stream(bytes, piece);
+  StrangerStream stream(bytes, piece);
   try {
     for (;;) PS_CHECK(session.handshake(stream) != Handshake::Step::kDone);
   } catch (const Error& error) {
