@@ -78,7 +78,7 @@ finish() {
   for rank in "$@"; do
     status=0
     wait "${trainers[$rank]}" || status=$?
-    [[ $status == "$expected" ]] || fail "trainer $rank ended with $status: $(tail -5 ./*."$rank".err)"
+    [[ $status == "$expected" ]] || fail "trainer $rank ended with $status: $(tail -n 5 ./*."$rank".err)"
   done
 }
 

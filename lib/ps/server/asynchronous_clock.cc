@@ -13,6 +13,11 @@ bool has_data_left(TrainerSteps& trainer) {
   return push == nullptr || !push->ended;
 }
 
+// Returns the batches of the trainer that the clock does not count yet.
+uint64_t uncounted_batches(const TrainerSteps& trainer) {
+  return trainer.counted ? trainer.batches - *trainer.counted : 0;
+}
+
 }  // namespace
 
 void AsynchronousClock::advance(int rank) {
@@ -90,12 +95,14 @@ void AsynchronousClock::end_pass_of_all() {
     checkpoint |= trainer->next_push()->checkpoint;
   }
   const bool ends = closes_pass(all);
+  if (ends && checkpoint) number_checkpoint();
   if (ends) context_.applier.end_pass(pass);
   const Done done{
       .learning_rate = context_.applier.rule().learning_rate(), .pass_ended = ends, .dealt = !ends};
   for (TrainerSteps* trainer : all) finish(*trainer, done);
   if (!ends) return deal_rest();
   end_pass();
+  ++clock_;
   if (checkpoint) begin_end_checkpoint();
 }
 
@@ -104,7 +111,7 @@ void AsynchronousClock::end_pass_of_all() {
 // ahead of, so the push after these is the first that it has not made.
 uint64_t AsynchronousClock::plan_marker(TrainerSteps& trainer) {
   bool& wanted = context_.checkpoints.plan().wants_markers;
-  if (!wanted) wanted = context_.checkpoints.decide(checkpoint_number() + 1);
+  if (!wanted) wanted = context_.checkpoints.decide(progress() + 1);
   if (!wanted || trainer.has_marker) return 0;
   if (trainer.marker_at <= trainer.next_step) trainer.marker_at = trainer.next_step + lead_ + 2;
   return trainer.marker_at;
@@ -119,8 +126,11 @@ void AsynchronousClock::begin_aligned_checkpoint() {
   if (std::ranges::any_of(trainers_, awaited)) return;
   context_.checkpoints.plan().wants_markers = false;
   if (std::ranges::none_of(trainers_, &TrainerSteps::has_marker)) return;
+  const uint64_t last = clock_;
+  number_checkpoint();
+  clock_ = std::max(clock_, last + 1);
   for (TrainerSteps& trainer : trainers_) trainer.has_marker = false;
-  context_.checkpoints.begin(checkpoint_number(), /*at_end=*/false);
+  context_.checkpoints.begin(clock_, /*at_end=*/false);
   std::vector<int> all;
   for (const TrainerSteps& trainer : trainers_) all.push_back(trainer.rank);
   to_advance_.insert(to_advance_.begin(), all.begin(), all.end());
@@ -139,10 +149,22 @@ void AsynchronousClock::go_on_without(std::span<const int> ranks) {
   go_on();
 }
 
-uint64_t AsynchronousClock::checkpoint_number() const {
-  uint64_t number = pass_;
-  for (const TrainerSteps& trainer : trainers_) number += trainer.batches;
-  return number;
+// Returns the number of batches that this shard has applied, and of passes that have ended.  Batches of lost
+// trainers that only some shards have applied count until the next checkpoint.
+uint64_t AsynchronousClock::progress() const {
+  uint64_t progress = clock_;
+  for (const TrainerSteps& trainer : trainers_) progress += uncounted_batches(trainer);
+  return progress;
+}
+
+// Sets the clock to the number of a checkpoint that begins now.  A trainer that is lost, and returns, counts
+// again from the first checkpoint on in which it takes part.
+void AsynchronousClock::number_checkpoint() {
+  for (TrainerSteps& trainer : trainers_) {
+    const bool takes_part = trainer.has_marker || !has_data_left(trainer);
+    if (takes_part) clock_ += uncounted_batches(trainer);
+    trainer.counted = takes_part ? std::optional(trainer.batches) : std::nullopt;
+  }
 }
 
 }  // namespace ps

@@ -15,7 +15,14 @@ namespace ps {
 // dropped if its weights are older than max_lag steps.  When the last trainer has pushed "ended", all
 // trainers are answered: the pass ends, or the rest of its data is dealt.  Messages of a later step may come
 // before all messages of an earlier one: a reader may have several batches on their way, and its compute
-// trainer pushes parts of them before the reader does.  One owner thread, as of every StepClock.
+// trainer pushes parts of them before the reader does.
+//
+// The clock is the number of the last checkpoint, and one more for each pass that has ended since.  All shards
+// must give a checkpoint the same number, though a trainer that is lost has pushed its last step to some of
+// them only.  So a checkpoint counts the batches of those trainers whose position at its beginning is the
+// same on all shards: they have pushed a barrier marker, or that they have no data left.
+//
+// One owner thread, as of every StepClock.
 class AsynchronousClock final : public StepClock {
  public:
   // max_lag 0: no push is dropped.
@@ -30,7 +37,6 @@ class AsynchronousClock final : public StepClock {
   void go_on() override;
   void go_on_without(std::span<const int> ranks) override;
   void begin_aligned_checkpoint() override;
-  uint64_t checkpoint_number() const override;
   uint64_t next_checkpoint(int rank) const override { return trainer(rank).marker_at; }
 
  private:
@@ -38,6 +44,8 @@ class AsynchronousClock final : public StepClock {
   bool wait_for_squares(PendingPush& push);
   void end_pass_of_all();
   uint64_t plan_marker(TrainerSteps& trainer);
+  uint64_t progress() const;
+  void number_checkpoint();
 
   const uint64_t max_lag_, lead_;
 

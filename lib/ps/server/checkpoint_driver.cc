@@ -51,6 +51,7 @@ CheckpointStep CheckpointDriver::begin(uint64_t number, bool at_end) {
   const CheckpointStep step{shard_->roster().run(), static_cast<int64_t>(number)};
   checkpoint_->begin(step, std::move(states), at_end,
                      shard_->trainer_states().chunk_states(identity_->shard_place));
+  shard_files_.end_before(number);
   return step;
 }
 
@@ -104,8 +105,7 @@ void CheckpointDriver::ask(int64_t pass, ReplyPtr reply) {
 // forgotten older files, and looks for them on the disk.  Files that are in no checkpoint there do not come
 // any more.
 void CheckpointDriver::ask_shard_files(uint64_t step, ReplyPtr reply) {
-  const bool comes =
-      is_attached() && (step > shard_->steps().checkpoint_number() || checkpoint_->is_writing(step));
+  const bool comes = is_attached() && (step > shard_->steps().clock() || checkpoint_->is_writing(step));
   if (!comes && !shard_files_.knows(step) && has_directory() && is_attached()) find_shard_files(step);
   shard_files_.ask(step, comes, std::move(reply));
 }

@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kRemembered = 4;  // checkpoints
 
+constexpr const char* kNotHere = "it is not here";
+
 // Answers with the names of all files.  If there is no memory for the answer, it fails with that error.
 void give(const CheckpointShardAnswer& answer, Reply& reply) {
   try {
@@ -32,7 +34,7 @@ void CheckpointShardService::ask(uint64_t step, bool come, ReplyPtr reply) {
     if (written.step != step) continue;
     return give(written.answer, *reply);
   }
-  if (!come) return reply->answer(Payload(encode_shard_answer({std::nullopt, "it is not here"})));
+  if (!come) return reply->answer(Payload(encode_shard_answer({std::nullopt, kNotHere})));
   waiting_.emplace(step, std::move(reply));
 }
 
@@ -49,6 +51,12 @@ void CheckpointShardService::add(int64_t checkpoint_step, const CheckpointShardA
   std::erase_if(written_, [&](const Written& written) { return written.step == step; });
   if (written_.size() == kRemembered) written_.erase(written_.begin());
   written_.push_back({step, answer, std::move(folders)});
+}
+
+void CheckpointShardService::end_before(uint64_t step) {
+  const auto end = waiting_.lower_bound(step);
+  for (auto each = waiting_.begin(); each != end; ++each) give({std::nullopt, kNotHere}, *each->second);
+  waiting_.erase(waiting_.begin(), end);
 }
 
 void CheckpointShardService::forget_unwanted() {

@@ -31,6 +31,9 @@ class CheckpointShardService {
   // them.  A file lies in the first of the folders that has it.
   void add(int64_t step, const CheckpointShardAnswer& answer, std::vector<std::string> folders);
 
+  // Answers the requests for files of checkpoints before this one, which do not come any more.
+  void end_before(uint64_t step);
+
   // Drops the requests of connections that are gone: trainers ask again over new ones.
   void forget_unwanted();
   size_t num_waiting() const { return waiting_.size(); }

@@ -11,9 +11,7 @@ std::map<std::string, std::string> ShardRecovery::states() const {
   std::map<std::string, std::string> states = context_.tables.parameters().states();
   if (context_.tables.place().dense != 0) return states;
   add_step_rule_state(context_.applier.rule(), states);
-  RunState run = context_.clock.run_state();
-  run.clock = context_.clock.checkpoint_number();
-  run.save(states[kRunState]);
+  context_.clock.run_state().save(states[kRunState]);
   return states;
 }
 

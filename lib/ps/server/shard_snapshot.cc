@@ -12,12 +12,13 @@ namespace ps {
 
 namespace {
 
-constexpr uint8_t kTrainerEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kHasMarker = 8, kKnowsChunks = 16,
-                  kHasRows = 32, kAtEnd = 64, kHasKnownToAll = 128;  // on disk: never renumber
+constexpr uint16_t kTrainerEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kHasMarker = 8, kKnowsChunks = 16,
+                   kHasRows = 32, kAtEnd = 64, kHasKnownToAll = 128,
+                   kClockCounts = 256;  // on disk: never renumber
 
 // Saves or loads one trainer's part of a snapshot; lives for one call.
 //
-// trainer := generation:u64 next_step:u64 pulled_at:u64 marker_at:u64 flags:u8
+// trainer := generation:u64 next_step:u64 pulled_at:u64 marker_at:u64 flags:u16
 //            done:u32 text[done] slices:u32 push:text[slices] pulls:u32 answered[pulls]
 //            chunks:u32 text[chunks], if a flag says so
 // told:u32 step:u64[told], if a flag says so: the steps for which all shards hold the trainer's push
@@ -47,7 +48,7 @@ class TrainerSnapshot {
     for (uint64_t* number : {&trainer_.generation, &steps_.next_step, &steps_.pulled_at, &steps_.marker_at}) {
       *number = in.get<uint64_t>();
     }
-    const uint8_t flags = in.get<uint8_t>();
+    const uint16_t flags = in.get<uint16_t>();
     set_flags(flags);
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
       steps_.done.push_back(decode_done(bytes_of(read_text(in))));
@@ -63,22 +64,23 @@ class TrainerSnapshot {
     return std::ranges::any_of(steps_.pushes, [](const auto& push) { return push.second.all_hold; });
   }
 
-  uint8_t flags() const {
-    return static_cast<uint8_t>((trainer_.ended ? kTrainerEnded : 0) | (trainer_.given_up ? kGivenUp : 0) |
-                                (trainer_.was_given_up ? kWasGivenUp : 0) |
-                                (steps_.has_marker ? kHasMarker : 0) |
-                                (state_.knows_chunks ? kKnowsChunks : 0) | (state_.has_rows ? kHasRows : 0) |
-                                (context_.clock.rest().at_end(trainer_.rank) ? kAtEnd : 0) |
-                                (has_known_to_all() ? kHasKnownToAll : 0));
+  uint16_t flags() const {
+    return static_cast<uint16_t>(
+        (trainer_.ended ? kTrainerEnded : 0) | (trainer_.given_up ? kGivenUp : 0) |
+        (trainer_.was_given_up ? kWasGivenUp : 0) | (steps_.has_marker ? kHasMarker : 0) |
+        (state_.knows_chunks ? kKnowsChunks : 0) | (state_.has_rows ? kHasRows : 0) |
+        (context_.clock.rest().at_end(trainer_.rank) ? kAtEnd : 0) |
+        (has_known_to_all() ? kHasKnownToAll : 0) | (steps_.counted ? kClockCounts : 0));
   }
 
-  void set_flags(uint8_t flags) {
+  void set_flags(uint16_t flags) {
     trainer_.ended = (flags & kTrainerEnded) != 0;
     trainer_.given_up = (flags & kGivenUp) != 0;
     trainer_.was_given_up = (flags & kWasGivenUp) != 0;
     steps_.has_marker = (flags & kHasMarker) != 0;
     state_.knows_chunks = (flags & kKnowsChunks) != 0;
     state_.has_rows = (flags & kHasRows) != 0;
+    if ((flags & kClockCounts) == 0) steps_.counted.reset();
     context_.clock.rest().set_at_end(trainer_.rank, (flags & kAtEnd) != 0);
   }
 

@@ -21,6 +21,7 @@ void StepClock::resume_from(const RunState& run) {
   for (size_t rank = 0; rank < trainers_.size(); ++rank) {
     trainers_[rank].next_step = clock_;
     trainers_[rank].batches = run.trainers[rank].batches;
+    trainers_[rank].counted = trainers_[rank].batches;
     trainers_[rank].pass_batches = run.trainers[rank].pass_batches;
   }
   rest_.begin_pass(trainers_.size());
@@ -95,7 +96,7 @@ void StepClock::end_pass() {
 void StepClock::begin_end_checkpoint() {
   note_end_checkpoint();
   context_.checkpoints.plan() = {};
-  context_.checkpoints.begin(checkpoint_number(), /*at_end=*/true);
+  context_.checkpoints.begin(clock_, /*at_end=*/true);
 }
 
 void StepClock::note_end_checkpoint() {

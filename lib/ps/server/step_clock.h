@@ -59,6 +59,8 @@ class StepClock {
   void resume_from(const RunState& run);
   RunState run_state() const;
 
+  // Returns the number of steps that were applied; in asynchronous runs, the number of the last checkpoint and
+  // of passes since.  All shards give the same number to a checkpoint: their clock when it begins.
   uint64_t clock() const { return clock_; }
   uint64_t pass() const { return pass_; }
   TrainerSteps& trainer(int rank) { return trainers_[static_cast<size_t>(rank)]; }
@@ -119,9 +121,7 @@ class StepClock {
   // steps that have waited for that.
   virtual void begin_aligned_checkpoint() {}
 
-  // checkpoint_number returns the number by which all shards identify a checkpoint that begins now.
-  // next_checkpoint returns the number of the next checkpoint, as the trainer is told.
-  virtual uint64_t checkpoint_number() const = 0;
+  // Returns the number of the next checkpoint, as the trainer is told.
   virtual uint64_t next_checkpoint(int rank) const = 0;
 
  protected:
@@ -149,7 +149,7 @@ class StepClock {
   void deal_rest();  // deals the rest of the pass to the trainers that are there
 
   const StepContext context_;
-  uint64_t clock_ = 0, pass_ = 0;       // steps applied, in runs that are not asynchronous; passes ended
+  uint64_t clock_ = 0, pass_ = 0;       // as of clock(); passes ended
   std::vector<TrainerSteps> trainers_;  // by rank
   RestOfPass rest_;
 };

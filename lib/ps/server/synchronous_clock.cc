@@ -63,7 +63,7 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   if (done.pass_ended) end_pass();
   if (done.dealt) deal_rest();
   if (end_checkpoint) begin_end_checkpoint();
-  if (checkpoint && !end_checkpoint) context_.checkpoints.begin(checkpoint_number(), /*at_end=*/false);
+  if (checkpoint && !end_checkpoint) context_.checkpoints.begin(clock_, /*at_end=*/false);
   return true;
 }
 

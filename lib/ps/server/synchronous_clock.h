@@ -23,7 +23,6 @@ class SynchronousClock : public StepClock {
   void go_on() override { apply_complete_steps(); }
   void go_on_without(std::span<const int> ranks) override;
   void take_over(int rank, bool returns) override;
-  uint64_t checkpoint_number() const override { return clock_; }
   uint64_t next_checkpoint(int) const override { return context_.checkpoints.plan().next_step; }
 
  protected:

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct TrainerSteps {
   uint64_t pulled_at = 0;   // steps that the shard had applied at the trainer's last pull
   bool has_marker = false;  // its barrier marker has come: its later pushes follow the next checkpoint
   uint64_t marker_at = 0;   // number of its steps before that checkpoint, as it was told last
+  // Its batches that the clock counts; none: it took no part in the last checkpoint, since it was lost.
+  std::optional<uint64_t> counted = 0;
 
   PendingPush* next_push();                   // null unless it is complete
   PendingPush* complete_push(uint64_t step);  // the push of any step, likewise

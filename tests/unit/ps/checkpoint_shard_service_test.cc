@@ -58,6 +58,18 @@ class CheckpointShardServiceTest : public testing::Test {
   CheckpointShardService shards_;
 };
 
+TEST_F(CheckpointShardServiceTest, FilesOfACheckpointThatLaterOnesHavePassedDoNotComeAnyMore) {
+  Outcome passed, present;
+  ask(3, passed);
+  ask(4, present);
+  shards_.end_before(4);
+  ASSERT_TRUE(passed.answer);
+  EXPECT_FALSE(passed.answer->manifest);
+  EXPECT_FALSE(present.answer);
+  add(4, shard_of(4));
+  EXPECT_TRUE(present.answer);
+}
+
 // A request that is dropped without an answer would be made again and again.
 TEST_F(CheckpointShardServiceTest, AnAnswerForWhichThereIsNoMemoryIsThatError) {
   Outcome before, after, well;

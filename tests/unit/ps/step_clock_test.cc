@@ -117,7 +117,7 @@ TEST_P(AnyClock, ACheckpointIsBegunAtTheEndOfAPassWhenATrainerSaysSo) {
   run_.end(0, 0);
   EXPECT_THAT(run_.begun, IsEmpty());
   run_.end(0, 1, /*checkpoint=*/true);
-  EXPECT_THAT(run_.begun, ElementsAre(RunParts::Begun(run_.clock->checkpoint_number(), true)));
+  EXPECT_THAT(run_.begun, ElementsAre(RunParts::Begun(run_.clock->clock(), true)));
 }
 
 TEST_P(AnyClock, BatchesOfThePassAndOfTheRunAreCounted) {
@@ -195,7 +195,7 @@ TEST_P(LeadingClock, AMarkerThatWasPlannedAfterThePassEndedBeginsItsCheckpoint) 
   run_.push(0, 4, 1);
   run_.push(0, 5, 1);
   run_.mark(0, 6, 1);
-  EXPECT_THAT(run_.begun, testing::ElementsAre(testing::_, Begun(run_.clock->checkpoint_number(), false)));
+  EXPECT_THAT(run_.begun, testing::ElementsAre(testing::_, Begun(run_.clock->clock(), false)));
 }
 
 TEST_P(LeadingClock, AMarkerBeginsItsCheckpointWhereThePassEndedWithoutOne) {
@@ -204,7 +204,7 @@ TEST_P(LeadingClock, AMarkerBeginsItsCheckpointWhereThePassEndedWithoutOne) {
   run_.push(0, 1, 1);
   run_.end(0, 2);
   run_.mark(0, 3, 1);
-  EXPECT_THAT(run_.begun, ElementsAre(Begun(run_.clock->checkpoint_number(), false)));
+  EXPECT_THAT(run_.begun, ElementsAre(Begun(run_.clock->clock(), false)));
 }
 
 TEST_P(LeadingClock, AShardThatGoesOnFromItsSnapshotKnowsThatThePassHadACheckpoint) {

@@ -331,15 +331,54 @@ TEST(AsynchronousClock, ThePassEndsForAllWithTheLastTrainer) {
   EXPECT_EQ(run.clock->pass(), 1u);
 }
 
-TEST(AsynchronousClock, CheckpointsAreKnownByTheBatchesOfAllAndThePasses) {
+TEST(AsynchronousClock, CheckpointsAreNumberedByTheBatchesOfAllAndThePasses) {
   RunParts run({.async = true}, 2);
   run.push(0, 0, 1);
-  run.push(0, 1, 1);
-  run.push(1, 0, 1);
-  EXPECT_EQ(run.clock->checkpoint_number(), 3u);
+  run.mark(0, 1, 1);
+  run.mark(1, 0, 1);
+  EXPECT_THAT(run.begun, ElementsAre(Begun(3, false)));
+  run.push(1, 1, 1);
   run.end(0, 2);
-  run.end(1, 1);
-  EXPECT_EQ(run.clock->checkpoint_number(), 4u);
+  run.end(1, 2, /*checkpoint=*/true);
+  EXPECT_THAT(run.begun, ElementsAre(Begun(3, false), Begun(5, true)));
+}
+
+// Trainer 1 is killed when one of two shards has its last push, and comes again as another process, which
+// begins with the step that the other shard lacks.
+TEST(AsynchronousClock, ShardsNumberCheckpointsAlikeThoughALostTrainerHasPushedToSomeOfThem) {
+  RunParts ahead({.async = true}, 2), behind({.async = true}, 2);
+  for (RunParts* shard : {&ahead, &behind}) {
+    shard->push(0, 0, 1);
+    shard->push(1, 0, 1);
+  }
+  ahead.push(1, 1, 1);
+  for (RunParts* shard : {&ahead, &behind}) {
+    shard->give_up(1);
+    shard->mark(0, 1, 1);
+    EXPECT_THAT(shard->begun, ElementsAre(Begun(2, false)));
+    shard->push(0, 2, 1);
+    shard->end(0, 3, /*checkpoint=*/true);
+    EXPECT_THAT(shard->begun, ElementsAre(Begun(2, false), Begun(4, true)));
+    EXPECT_EQ(shard->clock->run_state().clock, 4u);
+    shard->roster.at(1).given_up = false;
+  }
+  behind.push(1, 1, 1);
+  for (RunParts* shard : {&ahead, &behind}) {
+    RunParts again({.async = true}, 2);
+    load_shard_snapshot(save_shard_snapshot(shard->snapshot_parts()), again.snapshot_parts(), nullptr);
+    for (RunParts* each : {shard, &again}) {
+      each->begun.clear();
+      each->push(1, 2, 1);
+      each->end(1, 3, /*checkpoint=*/true);
+      each->end(0, 4, /*checkpoint=*/true);
+      EXPECT_THAT(each->begun, ElementsAre(Begun(5, true)))
+          << "where it takes part, it is counted from then on";
+      each->push(1, 4, 1);
+      each->end(1, 5, /*checkpoint=*/true);
+      each->end(0, 5, /*checkpoint=*/true);
+      EXPECT_THAT(each->begun, ElementsAre(Begun(5, true), Begun(7, true)));
+    }
+  }
 }
 
 TEST(AsynchronousClock, EachTrainerIsToldWhichOfItsPushesIsItsMarker) {
