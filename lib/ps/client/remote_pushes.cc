@@ -34,9 +34,10 @@ void RemotePushes::count_elsewhere(std::span<const KeyPlan> plans) {
   }
 }
 
-void RemotePushes::begin_at(uint64_t step, uint64_t checkpoint_at) {
+void RemotePushes::begin_at(uint64_t step, const RunStatus& status) {
   step_ = step;
-  checkpoint_at_ = checkpoint_at;
+  checkpoint_at_ = status.checkpoint_at;
+  checkpoint_number_ = status.checkpoint_number;
 }
 
 void RemotePushes::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
@@ -93,7 +94,10 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
                     .ended = ended,
                     .asks = asks,
                     .begins_checkpoint = step + 1 == checkpoint_at_};
+  if (header.begins_checkpoint) header.checkpoint = checkpoint_number_;
   header.begins_checkpoint |= ended && !asks && checkpoint_pass_ == info.pass;
+  const uint64_t end_number = std::exchange(end_checkpoint_number_, 0);
+  if (ended) header.checkpoint = asks ? 0 : end_number;
   header.type = type_;
   header.coded = context_.residuals.codecs().used();
   const PushedState state = context_.states.next(header.begins_checkpoint, ended);
@@ -162,6 +166,7 @@ void RemotePushes::finish_held(uint64_t first) {
 // are measured.  When all shards have answered, those that wait are told to apply the step.
 void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
   const Done done = read_done(step, frame);
+  if (done.dealt && shard == 0) end_checkpoint_number_ = done.checkpoint;
   const auto found = unanswered_.find(step);
   if (found == unanswered_.end()) return;  // given up by settle
   Unanswered& waiting = found->second;
@@ -238,7 +243,10 @@ void RemotePushes::apply(std::vector<double> squares) {
 Done RemotePushes::read_done(uint64_t step, const Frame& frame) {
   Done done = decode_done(frame.body.bytes());
   dropped_ += done.dropped;
-  checkpoint_at_ = std::max(checkpoint_at_, done.checkpoint_at);
+  if (done.checkpoint_at > checkpoint_at_) {
+    checkpoint_at_ = done.checkpoint_at;
+    checkpoint_number_ = done.checkpoint;
+  }
   if (step >= done_step_ && !done.held) {
     done_step_ = step;
     last_done_ = done;

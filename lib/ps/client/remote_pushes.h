@@ -19,6 +19,7 @@
 #include "ps/client/trainer_state_link.h"
 #include "ps/wire/consistency.h"
 #include "ps/wire/protocol.h"
+#include "ps/wire/run_status.h"
 #include "store/parameter_store.h"
 
 namespace ps {
@@ -41,7 +42,7 @@ class RemotePushes {
   void leave_to_compute();
 
   // Sets the number of the next step, and the number of steps after which the newest known checkpoint begins.
-  void begin_at(uint64_t step, uint64_t checkpoint_at);
+  void begin_at(uint64_t step, const RunStatus& status);
   uint64_t next_step() const { return step_; }
 
   // Returns the first step that some shard may not have applied.
@@ -147,6 +148,9 @@ class RemotePushes {
   bool pass_ended_ = false, dealt_ = false;  // all shards ended the pass with that step, or dealt its rest
   int64_t ended_pass_ = -1;                  // the pass that ended while this trainer asked for its rest
   uint64_t checkpoint_at_ = 0;               // number of steps after which the newest known checkpoint begins
+  // Numbers as the first shard has told them; 0: none.
+  uint64_t checkpoint_number_ = 0;      // of that checkpoint
+  uint64_t end_checkpoint_number_ = 0;  // of the one at the end of the pass, if nobody has data any more
   int64_t checkpoint_pass_ = -1;
   bool leaves_applying_ = false;
   int64_t dropped_ = 0;

@@ -37,7 +37,7 @@ void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states)
     begun |= each.pass == start.pass && each.pass_begun;
   }
   const uint64_t step = first_step(start, consistency);
-  pushes_.begin_at(step, run_status().checkpoint_at);
+  pushes_.begin_at(step, run_status());
   if (consistency.ahead > 0 && !consistency.async) finish_held(step);
   position_ = position_in(start, begun);
   position_.resumed = run_status().gathered > 0;

@@ -60,10 +60,13 @@ bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   if (!drop && !context_.applier.apply({&push, 1})) return false;
   context_.counters.pushes_dropped += drop ? 1 : 0;
   trainer.has_marker = trainer.marks_checkpoint(lead());
+  CheckpointAlignment::Plan& plan = context_.checkpoints.plan();
+  if (trainer.has_marker) plan.number = std::max(plan.number, push->checkpoint_number);
   const uint64_t marker_at = plan_marker(trainer);
   finish(trainer, {.learning_rate = context_.applier.rule().learning_rate(),
                    .dropped = drop,
                    .checkpoint_at = marker_at,
+                   .checkpoint = marker_at != 0 ? trainer.marker_number : 0,
                    .squares = std::move(squares)});
   begin_aligned_checkpoint();
   return true;
@@ -89,20 +92,26 @@ void AsynchronousClock::end_pass_of_all() {
     return;
   }
   int64_t pass = 0;
+  uint64_t number = 0;
   bool checkpoint = context_.checkpoints.at_ends();
   for (TrainerSteps* trainer : all) {
     pass = std::max(pass, trainer->next_push()->info.pass);
+    number = std::max(number, trainer->next_push()->checkpoint_number);
     checkpoint |= trainer->next_push()->checkpoint;
   }
   const bool ends = closes_pass(all);
-  if (ends && checkpoint) number_checkpoint();
   if (ends) context_.applier.end_pass(pass);
-  const Done done{
-      .learning_rate = context_.applier.rule().learning_rate(), .pass_ended = ends, .dealt = !ends};
+  const Done done{.learning_rate = context_.applier.rule().learning_rate(),
+                  .pass_ended = ends,
+                  .dealt = !ends,
+                  .checkpoint = ends ? 0 : next_number()};
+  if (ends && checkpoint)
+    number_checkpoint(number, 1);
+  else if (ends)
+    ++clock_;
   for (TrainerSteps* trainer : all) finish(*trainer, done);
   if (!ends) return deal_rest();
   end_pass();
-  ++clock_;
   if (checkpoint) begin_end_checkpoint();
 }
 
@@ -110,10 +119,14 @@ void AsynchronousClock::end_pass_of_all() {
 // none.  A trainer does not begin a step before all shards have answered the last of the steps that it may be
 // ahead of, so the push after these is the first that it has not made.
 uint64_t AsynchronousClock::plan_marker(TrainerSteps& trainer) {
-  bool& wanted = context_.checkpoints.plan().wants_markers;
-  if (!wanted) wanted = context_.checkpoints.decide(progress() + 1);
-  if (!wanted || trainer.has_marker) return 0;
+  CheckpointAlignment::Plan& plan = context_.checkpoints.plan();
+  if (!plan.wants_markers && context_.checkpoints.decide(next_number())) {
+    plan.wants_markers = true;
+    plan.number = next_number();
+  }
+  if (!plan.wants_markers || trainer.has_marker) return 0;
   if (trainer.marker_at <= trainer.next_step) trainer.marker_at = trainer.next_step + lead_ + 2;
+  trainer.marker_number = plan.number;
   return trainer.marker_at;
 }
 
@@ -126,9 +139,7 @@ void AsynchronousClock::begin_aligned_checkpoint() {
   if (std::ranges::any_of(trainers_, awaited)) return;
   context_.checkpoints.plan().wants_markers = false;
   if (std::ranges::none_of(trainers_, &TrainerSteps::has_marker)) return;
-  const uint64_t last = clock_;
-  number_checkpoint();
-  clock_ = std::max(clock_, last + 1);
+  number_checkpoint(std::exchange(context_.checkpoints.plan().number, 0), 0);
   for (TrainerSteps& trainer : trainers_) trainer.has_marker = false;
   context_.checkpoints.begin(clock_, /*at_end=*/false);
   std::vector<int> all;
@@ -149,22 +160,25 @@ void AsynchronousClock::go_on_without(std::span<const int> ranks) {
   go_on();
 }
 
-// Returns the number of batches that this shard has applied, and of passes that have ended.  Batches of lost
-// trainers that only some shards have applied count until the next checkpoint.
-uint64_t AsynchronousClock::progress() const {
-  uint64_t progress = clock_;
-  for (const TrainerSteps& trainer : trainers_) progress += uncounted_batches(trainer);
-  return progress;
+// Returns the number of a checkpoint that this shard, the first, would decide on now: that of the batches and
+// ends of passes that it has applied, and one more.
+uint64_t AsynchronousClock::next_number() const {
+  uint64_t number = pass_;
+  for (const TrainerSteps& trainer : trainers_) number += trainer.batches;
+  return std::max(number, clock_) + 1;
 }
 
-// Sets the clock to the number of a checkpoint that begins now.  A trainer that is lost, and returns, counts
-// again from the first checkpoint on in which it takes part.
-void AsynchronousClock::number_checkpoint() {
+// Sets the clock to the number of a checkpoint that begins now, after the end of `passes` passes.  `told` is the
+// number that trainers tell; 0: none.  A trainer that is lost, and returns, counts again from the first
+// checkpoint on in which it takes part.
+void AsynchronousClock::number_checkpoint(uint64_t told, uint64_t passes) {
+  uint64_t number = clock_ + passes;
   for (TrainerSteps& trainer : trainers_) {
     const bool takes_part = trainer.has_marker || !has_data_left(trainer);
-    if (takes_part) clock_ += uncounted_batches(trainer);
+    if (takes_part) number += uncounted_batches(trainer);
     trainer.counted = takes_part ? std::optional(trainer.batches) : std::nullopt;
   }
+  clock_ = std::max(told != 0 ? told : number, clock_ + 1);
 }
 
 }  // namespace ps

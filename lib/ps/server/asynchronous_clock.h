@@ -19,8 +19,10 @@ namespace ps {
 //
 // The clock is the number of the last checkpoint, and one more for each pass that has ended since.  All shards
 // must give a checkpoint the same number, though a trainer that is lost has pushed its last step to some of
-// them only.  So a checkpoint counts the batches of those trainers whose position at its beginning is the
-// same on all shards: they have pushed a barrier marker, or that they have no data left.
+// them only.  So the first shard chooses the number, and the trainers tell the others: with their barrier
+// markers, or, at the end of a pass whose rest was dealt, with the push that says that they have no data left.
+// At other ends nobody has told a number.  Such a checkpoint counts the batches of those trainers whose
+// position at its beginning is the same on all shards, since they have pushed a marker or an end.
 //
 // One owner thread, as of every StepClock.
 class AsynchronousClock final : public StepClock {
@@ -44,8 +46,8 @@ class AsynchronousClock final : public StepClock {
   bool wait_for_squares(PendingPush& push);
   void end_pass_of_all();
   uint64_t plan_marker(TrainerSteps& trainer);
-  uint64_t progress() const;
-  void number_checkpoint();
+  uint64_t next_number() const;
+  void number_checkpoint(uint64_t told, uint64_t passes);
 
   const uint64_t max_lag_, lead_;
 

@@ -17,7 +17,7 @@ namespace ps {
 //
 // Synchronous trainers are told the step after which the checkpoint begins, and mark their pushes for it.
 // Asynchronous trainers are each told, with the answer to a push, that their next push is their barrier
-// marker.  A shard applies markers as they come.  It applies nothing that a trainer pushes after its marker
+// marker, and the number of the checkpoint.  A shard applies markers as they come.  It applies nothing that a trainer pushes after its marker
 // until it has the markers of all trainers that have data left.  So every push is in the checkpoint of all
 // shards or in none.  Pulls do not wait.
 //
@@ -62,6 +62,7 @@ class CheckpointAlignment {
   struct Plan {
     uint64_t next_step = 0;      // synchronous: it begins after this step; 0: none is planned
     bool wants_markers = false;  // asynchronous: trainers are told to push barrier markers
+    uint64_t number = 0;         // asynchronous: its number, as decided here, or as a marker tells it
   };
   Plan& plan() { return plan_; }
   const Plan& plan() const { return plan_; }

@@ -24,6 +24,7 @@ struct PendingPush {
   bool ended = false;                 // the trainer has no data left in this pass
   bool asks = false, absent = false;  // as PushHeader says
   bool checkpoint = false;            // a checkpoint begins after this step: the push is a barrier marker
+  uint64_t checkpoint_number = 0;     // as PushHeader::checkpoint
   uint32_t num_slices = 0;            // 0: unknown, since no slice so far tells it
   std::map<uint32_t, PushRequest> slices;                        // slices of the message, by number
   std::map<uint32_t, std::shared_ptr<const PulledRows>> pulled;  // where a pull has found the rows of a slice

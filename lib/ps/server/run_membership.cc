@@ -113,7 +113,8 @@ RunStatus RunMembership::run_status(const RosterEntry& trainer) const {
           .was_given_up = trainer.was_given_up,
           .has_rows = shard_.states.of(trainer.rank).has_rows,
           .going = shard_.going,
-          .checkpoint_at = shard_.clock.next_checkpoint(trainer.rank)};
+          .checkpoint_at = shard_.clock.next_checkpoint(trainer.rank),
+          .checkpoint_number = shard_.clock.trainer(trainer.rank).marker_number};
 }
 
 void RunMembership::leave(const Member& member, Time now) {

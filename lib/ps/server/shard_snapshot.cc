@@ -18,7 +18,8 @@ constexpr uint16_t kTrainerEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kHasMarker 
 
 // Saves or loads one trainer's part of a snapshot; lives for one call.
 //
-// trainer := generation:u64 next_step:u64 pulled_at:u64 marker_at:u64 flags:u16
+// trainer := generation:u64 next_step:u64 pulled_at:u64 marker_at:u64
+//            marker_number:u64 flags:u16
 //            done:u32 text[done] slices:u32 push:text[slices] pulls:u32 answered[pulls]
 //            chunks:u32 text[chunks], if a flag says so
 // told:u32 step:u64[told], if a flag says so: the steps for which all shards hold the trainer's push
@@ -32,7 +33,8 @@ class TrainerSnapshot {
         state_(context.states.of(trainer.rank)) {}
 
   void save(std::string& out) const {
-    for (uint64_t number : {trainer_.generation, steps_.next_step, steps_.pulled_at, steps_.marker_at}) {
+    for (uint64_t number :
+         {trainer_.generation, steps_.next_step, steps_.pulled_at, steps_.marker_at, steps_.marker_number}) {
       put(out, number);
     }
     put(out, flags());
@@ -45,7 +47,8 @@ class TrainerSnapshot {
   }
 
   void load(ByteReader& in) {
-    for (uint64_t* number : {&trainer_.generation, &steps_.next_step, &steps_.pulled_at, &steps_.marker_at}) {
+    for (uint64_t* number : {&trainer_.generation, &steps_.next_step, &steps_.pulled_at, &steps_.marker_at,
+                             &steps_.marker_number}) {
       *number = in.get<uint64_t>();
     }
     const uint16_t flags = in.get<uint16_t>();

@@ -51,6 +51,7 @@ PendingPush& TrainerSteps::pending_push(const PushRequest& request) {
   push.asks = request.asks;
   push.absent = request.absent;
   push.checkpoint = request.begins_checkpoint;
+  push.checkpoint_number = request.checkpoint;
   push.num_slices = request.num_slices;
   return push;
 }

@@ -28,9 +28,10 @@ struct TrainerSteps {
   uint64_t end_checkpoint = 0;
 
   // Only in asynchronous runs.
-  uint64_t pulled_at = 0;   // steps that the shard had applied at the trainer's last pull
-  bool has_marker = false;  // its barrier marker has come: its later pushes follow the next checkpoint
-  uint64_t marker_at = 0;   // number of its steps before that checkpoint, as it was told last
+  uint64_t pulled_at = 0;      // steps that the shard had applied at the trainer's last pull
+  bool has_marker = false;     // its barrier marker has come: its later pushes follow the next checkpoint
+  uint64_t marker_at = 0;      // number of its steps before that checkpoint, as it was told last
+  uint64_t marker_number = 0;  // number of that checkpoint, as it was told last
   // Its batches that the clock counts; none: it took no part in the last checkpoint, since it was lost.
   std::optional<uint64_t> counted = 0;
 

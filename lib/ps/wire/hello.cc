@@ -153,6 +153,7 @@ const ObjectSpec<RunStatus>& RunStatus::spec() {
         .at_most(kMostPasses);
     s.field("gives_parts", &RunStatus::gives_parts, "servers give out their parts of checkpoints");
     s.field("cut_at", &RunStatus::checkpoint_at, "steps after which the next checkpoint begins");
+    s.field("checkpoint_number", &RunStatus::checkpoint_number, "of that checkpoint, if asynchronous");
     s.field("has_rows", &RunStatus::has_rows, "the trainer has rows that it trains itself");
     s.field("was_given_up", &RunStatus::was_given_up, "the others went on without the trainer until now");
     s.check([](const RunStatus& status, std::string_view path) {

@@ -16,7 +16,9 @@ namespace {
 constexpr uint32_t kPassEnded = 1, kDropped = 2, kHeld = 4, kDealt = 8;        // flags of Done
 constexpr uint8_t kEnded = 1, kShrink = 2, kBeginsCheckpoint = 4, kChunk = 8;  // flags of a push
 constexpr uint8_t kAsks = 16, kAbsent = 32;                                    // used with kEnded
-constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;      // forms of a row slice
+constexpr uint8_t kNumbered = 64;                        // the number of a checkpoint follows
+constexpr uint64_t kMostCheckpoint = uint64_t{1} << 62;  // the largest such number
+constexpr uint8_t kByKeys = 0, kRange = 1, kCounted = 2, kExactRange = 3;  // forms of a row slice
 constexpr uint8_t kCoded = 6;  // a value beside the row types: a push in the bytes of the job's codec
 constexpr size_t kSquaresBytes = 11 * sizeof(uint64_t);
 
@@ -189,14 +191,15 @@ std::string encode_push(const PushHeader& header, uint32_t num_row_slices, std::
   put(out, header.step);
   put(out, static_cast<uint64_t>(header.info.samples));
   put(out, static_cast<uint64_t>(header.info.pass));
-  put(out,
-      static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
-                           (header.begins_checkpoint ? kBeginsCheckpoint : 0) | (header.chunk ? kChunk : 0) |
-                           (header.asks ? kAsks : 0) | (header.absent ? kAbsent : 0)));
+  put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
+                                (header.begins_checkpoint ? kBeginsCheckpoint : 0) |
+                                (header.chunk ? kChunk : 0) | (header.asks ? kAsks : 0) |
+                                (header.absent ? kAbsent : 0) | (header.checkpoint != 0 ? kNumbered : 0)));
   put(out, header.coded ? kCoded : static_cast<uint8_t>(header.type));
   put(out, header.slice);
   put(out, header.num_slices);
   put(out, header.pulled);
+  if (header.checkpoint != 0) put(out, header.checkpoint);
   if (header.pulled == 0) {
     put(out, num_row_slices);
     out += row_slices;
@@ -251,6 +254,7 @@ std::string encode_done(const Done& done) {
   put(out, (done.pass_ended ? kPassEnded : 0) | (done.dropped ? kDropped : 0) | (done.held ? kHeld : 0) |
                (done.dealt ? kDealt : 0));
   put(out, done.checkpoint_at);
+  put(out, done.checkpoint);
   put(out, static_cast<uint32_t>(done.squares.size()));
   for (const ExactSquares& squares : done.squares) squares.save(out);
   return out;
@@ -301,7 +305,7 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.pulled = in.get<uint64_t>();
   const bool of_end = (flags & (kAsks | kAbsent)) != 0;
   if (samples > INT32_MAX || pass > INT32_MAX ||
-      flags > (kEnded | kShrink | kBeginsCheckpoint | kChunk | kAsks | kAbsent) ||
+      flags > (kEnded | kShrink | kBeginsCheckpoint | kChunk | kAsks | kAbsent | kNumbered) ||
       (of_end && (flags & kEnded) == 0) || (request.num_slices > 0 && request.slice >= request.num_slices)) {
     fail(Code::kData, "push: ", samples, " samples in pass ", pass, ", slice ", request.slice, " of ",
          request.num_slices, ", flags ", int{flags});
@@ -311,6 +315,9 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.asks = (flags & kAsks) != 0;
   request.absent = (flags & kAbsent) != 0;
   request.begins_checkpoint = (flags & kBeginsCheckpoint) != 0;
+  if ((flags & kNumbered) != 0) request.checkpoint = in.get<uint64_t>();
+  if (request.checkpoint > kMostCheckpoint)
+    fail(Code::kData, "push: a checkpoint of number ", request.checkpoint);
   std::vector<RowSlice> row_slices;
   if (request.pulled == 0) row_slices = decode_row_slices(in, "push");
   if ((flags & kChunk) != 0) request.chunk = read_sized(in);
@@ -426,6 +433,7 @@ Done decode_done(std::span<const char> body) {
   done.held = (flags & kHeld) != 0;
   done.dealt = (flags & kDealt) != 0;
   done.checkpoint_at = in.get<uint64_t>();
+  done.checkpoint = in.get<uint64_t>();
   uint32_t num_squares = in.get<uint32_t>();
   if (!in.has(num_squares * kSquaresBytes)) cut_short("done");
   done.squares.resize(num_squares);

@@ -26,7 +26,7 @@
 
 namespace ps {
 
-inline constexpr int kProtocolVersion = 5;
+inline constexpr int kProtocolVersion = 6;
 
 // On the wire: never renumber.
 enum class Message : uint16_t {
@@ -117,6 +117,9 @@ struct PushHeader {
   bool asks = false;               // with `ended`: the trainer asks for data of lost trainers
   bool absent = false;             // with `asks`: it was absent at this step, and may have own data left
   bool begins_checkpoint = false;  // a checkpoint is to begin after this step
+  // The number of that checkpoint, or of the one at the end of the pass, as the job's first shard has told it
+  // (Done); 0: it has told none.
+  uint64_t checkpoint = 0;
   RowType type = RowType::kF32;
   bool coded = false;  // gradients are in the bytes of the job's codec; `type` is not used
   uint32_t slice = 0,
@@ -153,6 +156,9 @@ struct Done {
   bool dropped = false;  // the gradient was dropped because it was too old
   bool held = false;  // the push is held; it is applied when the trainer says that all shards hold the step
   uint64_t checkpoint_at = 0;  // number of steps after which a checkpoint begins; 0: unknown
+  // In asynchronous runs: the number of that checkpoint, or, with `dealt`, of the one at the end of the pass if
+  // nobody has data any more; 0: none.
+  uint64_t checkpoint = 0;
   // By parameter.  Empty if the job does not clip, or if nothing was measured.
   std::vector<ExactSquares> squares = {};
 };

@@ -40,6 +40,7 @@ struct RunStatus {
   uint64_t finished = 0;       // number of passes of a run that has ended and is saved; 0: it has not ended
   bool logged = false;         // pushes are logged, and must come with their keys
   uint64_t checkpoint_at = 0;  // number of steps after which the next checkpoint begins; 0: unknown
+  uint64_t checkpoint_number = 0;  // number of that checkpoint in asynchronous runs; 0: unknown
 
   static const ObjectSpec<RunStatus>& spec();
 };

@@ -13,9 +13,14 @@ class BarrierMarkersTest : public ShardTest {
   static constexpr int kTrainers = 3;
   const std::vector<uint64_t> keys_ = {0, 1, 2};
 
-  OutcomePtr push_step(int rank, uint64_t step, bool cut = false, std::optional<std::string> chunk = {}) {
+  OutcomePtr push_step(int rank, uint64_t step, bool cut = false, std::optional<std::string> chunk = {},
+                       uint64_t number = 0) {
     return push_slice(rank,
-                      {.step = step, .info = {1, 0}, .begins_checkpoint = cut, .chunk = std::move(chunk)},
+                      {.step = step,
+                       .info = {1, 0},
+                       .begins_checkpoint = cut,
+                       .checkpoint = cut ? number : 0,
+                       .chunk = std::move(chunk)},
                       {static_cast<uint64_t>(rank)}, -1);
   }
   void watch(std::map<uint64_t, std::vector<float>>& cuts, std::function<bool(uint64_t)> wanted = nullptr) {
@@ -74,7 +79,7 @@ TEST_F(BarrierMarkersTest, KeepsATrainersChunksUntilItsNextPush) {
 class TwoShards : public BarrierMarkersTest {
  protected:
   struct Sender {
-    uint64_t generation = 1, step = 0, checkpoint_at = 0;
+    uint64_t generation = 1, step = 0, checkpoint_at = 0, number = 0;
     int batches = 0;
     bool ended = false;
     OutcomePtr answers[2];  // null: the step has not arrived there
@@ -104,9 +109,9 @@ class TwoShards : public BarrierMarkersTest {
     Sender& sender = senders_[static_cast<size_t>(rank)];
     if (sender.answers[s]) return;
     at(s, [&] {
-      sender.answers[s] = sender.ended
-                              ? push_end(rank, sender.step)
-                              : push_step(rank, sender.step, sender.step + 1 == sender.checkpoint_at);
+      sender.answers[s] = sender.ended ? push_end(rank, sender.step)
+                                       : push_step(rank, sender.step, sender.step + 1 == sender.checkpoint_at,
+                                                   {}, sender.number);
     });
   }
 
@@ -116,7 +121,11 @@ class TwoShards : public BarrierMarkersTest {
     if (!sender.answers[0] || !sender.answers[1]) return;
     if (sender.answers[0]->waits() || sender.answers[1]->waits()) return;
     if (sender.ended) return;
-    sender.checkpoint_at = std::max(sender.checkpoint_at, sender.answers[0]->done().checkpoint_at);
+    const Done done = sender.answers[0]->done();
+    if (done.checkpoint_at > sender.checkpoint_at) {
+      sender.checkpoint_at = done.checkpoint_at;
+      sender.number = done.checkpoint;
+    }
     move_to(sender, sender.step + 1);
   }
 
@@ -139,6 +148,7 @@ class TwoShards : public BarrierMarkersTest {
       });
     }
     sender.checkpoint_at = statuses[0].checkpoint_at;
+    sender.number = statuses[0].checkpoint_number;
     move_to(sender, std::min(statuses[0].step, statuses[1].step));
   }
 

@@ -61,9 +61,14 @@ struct RunParts {
   OutcomePtr mark(int rank, uint64_t step, float gradient) {
     return send(rank, {.step = step, .info = {1, 0}, .begins_checkpoint = true}, gradient);
   }
-  OutcomePtr end(int rank, uint64_t step, bool checkpoint = false) {
-    return send_body(rank,
-                     encode_push({.step = step, .ended = true, .begins_checkpoint = checkpoint}, 0, ""));
+  OutcomePtr end(int rank, uint64_t step, bool checkpoint = false, uint64_t number = 0) {
+    return send_body(
+        rank,
+        encode_push({.step = step, .ended = true, .begins_checkpoint = checkpoint, .checkpoint = number}, 0,
+                    ""));
+  }
+  OutcomePtr ask(int rank, uint64_t step) {
+    return send_body(rank, encode_push({.step = step, .ended = true, .asks = true}, 0, ""));
   }
   OutcomePtr send_body(int rank, std::string body) {
     body.resize(padded(body.size()), '\0');

@@ -35,7 +35,8 @@ RunStatus full_status() {
           .gives_parts = true,
           .finished = 8,
           .logged = true,
-          .checkpoint_at = 9};
+          .checkpoint_at = 9,
+          .checkpoint_number = 11};
 }
 
 TEST(RunStatus, EveryMemberTravels) {
@@ -61,9 +62,10 @@ TEST(RunStatus, EveryMemberTravels) {
   EXPECT_EQ(again.finished, 8u);
   EXPECT_TRUE(again.logged);
   EXPECT_EQ(again.checkpoint_at, 9u);
+  EXPECT_EQ(again.checkpoint_number, 11u);
   const Json first = RunStatus::spec().to_json(RunStatus());
   for (const auto& [key, value] : json.items()) EXPECT_NE(value, first.at(key)) << key;
-  EXPECT_EQ(json.size(), 20u);
+  EXPECT_EQ(json.size(), 21u);
 }
 
 // Trainers count on from these: sums of them must not overflow.

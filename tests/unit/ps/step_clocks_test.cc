@@ -381,6 +381,34 @@ TEST(AsynchronousClock, ShardsNumberCheckpointsAlikeThoughALostTrainerHasPushedT
   }
 }
 
+// The second shard has neither the marker of trainer 1, which is lost, nor its last batches.
+TEST(AsynchronousClock, TrainersTellTheNumberOfACheckpointThatTheFirstShardHasChosen) {
+  RunParts first({.async = true}, 2), second({.async = true}, 2);
+  first.want_checkpoints([](uint64_t number) { return number == 4; });
+  for (uint64_t step = 0; step < 3; ++step) first.push(1, step, 1);
+  second.push(1, 0, 1);
+  const Done told = first.push(0, 0, 1)->done();
+  second.push(0, 0, 1);
+  EXPECT_EQ(told.checkpoint_at, 2u);
+  EXPECT_EQ(told.checkpoint, 4u);
+  first.mark(1, 3, 1);
+  second.give_up(1);
+  for (RunParts* shard : {&first, &second}) {
+    shard->send(0, {.step = 1, .info = {1, 0}, .begins_checkpoint = true, .checkpoint = told.checkpoint}, 1);
+    EXPECT_THAT(shard->begun, ElementsAre(Begun(4, false)));
+    shard->push(0, 2, 1);
+  }
+  first.give_up(1);
+  const Done dealt = first.ask(0, 3)->done();
+  EXPECT_TRUE(dealt.dealt);
+  EXPECT_EQ(dealt.checkpoint, 8u);
+  second.ask(0, 3);
+  for (RunParts* shard : {&first, &second}) {
+    shard->end(0, 4, /*checkpoint=*/true, dealt.checkpoint);
+    EXPECT_THAT(shard->begun, ElementsAre(Begun(4, false), Begun(8, true)));
+  }
+}
+
 TEST(AsynchronousClock, EachTrainerIsToldWhichOfItsPushesIsItsMarker) {
   RunParts run({.async = true}, 2);
   run.want_checkpoints([](uint64_t number) { return number == 2; });
