@@ -20,6 +20,12 @@ double AllReduceCost::at(size_t data_bytes) const {
   return seconds[end - 1] + further * std::max(slope, 0.0);
 }
 
+bool is_candidate(const AllReduceAlgorithm& algorithm, int size) {
+  constexpr double kMostTimes = 16;
+  const double largest = static_cast<double>(kCostMeasures.back().bytes);
+  return algorithm.in_rank_order && algorithm.most_sent(largest, size) <= kMostTimes * largest;
+}
+
 std::string encode_costs(const std::vector<AllReduceCost>& costs) {
   std::string out;
   for (const AllReduceCost& cost : costs) put_array(out, std::span<const double>(cost.seconds));

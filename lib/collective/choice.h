@@ -35,6 +35,11 @@ struct AllReduceCost {
   bool operator==(const AllReduceCost&) const = default;
 };
 
+// Returns true if the automatic choice measures this algorithm among `size` ranks: it adds in rank order, and its
+// busiest rank does not send many times the data.  To measure one that does would take long, and it cannot be the
+// fastest.  The result is the same on all ranks.
+bool is_candidate(const AllReduceAlgorithm& algorithm, int size);
+
 // encode_costs writes the costs of a rank as a text, to be gathered.  The other function returns for each
 // algorithm the cost of the slowest rank, which is the same on all ranks; it throws kCorrupt for a text that
 // encode_costs cannot have written for these algorithms.

@@ -71,10 +71,33 @@ static ExchangeCost times(double count, ExchangeCost cost) {
           count * cost.codec};
 }
 
+int64_t gradient_chunks(const ClusterParameters& cluster, const StepBytes& payload) {
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(payload.dense_bytes / cluster.chunk_bytes)));
+}
+
+// The others send rank 0 their chunks, which it adds as they come, and each sum goes out while later chunks
+// come in.  Its link carries (W - 1) V each way, which FireCaffe reckons for a parameter server of W - 1 clients;
+// the way out ends one chunk after the way in.
+static ExchangeCost rank_server_cost(const ClusterParameters& cluster, const StepBytes& payload) {
+  const double others = static_cast<double>(cluster.ranks - 1);
+  const double chunks = static_cast<double>(gradient_chunks(cluster, payload));
+  const double bytes = payload.dense_bytes / chunks, slot = message_slot(cluster, bytes);
+  const ExchangeCost add = sum_of(cluster, bytes);
+  ExchangeCost further;  // the cost of each further message on the way in
+  further.transfer = transfer_seconds(cluster, bytes);
+  further.overhead = slot - further.transfer;
+  ExchangeCost cost = burst(cluster, 1, bytes);
+  cost += add;
+  cost += times(others * chunks - 1, add.sum > slot ? add : further);
+  cost += burst(cluster, others, bytes);
+  return cost;
+}
+
 // Each trainer sends each shard its part, the parts for the first ports first.  A shard adds when it has all
 // parts, and answers all trainers.  The busiest link carries max(ranks, servers) messages a port each way, and
 // answers of all ports but the last while parts of later ports still come.
 static ExchangeCost server_cost(const ClusterParameters& cluster, const StepBytes& payload) {
+  if (cluster.servers == 0) return rank_server_cost(cluster, payload);
   const double shards = static_cast<double>(cluster.servers * cluster.ports);
   const double part = payload.dense_bytes / shards;
   const double messages = static_cast<double>(std::max(cluster.ranks, cluster.servers));
@@ -103,14 +126,10 @@ static ExchangeCost direct_cost(const ClusterParameters& cluster, const StepByte
   return cost;
 }
 
-int64_t chain_chunks(const ClusterParameters& cluster, const StepBytes& payload) {
-  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(payload.dense_bytes / cluster.chunk_bytes)));
-}
-
 // Chunks go from rank to rank, each adding its own; the last rank's sums go back.  A pipeline of ranks - 1
 // stages takes one chunk through all of them, and for each further chunk the time of the slowest.
 static ExchangeCost chain_cost(const ClusterParameters& cluster, const StepBytes& payload) {
-  const double chunks = static_cast<double>(chain_chunks(cluster, payload));
+  const double chunks = static_cast<double>(gradient_chunks(cluster, payload));
   const double stages = static_cast<double>(cluster.ranks - 1), bytes = payload.dense_bytes / chunks;
   const double slot = message_slot(cluster, bytes);
   const ExchangeCost add = sum_of(cluster, bytes);
@@ -169,7 +188,8 @@ static ExchangeCost dgc_cost(const ClusterParameters& cluster, const StepBytes& 
 
 std::span<const ExchangeEntry> exchange_catalog() {
   static constexpr std::array<ExchangeEntry, 7> kCatalog = {{
-      {ExchangeKind::kServer, "server", "through servers, whose shards add", true, server_cost},
+      {ExchangeKind::kServer, "server", "through servers, whose shards add; without servers, through rank 0",
+       true, server_cost},
       {ExchangeKind::kDirect, "direct", "each rank adds a part, and sends it to all", true, direct_cost},
       {ExchangeKind::kChain, "chain", "chunks from rank to rank and back", true, chain_cost},
       {ExchangeKind::kTree, "tree", "binomial tree, as FireCaffe has it", false, tree_cost},
@@ -197,9 +217,10 @@ double exchange_messages(ExchangeKind exchange, const ClusterParameters& cluster
   const double ranks = static_cast<double>(cluster.ranks);
   switch (exchange) {
     case ExchangeKind::kServer:
-      return 2 * ranks * static_cast<double>(cluster.servers * cluster.ports);
+      if (cluster.servers > 0) return 2 * ranks * static_cast<double>(cluster.servers * cluster.ports);
+      return 2 * (ranks - 1) * static_cast<double>(gradient_chunks(cluster, payload));
     case ExchangeKind::kChain:
-      return 2 * (ranks - 1) * static_cast<double>(chain_chunks(cluster, payload));
+      return 2 * (ranks - 1) * static_cast<double>(gradient_chunks(cluster, payload));
     case ExchangeKind::kTree:
       return 2 * (ranks - 1);
     case ExchangeKind::kHalvingDoubling:

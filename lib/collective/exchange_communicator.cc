@@ -130,7 +130,7 @@ const AllReduceAlgorithm& ExchangeCommunicator::choose(size_t data_bytes) {
   if (costs_.empty()) {
     std::vector<AllReduceCost> own;
     for (const AllReduceAlgorithm* each : all_reduce_catalog()) {
-      if (each->in_rank_order) own.push_back({.algorithm = each, .seconds = {}});
+      if (is_candidate(*each, size())) own.push_back({.algorithm = each, .seconds = {}});
     }
     for (size_t i = 0; i < kCostMeasures.size(); ++i) measure(i, own);
     costs_ = slowest_costs(own, gather(encode_costs(own)));

@@ -60,6 +60,32 @@ void cross(const MessageTimes& message, size_t senders, size_t receivers, size_t
   }
 }
 
+// The others send rank 0 their chunks, chunk by chunk, and slices of those of one number take turns on its link.  It adds
+// one at a time, and sends a sum to all while later chunks come.
+void run_rank_server(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
+  const int64_t chunks = gradient_chunks(cluster, payload);
+  const double bytes = payload.dense_bytes / static_cast<double>(chunks);
+  const double add = work_seconds(cluster, bytes, cluster.sum_rate);
+  const MessageTimes message(cluster, bytes);
+  double in_free = 0, adder_free = clocks[0], out_free = 0;
+  Clocks done = clocks;
+  for (int64_t c = 0; c < chunks; ++c) {
+    for (size_t r = 1; r < clocks.size(); ++r) {
+      const double sent = clocks[r] + static_cast<double>(c) * message.slot;
+      const double begin = std::max(sent + message.on_the_way, in_free);
+      in_free = begin + message.slot;
+      adder_free = std::max(begin + message.receiving, adder_free) + add;
+    }
+    for (size_t r = 1; r < clocks.size(); ++r) {
+      const double begin = std::max(adder_free, out_free);
+      out_free = begin + message.slot;
+      done[r] = std::max(done[r], begin + message.whole());
+    }
+  }
+  done[0] = std::max(done[0], out_free);
+  clocks = std::move(done);
+}
+
 // Trainers send their parts to the shards; a shard begins to add when it has the last one, and sends the sum to
 // all trainers.  A trainer sends its parts for the shards of a port to all servers at once, and slices of them take turns on its
 // link: all of these parts have come when the last one has.
@@ -144,7 +170,7 @@ void pass_along(const ClusterParameters& cluster, double bytes, int64_t chunks, 
 }
 
 void run_chain(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
-  const int64_t chunks = chain_chunks(cluster, payload);
+  const int64_t chunks = gradient_chunks(cluster, payload);
   const double bytes = payload.dense_bytes / static_cast<double>(chunks);
   std::vector<size_t> order(clocks.size());
   for (size_t r = 0; r < order.size(); ++r) order[r] = r;
@@ -228,7 +254,8 @@ void run_exchange(ExchangeKind exchange, const ClusterParameters& cluster, const
   if (clocks.size() < 2) return;
   switch (exchange) {
     case ExchangeKind::kServer:
-      return run_server(cluster, payload, clocks);
+      return cluster.servers == 0 ? run_rank_server(cluster, payload, clocks)
+                                  : run_server(cluster, payload, clocks);
     case ExchangeKind::kDirect:
       return run_direct(cluster, payload, clocks);
     case ExchangeKind::kChain:

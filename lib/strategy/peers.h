@@ -55,7 +55,7 @@ uint64_t bytes_sent_to_all(const Communicator& communicator);
 std::vector<std::string> algorithm_names();
 inline constexpr const char* kAlgorithmHelp =
     "how gradients are added up; auto: the fastest, as measured, of those that add in the order of trainers, "
-    "direct and chain, which give the bits of servers";
+    "direct, chain and server, which give the bits of servers";
 
 // Returns, on every trainer, which trainer has another job than trainer 0 and what differs; nothing if all
 // have the same.

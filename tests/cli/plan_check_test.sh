@@ -8,26 +8,28 @@ cd "$scratch"
 
 small=(--models lenet --ranks 2 --bandwidth 1G --servers 2 --periods 4 --compute 1ms --runs 1 --link bucket)
 ps-bench plan-check "${small[@]}" --save rows.jsonl >table 2>err
-expect_text err "lenet, 2 ranks, 1G: 8 strategies"
-expect_text table "8 rows of 1 configurations"
+expect_text err "lenet, 2 ranks, 1G: 9 strategies"
+expect_text table "9 rows of 1 configurations"
 expect_text table "named the fastest, or one within 5 % of it"
 python3 - <<'PY' || fail "the rows are not as they should be"
 import json
 rows = [json.loads(line) for line in open("rows.jsonl")][1:]
-names = ["server", "direct", "chain", "ring", "halving_doubling", "tree", "dgc", "local_sgd, k = 4"]
+names = ["server", "direct", "chain", "server", "ring", "halving_doubling", "tree", "dgc", "local_sgd, k = 4"]
 assert sorted(row["strategy"] for row in rows) == sorted(names), rows
 for row in rows:
     terms = sum(row["modelled_%s_seconds" % term] for term in ("latency", "transfer", "sum", "codec"))
     assert abs(terms - row["modelled_exchange_seconds"]) < 1e-9, row
     assert abs(row["modelled_step_seconds"] - terms - 0.001) < 1e-9 and row["step_seconds"] >= 0.001, row
-    assert (row["codec_seconds"] is not None) == (row["strategy"] == "dgc") and row["servers"] == 2 * (row["strategy"] == "server")
+    assert (row["codec_seconds"] is not None) == (row["strategy"] == "dgc"), row
+assert sorted(row["servers"] for row in rows if row["strategy"] == "server") == [0, 2], "of two servers, and of rank 0"
+assert all(row["servers"] == 0 for row in rows if row["strategy"] != "server"), rows
 PY
 
 echo "rows that are known are not measured again"
 grep -v '"strategy":"direct"' rows.jsonl >resumed.jsonl
 ps-bench plan-check "${small[@]}" --save resumed.jsonl --resume >/dev/null 2>err
 expect_text err "lenet, 2 ranks, 1G: 1 strategies"
-[[ $(wc -l <resumed.jsonl) == 9 ]] || fail "a machine and 8 rows were expected"
+[[ $(wc -l <resumed.jsonl) == 10 ]] || fail "a machine and 9 rows were expected"
 ps-bench plan-check "${small[@]}" --save rows.jsonl --resume >again 2>err
 [[ ! -s err ]] || fail "nothing was left to measure"
 tail -n +2 table | diff - <(tail -n +2 again)

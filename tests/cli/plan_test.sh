@@ -35,6 +35,23 @@ assert server["stragglers"] > 0 and server["link_failures"] > 0
 assert server["mean_seconds"] > server["formula_seconds"]
 PY
 
+# FireCaffe compares a trainer that is the server of the others with a tree: its link carries (W - 1) V, the tree's 2 V log2 W.
+for ranks in 5 64; do
+  ps-bench plan "$nets/vgg16.json" --ranks $ranks --servers 0 --sum-rate 0 --compute 0.2 --simulate --json >"ranks$ranks.json"
+done
+ps-bench plan "$nets/vgg16.json" --ranks 5 --servers 0 --compute 0.2 >server
+expect_text server "5 trainers, the first of which is the server, links of"
+python3 - <<'PY' || fail "a trainer that is the server is planned wrong"
+import json
+for ranks, rounds in (5, 3), (64, 6):
+    plan = json.load(open(f"ranks{ranks}.json"))
+    bandwidth, exchange = 10e9 / 8, {each["name"]: each["step_seconds"] - 0.2 for each in plan["strategies"]}
+    assert abs(exchange["server"] / (plan["weight_bytes"] / bandwidth * (ranks - 1)) - 1) < 0.01, exchange
+    assert abs(exchange["tree"] / (plan["weight_bytes"] / bandwidth * 2 * rounds) - 1) < 0.01, exchange
+    server = plan["simulated"][0]
+    assert abs(server["mean_seconds"] / server["formula_seconds"] - 1) < 0.001, server
+PY
+
 # Every id of a sequence passes through the weights of a gru.
 for ids in 1 8; do ps-bench plan "$PS_SOURCE/share/jobs/gutenberg_gru.json" --ids $ids --json >"ids$ids.json"; done
 python3 - <<'PY' || fail "sequences are not counted: $(cat ids8.json)"

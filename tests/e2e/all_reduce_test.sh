@@ -45,7 +45,7 @@ serve_and_train() {
 
 echo "three trainers have the model that they would have with servers, bit for bit, whatever the algorithm"
 serve_and_train served
-for algorithm in auto direct chain; do
+for algorithm in auto direct chain server; do
   train "$algorithm" --set "train.strategy.algorithm=$algorithm"
   for pass in 0 1; do cmp {served,"$algorithm"}/pass-0000$pass/model.safetensors; done
 done

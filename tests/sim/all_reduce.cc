@@ -79,7 +79,7 @@ TEST(AllReduce, EveryTrainerHasTheBitsOfServers) {
     const SyntheticJob job = uneven_job(optimizer);
     ShardCluster cluster(job, {2, 2, 0});
     const std::vector<float> served = cluster.train();
-    for (const char* algorithm : {"direct", "chain"}) {
+    for (const char* algorithm : {"direct", "chain", "server"}) {
       SCOPED_TRACE(cat(optimizer, ", ", algorithm));
       for (const std::vector<float>& weights : train_without_servers(job, algorithm)) {
         expect_same_bits(weights, served);

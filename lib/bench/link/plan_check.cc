@@ -139,7 +139,7 @@ class PlanCheck {
     ClusterParameters cluster = link_cluster(link_.ranks, probe);
     cluster.encode_rate = rates.encode;
     cluster.decode_rate = rates.decode;
-    cluster.servers = std::max(strategy.servers, 1);
+    cluster.servers = strategy.servers;
     const ExchangeKind kind = strategy.period > 1 ? ExchangeKind::kDirect : exchange_named(strategy.name);
     return divided(exchange_cost(kind, cluster, link_payload(link_.model)), strategy.period);
   }

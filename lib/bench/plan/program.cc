@@ -42,7 +42,10 @@ std::vector<Flag> cluster_flags() {
        .argument = "TIME",
        .help = "least from one message to the next (g)",
        .default_text = "0s"},
-      {.name = "servers", .argument = "N", .help = "servers", .default_text = "1"},
+      {.name = "servers",
+       .argument = "N",
+       .help = "servers; 0: trainer 0 is the server",
+       .default_text = "1"},
       {.name = "ports", .argument = "N", .help = "shards of a server, on its one link", .default_text = "1"},
       {.name = "cores",
        .argument = "N",
@@ -62,7 +65,10 @@ std::vector<Flag> cluster_flags() {
        .argument = "BYTES",
        .help = "packed gradients that a trainer adds a second",
        .default_text = "1G"},
-      {.name = "chunk", .argument = "BYTES", .help = "pieces that a chain passes on", .default_text = "1M"},
+      {.name = "chunk",
+       .argument = "BYTES",
+       .help = "pieces that a chain or a trainer that is the server passes on",
+       .default_text = "1M"},
       {.name = "limits",
        .argument = "FILE",
        .help = "take bandwidth, latency and sum rate from ps-bench limits --json",
@@ -166,7 +172,7 @@ ClusterParameters read_cluster(const Flags& flags) {
   cluster.latency = *flags.seconds("latency", 0, 3600);
   cluster.overhead = *flags.seconds("overhead", 0, 3600);
   cluster.gap = *flags.seconds("gap", 0, 3600);
-  cluster.servers = *flags.integer("servers", 1, kMostServers);
+  cluster.servers = *flags.integer("servers", 0, kMostServers);
   cluster.ports = *flags.integer("ports", 1, 1024);
   cluster.cores = *flags.integer("cores", 0, 1 << 20);
   cluster.processes = *flags.integer("processes", 1, 1 << 20);

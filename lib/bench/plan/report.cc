@@ -16,10 +16,12 @@ std::string megabytes(double bytes) {
 }
 
 std::string cluster_text(const ClusterParameters& cluster) {
-  return cat(cluster.ranks, " trainers, ", cluster.servers, " servers of ", cluster.ports,
-             " ports, links of ", quantity_text(8 * cluster.bandwidth, "bit/s"), ", L ",
-             seconds_text(cluster.latency), ", o ", seconds_text(cluster.overhead), ", g ",
-             seconds_text(cluster.gap));
+  const std::string servers = cluster.servers == 0
+                                  ? "the first of which is the server"
+                                  : cat(cluster.servers, " servers of ", cluster.ports, " ports");
+  return cat(cluster.ranks, " trainers, ", servers, ", links of ",
+             quantity_text(8 * cluster.bandwidth, "bit/s"), ", L ", seconds_text(cluster.latency), ", o ",
+             seconds_text(cluster.overhead), ", g ", seconds_text(cluster.gap));
 }
 
 std::vector<Cells> layer_rows(const Plan& plan) {

@@ -9,8 +9,9 @@ namespace ps {
 
 namespace {
 
-constexpr std::array<const AllReduceAlgorithm*, 5> kCatalog = {
-    &kDirectAllReduce, &kChainAllReduce, &kRingAllReduce, &kHalvingDoublingAllReduce, &kTreeAllReduce,
+constexpr std::array<const AllReduceAlgorithm*, 6> kCatalog = {
+    &kDirectAllReduce, &kChainAllReduce,           &kServerAllReduce,
+    &kRingAllReduce,   &kHalvingDoublingAllReduce, &kTreeAllReduce,
 };
 
 }  // namespace

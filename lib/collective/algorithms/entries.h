@@ -13,6 +13,7 @@ namespace ps {
 
 extern const AllReduceAlgorithm kDirectAllReduce;
 extern const AllReduceAlgorithm kChainAllReduce;
+extern const AllReduceAlgorithm kServerAllReduce;
 extern const AllReduceAlgorithm kRingAllReduce;
 extern const AllReduceAlgorithm kHalvingDoublingAllReduce;
 extern const AllReduceAlgorithm kTreeAllReduce;

@@ -69,7 +69,7 @@ TEST(ModelShape, SumsOfGradientsAreExactInAnyOrder) {
 
 TEST(LinkMeasurements, EveryAlgorithmAddsRightOverLinksAndSendsTheFormulasBytes) {
   LinkRequest wanted = request(1024, 3, 1e10);
-  wanted.algorithms = {"direct", "chain", "ring", "halving_doubling", "tree", "dgc"};
+  wanted.algorithms = {"direct", "chain", "server", "ring", "halving_doubling", "tree", "dgc"};
   const std::vector<Json> rows = measure_scaling(wanted, quiet());
   ASSERT_EQ(rows.size(), wanted.algorithms.size());
   for (const Json& row : rows) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <future>
 #include <mutex>
@@ -114,6 +115,7 @@ struct Golden {
 constexpr Golden kGolden[] = {
     {"direct", 5, 0xde7a324b9b393b59},
     {"chain", 5, 0xde7a324b9b393b59},
+    {"server", 5, 0xde7a324b9b393b59},
     {"ring", 2, 0xf1e01cf144ce665},
     {"ring", 5, 0xe1fe95f0d22fd6ae},
     {"ring", 8, 0xc24dcbb5909f3767},
@@ -191,7 +193,8 @@ TEST_P(OnEveryGround, RandomSizesAndRanksSumInRankOrder) {
     for (int i = 0; i < 5; ++i) counts.push_back(random.below(uint64_t{1} << (1 + random.below(17))));
     run(size, [&](ExchangeCommunicator& communicator) {
       for (size_t count : counts) {
-        const AllReduceAlgorithm& algorithm = all_reduce_algorithm(count % 2 == 0 ? "direct" : "chain");
+        const std::array<const char*, 3> names = {"direct", "chain", "server"};
+        const AllReduceAlgorithm& algorithm = all_reduce_algorithm(names[count % names.size()]);
         std::vector<float> data = rank_floats(seed, communicator.rank(), count);
         communicator.all_reduce_by(algorithm, data);
         EXPECT_EQ(bits_of(data), bits_of(sum_in_rank_order(seed, size, count)))

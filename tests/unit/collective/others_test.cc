@@ -234,6 +234,19 @@ TEST(Bytes, ThroughTheBusiestRankAreThoseOfTheFormulas) {
   }
 }
 
+// A rank that is the server of the others sends them each all of the data.
+TEST(Choice, LeavesOutWhatSendsManyTimesTheData) {
+  auto is_measured = [](const char* name, int size) {
+    return is_candidate(all_reduce_algorithm(name), size);
+  };
+  for (int size : {2, 17}) {
+    for (const char* name : {"direct", "chain", "server"}) EXPECT_TRUE(is_measured(name, size)) << name;
+  }
+  EXPECT_TRUE(is_measured("direct", 18) && is_measured("chain", 18));
+  EXPECT_FALSE(is_measured("server", 18));
+  for (const char* name : {"ring", "halving_doubling", "tree"}) EXPECT_FALSE(is_measured(name, 2)) << name;
+}
+
 // One round sends all bytes to every other rank, and two send 2 (p - 1) / p of them.
 TEST(Bytes, DirectTakesOneRoundUpToALimitThatFallsWithTheRanks) {
   for (int size : {2, 3, 4, 5}) {

@@ -22,6 +22,26 @@ TEST(CostModel, BytesThroughTheBusiestLinkAreThoseOfTheTextbooks) {
   EXPECT_NEAR(formula_seconds(ExchangeKind::kChain, chunks), 2 * (100 + 3 - 1) * 1e-4, 1e-12);
 }
 
+// FireCaffe's parameter server: its link carries the gradients of all others, each way.  Sums of one chunk go out
+// while the next comes in.
+TEST(CostModel, ARankThatIsTheServerCarriesTheGradientsOfAllOthers) {
+  ClusterParameters cluster = plain_cluster(5);
+  cluster.servers = 0;
+  EXPECT_NEAR(formula_seconds(ExchangeKind::kServer, cluster), 0.08, 1e-12) << "4 MB in, then 4 MB out";
+  cluster.chunk_bytes = 1e4;
+  EXPECT_NEAR(formula_seconds(ExchangeKind::kServer, cluster), 0.0404, 1e-12)
+      << "4 MB in, and a chunk for each";
+  EXPECT_EQ(exchange_messages(ExchangeKind::kServer, cluster, kMegabyte), 2 * 4 * 100);
+  cluster.sum_rate = 5e7;
+  EXPECT_NEAR(formula_seconds(ExchangeKind::kServer, cluster), 0.0805, 1e-12)
+      << "adding takes twice as long as receiving";
+  cluster = plain_cluster(2);
+  cluster.servers = 0;
+  EXPECT_DOUBLE_EQ(formula_seconds(ExchangeKind::kServer, cluster),
+                   formula_seconds(ExchangeKind::kChain, cluster))
+      << "of two ranks, each is the other's neighbour";
+}
+
 TEST(CostModel, ServersShareTheLoadUntilTrainersLinksAreFull) {
   ClusterParameters cluster = plain_cluster(8);
   cluster.servers = 4;

@@ -12,7 +12,7 @@ namespace {
 std::vector<ClusterParameters> varied_clusters() {
   std::vector<ClusterParameters> clusters;
   for (int64_t ranks : {2, 3, 5, 8, 13, 16, 100}) {
-    for (int64_t servers : {1, 3, 16}) {
+    for (int64_t servers : {0, 1, 3, 16}) {
       for (double slow : {0.0, 1.0}) {
         ClusterParameters cluster = plain_cluster(ranks);
         cluster.servers = servers;

@@ -73,7 +73,7 @@ TEST(Peers, AllReduceNamesAnAlgorithmOfTheCatalogue) {
     const Json object = Json::parse(strategy);
     return message_of([&] { find_strategy(object).check(object, {{"type", "sgd"}}); });
   };
-  for (const char* name : {"auto", "direct", "chain", "ring", "halving_doubling", "tree"}) {
+  for (const char* name : {"auto", "direct", "chain", "server", "ring", "halving_doubling", "tree"}) {
     EXPECT_EQ(check(cat(R"({"type": "all_reduce", "algorithm": ")", name, R"("})").c_str()), "accepted");
   }
   EXPECT_THAT(check(R"({"type": "all_reduce", "algorithm": "quick"})"),
