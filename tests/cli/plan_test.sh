@@ -52,6 +52,23 @@ for ranks, rounds in (5, 3), (64, 6):
     assert abs(server["mean_seconds"] / server["formula_seconds"] - 1) < 0.001, server
 PY
 
+# Strategies that are named are simulated alone, in their order, to the same steps as among all; local_sgd is that of each period.
+few=(plan "$nets/lenet.json" --ranks 4 --periods 4,16 --simulate --steps 8 --jitter 0.2 --seed 3)
+ps-bench "${few[@]}" --json >all.json
+ps-bench "${few[@]}" --strategies tree,local_sgd,server --json >few.json
+ps-bench "${few[@]}" --strategies tree >few
+[[ $(sed -n '/^A step on simulated time/,$p' few | grep -cE '^(server|direct|chain|tree|ring|dgc|local_sgd)') == 1 ]] ||
+  fail "tree was to be simulated alone: $(<few)"
+python3 - <<'PY' || fail "the named strategies are simulated wrong"
+import json
+runs, few = (json.load(open(name + ".json"))["simulated"] for name in ("all", "few"))
+of_all = {run["name"]: run for run in runs}
+assert [run["name"] for run in few] == ["tree", "local_sgd, k = 4", "local_sgd, k = 16", "server"], few
+assert len(of_all) == len(runs) == 9 and all(run == of_all[run["name"]] for run in few), (runs, few)
+PY
+expect_status 2 ps-bench "${few[@]}" --strategies tree,quick
+expect_text err "--strategies: there is no 'quick'"
+
 # Every id of a sequence passes through the weights of a gru.
 for ids in 1 8; do ps-bench plan "$PS_SOURCE/share/jobs/gutenberg_gru.json" --ids $ids --json >"ids$ids.json"; done
 python3 - <<'PY' || fail "sequences are not counted: $(cat ids8.json)"

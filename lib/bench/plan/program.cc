@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -109,7 +110,8 @@ std::vector<Flag> simulation_flags() {
        .help = "steps; default: 100, or as many as 200 million messages of all strategies allow"},
       {.name = "strategies",
        .argument = "NAME,...",
-       .help = "simulate these alone, of those of the table; default: all"},
+       .help = "simulate these alone, of those of the table; default: all",
+       .details = "local_sgd stands for that of all --periods."},
       {.name = "jitter",
        .argument = "S",
        .help = "deviation of compute, as a share of it",
@@ -221,16 +223,22 @@ PlanRequest read_request(const Flags& flags, const Job& job) {
   return request;
 }
 
+// Returns true if `name` names this strategy of a plan.  "local_sgd" names "local_sgd, k = 4" and all other periods,
+// since a comma divides the names of a list.
+bool names_strategy(const std::string& name, const StrategyPlan& strategy) {
+  return strategy.name == name || strategy.name.starts_with(name + ", ");
+}
+
 // The strategies that are simulated.
 std::vector<StrategyPlan> simulated_strategies(const Flags& flags, const Plan& plan) {
   const std::vector<std::string> names = flags.list("strategies");
   if (names.empty()) return plan.strategies;
   std::vector<StrategyPlan> strategies;
   for (const std::string& name : names) {
-    const auto found = std::find_if(plan.strategies.begin(), plan.strategies.end(),
-                                    [&](const StrategyPlan& strategy) { return strategy.name == name; });
-    if (found == plan.strategies.end()) flags.refuse("strategies", cat("there is no ", quote(name)));
-    strategies.push_back(*found);
+    const size_t before = strategies.size();
+    std::copy_if(plan.strategies.begin(), plan.strategies.end(), std::back_inserter(strategies),
+                 [&](const StrategyPlan& strategy) { return names_strategy(name, strategy); });
+    if (strategies.size() == before) flags.refuse("strategies", cat("there is no ", quote(name)));
   }
   return strategies;
 }
