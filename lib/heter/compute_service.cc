@@ -7,6 +7,9 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/wait_stopped.h"
+#include "ps/client/shard_links.h"
+#include "ps/wire/run_messages.h"
 
 namespace ps {
 
@@ -25,6 +28,12 @@ ReaderHello parse_hello(const Frame& frame) {
   ReaderHello hello = ReaderHello::spec().parse(json, "hello");
   if (hello.protocol == kComputeProtocol) return hello;
   fail(Code::kUsage, "protocol version ", hello.protocol, ", this compute trainer speaks ", kComputeProtocol);
+}
+
+std::string ranks_text(const std::set<int>& ranks) {
+  std::vector<std::string> texts;
+  for (int rank : ranks) texts.push_back(std::to_string(rank));
+  return join(texts, ", ");
 }
 
 }  // namespace
@@ -117,6 +126,7 @@ std::shared_ptr<ReaderWork> ComputeService::greet(const ReaderHello& hello, cons
     if (other->rank() == hello.rank) other->close();
   }
   works_.push_back(work);
+  last_hello_ = hello;
   const auto ended = ended_.find(hello.rank);
   if (ended == ended_.end() || ended->second != hello.generation) unfinished_.insert(hello.rank);
   log_.info("Reader ", hello.rank, " of ", hello.trainers, " has come from ", peer);
@@ -144,14 +154,36 @@ void ComputeService::forget_closed() {
 void ComputeService::check_readers() {
   if (!works_.empty() || unfinished_.empty()) return;
   if (setup_.transport.loop().now() < add_time(none_since_, options_.reader_timeout)) return;
-  std::vector<std::string> ranks;
-  for (int rank : unfinished_) ranks.push_back(std::to_string(rank));
-  if (options_.goes_on && run_ended_) {
-    log_.info("The others have ended the run without reader ", join(ranks, ", "));
-    return unfinished_.clear();
+  const std::string missing = cat("no connection from reader ", ranks_text(unfinished_), " for ",
+                                  significant(to_seconds(options_.reader_timeout), 3), " s");
+  if (!options_.goes_on) throw Error(Code::kUnavailable, missing);
+  try {
+    if (!run_ended_ && !others_go_on()) throw Error(Code::kUnavailable, "the others are gone too");
+  } catch (const WaitStopped&) {
+    throw;
+  } catch (const Error& error) {
+    fail(Code::kUnavailable, missing, "; ", error.message());
   }
-  fail(Code::kUnavailable, "no connection from reader ", join(ranks, ", "), " for ",
-       significant(to_seconds(options_.reader_timeout), 3), " s");
+  if (!works_.empty()) return;
+  log_.info("The others ", run_ended_ ? "have ended the run" : "go on", " without reader ",
+            ranks_text(unfinished_));
+  run_ended_ = true;
+  unfinished_.clear();
+}
+
+// Asks the servers which readers have no connection to them.  Returns true if some reader has one, or has ended
+// the run.  Runs the loop, during which a reader may come back.
+bool ComputeService::others_go_on() {
+  RemoteOptions remote = setup_.remote(*last_hello_);
+  remote.hello.role = "read";  // so that it does not count as a connection of the reader
+  remote.in_run = 0;
+  ShardLinks links(setup_.transport, std::move(remote));
+  const Frame frame = links.call(0, Message::kAbsent, Payload());
+  const std::vector<int> absent = decode_ranks(frame.body.bytes());
+  for (int rank = 0; rank < last_hello_->trainers; ++rank) {
+    if (!unfinished_.contains(rank) && std::ranges::find(absent, rank) == absent.end()) return true;
+  }
+  return !works_.empty();
 }
 
 // Waits until some work is ready or closed, for kAskStop at most so that `stop` is asked regularly.  Then it

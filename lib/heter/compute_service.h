@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct ComputeServiceOptions {
   // A connection without a sign of life for so long is ended.
   Duration request_timeout = std::chrono::seconds(15);
   Duration reader_timeout = std::chrono::seconds(60);  // how long it waits when all readers are gone
-  // if others have ended the run, it ends well without readers that are gone for reader_timeout
+  // The others go on without readers that are gone for reader_timeout, and so it ends well without them.
   bool goes_on = false;
 };
 
@@ -39,8 +40,8 @@ class ComputeService {
   const Address& address() const { return server_.address(); }  // has the port that was chosen
 
   // Computes until all readers that have come have ended the run, or `stop` returns true.  Throws kUnavailable
-  // if readers that have not ended it are gone for longer than the timeout, unless goes_on is set and another
-  // reader has ended it.
+  // if readers that have not ended it are gone for longer than the timeout, unless goes_on is set, and another
+  // reader has ended the run or still takes part in it.
   void run(const std::function<bool()>& stop);
 
   int64_t num_batches() const { return num_batches_; }
@@ -53,6 +54,7 @@ class ComputeService {
   bool any_ready() const;
   void forget_closed();
   void check_readers();
+  bool others_go_on();
   void drain();
 
   const ComputeSetup& setup_;
@@ -62,12 +64,13 @@ class ComputeService {
   SharedCopies copies_{setup_};  // for synchronous readers with several batches on their way
   // works of the connections, in the order in which they came
   std::vector<std::shared_ptr<ReaderWork>> works_;
-  std::set<int> unfinished_;       // ranks of readers that have come and have not ended the run
-  std::map<int, uint64_t> ended_;  // by rank: generations of the readers that have ended the run
-  bool run_ended_ = false;         // some reader has ended the run
-  Time none_since_{};              // time since which no reader is connected
-  int64_t num_batches_ = 0;        // batches of connections that are gone
-  Server server_;                  // the last member, since its sessions use the others
+  std::set<int> unfinished_;               // ranks of readers that have come and have not ended the run
+  std::map<int, uint64_t> ended_;          // by rank: generations of the readers that have ended the run
+  bool run_ended_ = false;                 // some reader has ended the run
+  std::optional<ReaderHello> last_hello_;  // hello of the reader that came last
+  Time none_since_{};                      // time since which no reader is connected
+  int64_t num_batches_ = 0;                // batches of connections that are gone
+  Server server_;                          // the last member, since its sessions use the others
 };
 
 }  // namespace ps

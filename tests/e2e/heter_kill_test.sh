@@ -99,12 +99,15 @@ exec 3>&-
 end_well "$started_compute" compute.a
 end_servers
 
-echo "a reader is killed, the others go on without it, and train what it has left of its data"
+echo "a reader is killed, the others go on without it, and train what it has left of its data; its compute trainer ends well"
 # Reports of reader 0 fill a pipe that nobody reads, so that no reader is at the end of its data before one is killed.
 settings=(--set cluster.on_trainer_loss=continue --set cluster.trainer_timeout=3 --set data.batch_size=10)
 serve "${settings[@]}"
 places=
 compute compute.a "${settings[@]}"
+first=$started
+compute compute.b "${settings[@]}"  # of reader 1 alone
+second=$started
 rm -rf killed metrics.* pipe
 mkfifo metrics.0
 exec 8<>metrics.0
@@ -119,7 +122,7 @@ timeout 60 head -n 20 <&8 >reports || fail "reader 0 reports nothing: $(<trainer
 kill_at_once "${readers[1]}"
 timeout 600 cat <&8 >/dev/null &
 reports=$!
-end_well "${readers[0]}" trainer.0 "${readers[2]}" trainer.2 "$started_compute" compute.a
+end_well "${readers[0]}" trainer.0 "${readers[2]}" trainer.2 "$first" compute.a "$second" compute.b
 kill "$reports"
 exec 8>&-
 end_servers
@@ -128,4 +131,5 @@ lost=$(sed -n 's/.*Taking over from trainer 1 in pass 0: its batches \([0-9]*\),
 [[ -n $lost ]] || fail "nobody takes over: $(<trainer.0.err)"
 grep -q " Pass=0 .* samples=$((15000 - 10 * lost)) " trainer.0.err || fail "batches from $lost on: $(grep Pass= trainer.0.err)"
 expect_text trainer.2.err "Taking over from trainer 1 in pass 0: its batches $((lost + 1)), "
-expect_text compute.a.err 'The others have ended the run without reader 1'
+grep -qE 'The others (go on|have ended the run) without reader 1' compute.b.err || fail "compute.b: $(<compute.b.err)"
+expect_text compute.a.err 'The run has ended: batches='

@@ -79,6 +79,19 @@ class HeterCluster {
     return weights_;
   }
 
+  // Runs until so many steps are applied.  Then the processes of these trainers end, and do not come again.
+  void train_without(const std::vector<int>& lost, uint64_t steps_before) {
+    for (int c = 0; c < plan_.computes; ++c) start_compute(c);
+    for (int rank = 0; rank < plan_.job.trainers(); ++rank) start_trainer(rank);
+    const auto reached = [&] { return servers_.shards()[0]->shard() && steps() >= steps_before; };
+    ASSERT_TRUE(net().run_until(reached, net().now() + 1h));
+    for (int rank : lost) ASSERT_TRUE(host_of_trainer(rank).kill()) << "trainer " << rank << " has ended";
+    ASSERT_TRUE(net().run_until([this] { return net().processes_ended(); }, net().now() + 1h));
+  }
+
+  // Steps that were applied when this compute trainer ended.
+  uint64_t steps_at_end_of_compute(int c) { return steps_at_end_.at(c); }
+
   void set_latency(Duration latency) { net().set_default_link({.latency = latency}); }
 
   // The first compute trainer is there, but does not reach the servers.
@@ -134,10 +147,11 @@ class HeterCluster {
 
   void start_compute(int c) {
     SimHost& host = host_of_compute(c);
-    host.spawn([this, &host] {
+    host.spawn([this, c, &host] {
       parts_.compute(
           host, [this](int rank) { return remote(rank); },
           [this] { return std::ssize(ended_) == plan_.job.trainers(); });
+      steps_at_end_[c] = steps();
     });
   }
 
@@ -189,7 +203,8 @@ class HeterCluster {
   HeterParts parts_;
   ShardCluster servers_;
   Random random_;
-  std::set<int> ended_;  // trainers
+  std::set<int> ended_;                   // trainers
+  std::map<int, uint64_t> steps_at_end_;  // by compute trainer
   int to_come_ = 0, num_crashes_ = 0;
   std::vector<float> weights_;
 };
@@ -330,6 +345,42 @@ TEST(Heter, StepsOfSeveralReadersAheadDoNotWaitForRoundTrips) {
   EXPECT_GT(none, 1.9);
   EXPECT_LT(two, none / 2);
   EXPECT_LT(eight, none / 6);
+}
+
+// Two readers, each with a compute trainer of its own, who go on without each other.
+Plan plan_of_lost_readers(int steps) {
+  Random random(5, 0);
+  Plan plan(random);
+  plan.job.steps = {{steps}, {steps}};
+  plan.computes = 2;
+  plan.job.on_loss = {.timeout = 1s, .go_on = true};
+  plan.goes_on = true;
+  plan.reader_timeout = 1s;
+  return plan;
+}
+
+TEST(Heter, AComputeTrainerWhoseReaderIsLostEndsWellWhileTheOthersGoOn) {
+  constexpr uint64_t kSteps = 200;
+  HeterCluster cluster(plan_of_lost_readers(kSteps), /*plain=*/false, 5);
+  cluster.set_latency(10ms);
+  cluster.train_without({1}, 20);
+  EXPECT_EQ(cluster.steps(), kSteps);
+  EXPECT_EQ(cluster.steps_at_end_of_compute(0), kSteps);
+  EXPECT_GE(cluster.steps_at_end_of_compute(1), 20u);
+  EXPECT_LT(cluster.steps_at_end_of_compute(1), kSteps);
+}
+
+TEST(Heter, ComputeTrainersWhoseReadersAreAllLostDoNotEndWell) {
+  HeterCluster cluster(plan_of_lost_readers(200), /*plain=*/false, 5);
+  cluster.set_latency(10ms);
+  try {
+    cluster.train_without({0, 1}, 20);
+    FAIL() << "the compute trainers have ended well";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnavailable);
+    EXPECT_THAT(error.message(),
+                testing::MatchesRegex("no connection from reader [01] for 1 s; .* are gone too"));
+  }
 }
 
 TEST(Heter, AReaderGoesOnFromAComputeTrainerThatDoesNotReachTheServers) {

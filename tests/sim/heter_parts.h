@@ -28,6 +28,8 @@ struct HeterJob {
   int computes = 1;
   int64_t ahead = 0;  // batches of a reader that are on their way
   std::string model = kFeedModel;
+  bool goes_on = false;  // compute trainers end well without readers that others go on without,
+  Duration reader_timeout = std::chrono::seconds(60);  // and that are gone for so long
 };
 
 // Compute trainers have the table that ids reach.
@@ -74,7 +76,10 @@ class HeterParts {
                                 .asynchronous = job_.job.consistency.async,
                                 .optimizers = job_.job.plan(),
                                 .memory_limit = kMemory};
-    ComputeService service(setup, {.address = {host.name(), kPort}}, log_);
+    ComputeService service(
+        setup,
+        {.address = {host.name(), kPort}, .reader_timeout = job_.reader_timeout, .goes_on = job_.goes_on},
+        log_);
     service.run(stop);
   }
 

@@ -172,7 +172,7 @@ TEST_F(ComputeServiceTest, AReaderHasTheConnectionOverWhichItCameLast) {
   EXPECT_EQ(answer->error.value_or(Error(Code::kInternal, "no error")).code(), Code::kFenced);
 }
 
-// Reader 1 comes and is gone, and reader 0 ends the run.
+// Reader 1 comes and is gone.
 class LostReaderTest : public ComputeServiceTest {
  protected:
   void lose_one(bool goes_on) {
@@ -184,23 +184,35 @@ class LostReaderTest : public ComputeServiceTest {
     compute_->loop().run_until([&] { return lost->ready(); }, add_time(compute_->loop().now(), kLongest));
     ASSERT_TRUE(lost->ready());
     lost.reset();
-    end_and_leave();
+  }
+
+  // The service ends with an error that says this of reader 1.
+  void expect_missed(const char* text) {
+    try {
+      ends_by_itself();
+      FAIL() << "the service has ended well";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUnavailable);
+      EXPECT_THAT(error.message(), testing::StartsWith("no connection from reader 1 for 0.05 s"));
+      EXPECT_THAT(error.message(), testing::EndsWith(text));
+    }
   }
 };
 
 TEST_F(LostReaderTest, EndsTheServiceWithAnError) {
   ASSERT_NO_FATAL_FAILURE(lose_one(/*goes_on=*/false));
-  try {
-    ends_by_itself();
-    FAIL() << "the service has ended well";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::kUnavailable);
-    EXPECT_THAT(error.message(), testing::HasSubstr("no connection from reader 1 for "));
-  }
+  end_and_leave();
+  expect_missed(" s");
+}
+
+TEST_F(LostReaderTest, IsMissedWhereServersThatWouldTellOfOthersAreGoneToo) {
+  ASSERT_NO_FATAL_FAILURE(lose_one(/*goes_on=*/true));
+  expect_missed("; no servers");
 }
 
 TEST_F(LostReaderTest, IsNotMissedByThoseThatGoOn) {
   ASSERT_NO_FATAL_FAILURE(lose_one(/*goes_on=*/true));
+  end_and_leave();
   EXPECT_TRUE(ends_by_itself());
 }
 
