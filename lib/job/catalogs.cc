@@ -178,8 +178,11 @@ std::string list_catalog(const std::string& kind) {
   }
   if (kind == "jobs" || kind == "recipes") {
     const std::string folder = kind == "jobs" ? job_folder() : recipe_folder();
-    for (const std::string& file : folder.empty() ? std::vector<std::string>{} : list_directory(folder))
-      out += cat(file.substr(0, file.find('.')), "\n");
+    if (folder.empty()) return out;
+    for (const std::string& place : {folder, join_path(folder, "nets")}) {
+      for (const std::string& file : is_directory(place) ? list_directory(place) : std::vector<std::string>{})
+        if (file.ends_with(".json")) out += cat(file.substr(0, file.find('.')), "\n");
+    }
     return out;
   }
   for (const Listing& list : listings()) {

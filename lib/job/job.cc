@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <utility>
 
 #include "base/count_text.h"
 #include "base/error.h"
@@ -100,7 +101,8 @@ std::string shared_folder(const std::string& name) {
 // Returns the file `name` of the folder, with or without ".json"; empty if there is none.
 std::string find_in(const std::string& folder, const std::string& name) {
   for (const std::string& file : {name, name + ".json"}) {
-    if (const std::string path = join_path(folder, file); !folder.empty() && exists(path)) return path;
+    const std::string path = join_path(folder, file);
+    if (!folder.empty() && exists(path) && !is_directory(path)) return path;
   }
   return "";
 }
@@ -108,9 +110,15 @@ std::string find_in(const std::string& folder, const std::string& name) {
 // Returns "logistic", … for logistic.json, ….
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
-  if (folder.empty()) return names;
-  for (const std::string& file : list_directory(folder)) names.push_back(file.substr(0, file.find('.')));
+  if (!is_directory(folder)) return names;
+  for (const std::string& file : list_directory(folder))
+    if (file.ends_with(".json")) names.push_back(file.substr(0, file.find('.')));
   return names;
+}
+
+// Returns the folder of the ready-made jobs whose models are well-known nets.
+std::string net_folder() {
+  return join_path(job_folder(), "nets");
 }
 
 // Calls `body`.  Its errors then name the flag that they are about, or else the job file.
@@ -190,8 +198,11 @@ std::string find_job(const std::string& name) {
   const std::string folder = job_folder();
   if (folder.empty()) return name;
   if (const std::string path = find_in(folder, name); !path.empty()) return path;
+  if (const std::string path = find_in(net_folder(), name); !path.empty()) return path;
+  std::vector<std::string> names = names_in(folder);
+  for (std::string& net : names_in(net_folder())) names.push_back(std::move(net));
   fail(Code::kUsage, "cannot open ", quote(name), ": no such file, and no ready-made job of that name",
-       did_you_mean(name, names_in(folder)), "; ps-train --list jobs names those");
+       did_you_mean(name, names), "; ps-train --list jobs names those");
 }
 
 std::string find_recipe(const std::string& name) {

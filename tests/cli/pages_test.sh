@@ -33,6 +33,11 @@ commands_of() {
   ' "$1"
 }
 
+# An installed package has no folder share/jobs: examples name ready-made jobs without a folder.
+check_jobs_by_name() {
+  if commands_of "$1" | grep -n 'share/jobs'; then fail "$1: the examples above name files of the source tree"; fi
+}
+
 # All examples of a page, one after the other in one folder that holds the tree's share/.  A filter that a closed pipe
 # ended (141) did what it should.
 run_examples() {
@@ -56,6 +61,7 @@ run_examples() {
 
 [[ -n $(programs) ]] || fail "no programs in $PS_BIN"
 check_every_program_has_a_page
+for page in "${pages[@]}"; do check_jobs_by_name "$page"; done
 "$PS_SOURCE/man/update.sh" "$PS_BIN" --check || fail "generated parts are out of date; run man/update.sh $PS_BIN"
 for page in "${pages[@]}"; do run_examples "$page"; done
 

@@ -93,6 +93,14 @@ JSON
 ps-bench plan "$nets/lenet.json" --limits limits.json >limits
 expect_text limits "links of 20 Gbit/s, L 15 us"
 
+# A ready-made job is found by its name, as installed programs find it: a net, and a job beside the nets.
+ps-bench plan alexnet --ranks 8 --bandwidth 1G --compute 300ms >named
+cmp slow named || fail "alexnet is not $nets/alexnet.json"
+ps-bench plan criteo_wide_deep --hetero --read 5ms --cpu-compute 40ms --compute 2ms >hetero
+expect_text hetero "criteo"
+expect_status 2 ps-bench plan alexnett
+expect_text err "no ready-made job of that name (did you mean 'alexnet'?)"
+
 expect_status 2 ps-bench plan "$nets/lenet.json" --bandwidth fast
 expect_text err "--bandwidth: 'fast' is not a rate"
 expect_status 2 ps-bench plan "$nets/lenet.json" --periods 1

@@ -53,7 +53,9 @@ expect_text err '--output is ignored: --job train has no use for it'
 
 echo "a job is found by its name, and a slip is told"
 ps-train --list jobs >jobs
-expect_text jobs quickstart
+for name in quickstart alexnet; do grep -qx $name jobs || fail "$name is not listed: $(cat jobs)"; done
+! grep -qx nets jobs || fail "a folder is listed as a job"
+expect_status 0 ps-train lenet --data train.txt --dry-run
 expect_status 0 "${train[@]}" --dry-run
 expect_status 2 ps-train quikstart
 expect_text err "cannot open 'quikstart': no such file, and no ready-made job of that name (did you mean 'quickstart'?)"

@@ -289,10 +289,9 @@ Program plan_program() {
   return {.name = "ps-bench plan",
           .summary = "what a cluster of this size and bandwidth would do with a job",
           .synopsis = "JOB.json [flags]",
-          .positionals = {{.name = "JOB.json", .help = "the job file"}},
+          .positionals = {{.name = "JOB.json", .help = "the job file, or the name of a ready-made job"}},
           .flags = with_common_flags(std::move(flags), {"set", "seed", "json", "log-level"}),
-          .examples = {{"ps-bench plan share/jobs/nets/alexnet.json --ranks 8 --bandwidth 1G",
-                        "layers, steps, advice"},
+          .examples = {{"ps-bench plan alexnet --ranks 8 --bandwidth 1G", "layers, steps, advice"},
                        {"ps-bench plan --published", "the model beside measurements"}}};
 }
 
