@@ -5,9 +5,11 @@ import json
 import os
 import signal
 import subprocess
+import time
+from concurrent import futures
 
 import wire
-from wire import Peer
+from wire import Ended, Peer, Refused
 
 MEBIBYTE = 1 << 20
 
@@ -15,6 +17,15 @@ MEBIBYTE = 1 << 20
 def expect(condition, text):
     if not condition:
         raise AssertionError(text)
+
+
+def say_alive(*peers):
+    """Each says that it is there; one whose connection has ended says nothing."""
+    for peer in peers:
+        try:
+            peer.say_alive()
+        except (Ended, OSError):
+            pass
 
 
 class Program:
@@ -51,6 +62,20 @@ class Program:
         if hello:
             self.greet(peer, {**hello, **changes})
         return peer
+
+    def peers(self, sources, hello=None, beside=(), **changes):
+        """A peer from each of these addresses, as peer() gives it, or None in place of one that was refused.  Sixteen come at
+        a time, since the round trips of one after the other take long on a busy machine; those that have come, and those
+        beside them, say meanwhile that they are there."""
+        come, spoken = [], time.monotonic()
+        with futures.ThreadPoolExecutor(16) as pool:
+            waiting = [pool.submit(self.peer, hello, source, **changes) for source in sources]
+            for each in waiting:
+                while futures.wait([each], 1).not_done or time.monotonic() - spoken > 3:
+                    say_alive(*beside, *filter(None, come))
+                    spoken = time.monotonic()
+                come.append(None if isinstance(each.exception(), (Refused, Ended, OSError)) else each.result())
+        return come
 
     def end(self):
         """Ends it, and expects that it ends well."""

@@ -4,6 +4,7 @@ import ctypes
 import json
 import select
 import socket
+import ssl
 import struct
 import subprocess
 
@@ -92,6 +93,8 @@ def gift(number, data, first=0, rest=0):
 class Peer:
     """A connection to a shard, which may come from another address of this machine."""
 
+    tls = None  # a context: what passes is encrypted
+
     def __init__(self, port, receive_buffer=None, source=None, host="127.0.0.1"):
         self.socket = socket.socket()
         if source:
@@ -99,6 +102,8 @@ class Peer:
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.connect((host, port))
+        if self.tls:
+            self.socket = self.tls.wrap_socket(self.socket, server_hostname=host)
         self.request = 0
         self.received = bytearray()
 
@@ -114,30 +119,35 @@ class Peer:
         self.send_bytes(frame(kind, body, self.request))
         return self.request
 
+    def say_alive(self):
+        """Says that it is there, as a peer does that has nothing else to say for seconds."""
+        self.send_bytes(frame(ALIVE))
+
     def send_bytes(self, data):
         try:
             self.socket.sendall(data)
-        except (BrokenPipeError, ConnectionResetError) as error:
+        except (BrokenPipeError, ConnectionResetError, ssl.SSLError) as error:
             raise Ended(str(error)) from error
 
     def send_what_fits(self, data):
         """Sends as much as the other side takes at once; returns how much that is."""
+        self.socket.setblocking(False)
         try:
-            return self.socket.send(data, socket.MSG_DONTWAIT)
-        except BlockingIOError:
+            return self.socket.send(data)
+        except (BlockingIOError, ssl.SSLWantWriteError):
             return 0
-        except (BrokenPipeError, ConnectionResetError) as error:
+        except (BrokenPipeError, ConnectionResetError, ssl.SSLError) as error:
             raise Ended(str(error)) from error
+        finally:
+            self.socket.setblocking(True)
 
     def read_some(self, most):
         """Waits for bytes, and says meanwhile that it is there."""
-        waiting = select.poll()
-        waiting.register(self.socket, select.POLLIN)
-        while not waiting.poll(3000):
-            self.send_bytes(frame(ALIVE))
+        while not self._may_read(3000):
+            self.say_alive()
         try:
             data = self.socket.recv(most)
-        except ConnectionResetError as error:
+        except (ConnectionResetError, ssl.SSLError) as error:
             raise Ended(str(error)) from error
         if not data:
             raise Ended("end of the connection")
@@ -179,9 +189,14 @@ class Peer:
         return json.loads(self.ask(HELLO, json.dumps({**like, **changes}).encode()))
 
     def has_something(self):
+        return bool(self.received or self._may_read(0))
+
+    def _may_read(self, wait_ms):
+        if isinstance(self.socket, ssl.SSLSocket) and self.socket.pending() > 0:
+            return True
         waiting = select.poll()
         waiting.register(self.socket, select.POLLIN)
-        return bool(self.received or waiting.poll(0))
+        return bool(waiting.poll(wait_ms))
 
 
 def hello_of_trainer(command):
