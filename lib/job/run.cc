@@ -581,7 +581,9 @@ bool run_job(const Job& job, const RunOptions& asked, Log& log) {
                         .tls = options.security.etcd,
                         .num_servers = cluster.num_servers,
                         .timeout = cluster.server_timeout,
-                        .stop = options.stop},
+                        .stop = options.stop,
+                        .on_missing = [missing = options.missing_servers](
+                                          const std::string& message) { missing->note("", message); }},
                        log);
   try {
     return run_task(job, options, servers, log);

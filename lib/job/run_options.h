@@ -11,6 +11,7 @@
 #include "base/cpu.h"
 #include "cli/progress.h"
 #include "config/json.h"
+#include "job/missing_servers.h"
 #include "net/secure_transport.h"
 
 namespace ps {
@@ -31,6 +32,8 @@ struct RunOptions {
   std::string metrics;       // file for JSON lines; empty: none
   std::optional<uint16_t> status_port;  // port of a page with curves, 0: any; nullopt: there is no page
   std::string status_host;              // host on which the page listens
+  // the servers for which this process waits, which the page names
+  std::shared_ptr<MissingServers> missing_servers = std::make_shared<MissingServers>();
   std::function<void(const Json&)> on_report;  // gets the lines of metrics; null: not called
   bool progressive = false;  // report the cost at powers of two of examples, instead of after batches
   bool json = false;         // print the result as JSON

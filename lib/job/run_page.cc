@@ -42,8 +42,13 @@ struct PageFacts {
 // One owner thread, that of the page.
 class RunPageService {
  public:
-  RunPageService(Loop& loop, PageFacts facts, std::shared_ptr<const RunCurves> curves)
-      : loop_(loop), facts_(std::move(facts)), curves_(std::move(curves)), started_(loop.now()) {}
+  RunPageService(Loop& loop, PageFacts facts, std::shared_ptr<const RunCurves> curves,
+                 std::shared_ptr<const MissingServers> missing)
+      : loop_(loop),
+        facts_(std::move(facts)),
+        curves_(std::move(curves)),
+        missing_(std::move(missing)),
+        started_(loop.now()) {}
 
   HttpResponse answer(const HttpRequest& request) const {
     if (request.path == "/") return {.type = "text/html; charset=utf-8", .body = kStatusPage};
@@ -64,12 +69,14 @@ class RunPageService {
     json["uptime_seconds"] = to_seconds(loop_.now() - started_);
     json["memory_bytes"] = resident_memory_bytes();
     json["status_refused"] = num_refused_;
+    json["missing_servers"] = missing_->json();
     return json;
   }
 
   Loop& loop_;
   const PageFacts facts_;
   const std::shared_ptr<const RunCurves> curves_;
+  const std::shared_ptr<const MissingServers> missing_;
   const Time started_;
   uint64_t num_refused_ = 0;
 };
@@ -86,7 +93,7 @@ RunPage::RunPage(const Job& job, const RunOptions& options, Log& log) {
   const Address address{options.status_host, *options.status_port};
   thread_ = std::make_unique<StatusThread>(
       address, page_credentials(options.security), handshakes, [&](Loop& loop) -> StatusPages {
-        auto service = std::make_shared<RunPageService>(loop, facts, curves_);
+        auto service = std::make_shared<RunPageService>(loop, facts, curves_, options.missing_servers);
         return {[service](const HttpRequest& request) { return service->answer(request); },
                 [service] { service->count_refusal(); }};
       });

@@ -182,6 +182,11 @@ void warn_of_kernels(CpuLevel cpu, std::string_view first, Log& log) {
 RemoteOptions remote_options(const Job& job, const RunOptions& options, const DataSchema& schema,
                              ServerFinder& servers, Log& log) {
   RemoteOptions remote;
+  options.missing_servers->clear();
+  remote.on_missing = [missing = options.missing_servers](const std::string& server,
+                                                          const std::string& message) {
+    missing->note(server, message);
+  };
   remote.servers = servers.find();
   remote.moved = [&servers] { return servers.moved(); };
   remote.server_timeout = seconds_duration(job.cluster.server_timeout);

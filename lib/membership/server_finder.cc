@@ -25,6 +25,7 @@ ServerFinder::~ServerFinder() = default;
 
 std::vector<Address> ServerFinder::find() {
   known_ = client_ ? await_all() : options_.servers;
+  options_.on_missing("");
   return known_;
 }
 
@@ -67,6 +68,7 @@ std::vector<Address> ServerFinder::await_all() {
     }
     if (monotonic_seconds() - begin >= options_.timeout) fail(Code::kUnavailable, missing);
     log_.info("waiting: ", missing);
+    options_.on_missing(cat("waiting: ", missing));
     if (loop.run_until(options_.stop, add_time(loop.now(), backoff.next()))) throw WaitStopped();
   }
 }

@@ -22,6 +22,9 @@ struct ServerFinderOptions {
   int num_servers = 1;                // number of servers that must be registered there
   double timeout = 60;                // seconds to wait for the last of them
   std::function<bool()> stop = {};    // called during waits: returns true if this process is to end
+  // Called when find() waits, with a message that names the servers that are not registered, or says that etcd
+  // cannot be reached; and with an empty one when it returns.
+  std::function<void(const std::string&)> on_missing = [](const std::string&) {};
 };
 
 // One owner thread.  The log outlives it.

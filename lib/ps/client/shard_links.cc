@@ -48,12 +48,12 @@ uint64_t ShardLinks::bytes_sent() const {
   return bytes;
 }
 
-ChannelOptions ShardLinks::channel_options() {
+ChannelOptions ShardLinks::channel_options(const Address& server) {
   ChannelOptions options;
   options.give_up_after = options_.server_timeout;
   options.seed = options_.hello.generation;
   options.connection = alive_within(options_.request_timeout);
-  options.on_waiting = [this](const std::string& why) { waits(why); };
+  options.on_waiting = [this, server](const std::string& why) { waits(server, why); };
   // A trainer that waits for one server must learn that another one has lost the run.
   options.on_given_up = [this](const Error& error) {
     if (error.code() == kStateLost && !error_) error_ = error;
@@ -61,8 +61,9 @@ ChannelOptions ShardLinks::channel_options() {
   return options;
 }
 
-void ShardLinks::waits(const std::string& why) {
+void ShardLinks::waits(const Address& server, const std::string& why) {
   constexpr double kLongest = 5;
+  options_.on_missing(to_text(server), why);
   if (options_.on_waiting) options_.on_waiting(why);
   if (!error_ && stopping_seconds() >= kLongest) error_ = Error(Code::kUnavailable, why);
   if (error_ || !options_.moved()) return;
@@ -83,8 +84,9 @@ void ShardLinks::find_shards() {
   int num_dense = 0, num_sparse = 0;
   for (size_t number = 0; number < options_.servers.size(); ++number) {
     const Address& server = options_.servers[number];
-    Channel channel(transport_, pool_, server, channel_options());
+    Channel channel(transport_, pool_, server, channel_options(server));
     const Frame frame = describe(channel);
+    options_.on_missing(to_text(server), "");
     std::string name = cat("server ", quote(to_text(server)));
     Json json = parse_json({frame.body.data(), frame.body.size()}, name);
     ServerPorts ports = ServerPorts::spec().parse(json, name);
@@ -105,7 +107,7 @@ void ShardLinks::find_shards() {
 
 void ShardLinks::connect(size_t shard) {
   Link& link = *links_.emplace_back(std::make_unique<Link>());
-  ChannelOptions options = channel_options();
+  ChannelOptions options = channel_options(addresses_[shard]);
   options.hello_type = static_cast<uint16_t>(Message::kHello);
   options.hello = [this, &link, shard] {
     Hello hello = options_.hello;
@@ -124,7 +126,8 @@ void ShardLinks::connect(size_t shard) {
     hello.place = to_json(places_[shard]);
     return Payload(Hello::spec().to_json(hello).dump());
   };
-  options.on_hello = [&link](const Frame& frame) {
+  options.on_hello = [this, &link, shard](const Frame& frame) {
+    options_.on_missing(to_text(addresses_[shard]), "");
     if (link.welcome) return;
     Json json = parse_json({frame.body.data(), frame.body.size()}, "welcome");
     link.welcome = Welcome::spec().parse(json, "welcome");

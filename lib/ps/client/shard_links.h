@@ -35,6 +35,10 @@ struct RemoteOptions {
   // After this time without a sign of life from a server, the connection to it is made anew.
   Duration request_timeout = std::chrono::seconds(15);
   std::function<void(const std::string&)> on_waiting;  // writes a message for people
+  // Called with the address of a server that cannot be reached, and with a message that names it, before each
+  // new attempt; and with an empty message when that server answers.
+  std::function<void(const std::string& server, const std::string& message)> on_missing = [](const auto&,
+                                                                                             const auto&) {};
   // Called while a server cannot be reached: returns true if some server has another address now.
   std::function<bool()> moved = [] { return false; };
   // Called several times a second during waits: returns true if this process is to end, which then does not
@@ -143,8 +147,8 @@ class ShardLinks {
 
   void find_shards();
   Frame describe(Channel& channel);
-  ChannelOptions channel_options();
-  void waits(const std::string& why);
+  ChannelOptions channel_options(const Address& server);
+  void waits(const Address& server, const std::string& why);
   double stopping_seconds();
   void ask_absent();
   void wait_until(const std::function<bool()>& done, Time deadline);

@@ -31,6 +31,7 @@ svg text { font-size: 11px; fill: currentColor; }
 <h1 id="job">pskit</h1>
 <p id="state" role="status">waiting for an answer</p>
 <p id="exposure"></p>
+<p id="missing" class="late"></p>
 <section id="run" hidden>
 <h2>Curves</h2>
 <svg id="blank" width="0" height="0"></svg>
@@ -141,6 +142,8 @@ function show(status) {
   at("server").hidden = !status.shards;
   const refused = status.status_refused + (status.shards || []).reduce((all, shard) => all + shard.peers_refused, 0);
   at("exposure").textContent = status.exposure + (refused ? ` · ${count(refused)} peers refused` : "");
+  at("missing").textContent = (status.missing_servers || [])
+    .map(server => `${server.message}, for ${Math.round(server.seconds)} s`).join(" · ");
   at("exposure").className = status.exposure.startsWith("insecure") ? "late" : "";
   (status.curves ? showRun : showServer)(status);
 }

@@ -53,6 +53,21 @@ TEST_F(ServerFinderTest, ServersComeInTheOrderOfTheirNumbers) {
   EXPECT_FALSE(finder.moved());
 }
 
+TEST_F(ServerFinderTest, TheNumberOfAMissingServerIsToldUntilItIsRegistered) {
+  const ServerLease first(lease_options(1001, 2), log_);
+  std::optional<ServerLease> second;
+  std::vector<std::string> told;
+  ServerFinderOptions waiting = options(2);
+  waiting.on_missing = [&](const std::string& message) {
+    told.push_back(message);
+    if (!message.empty() && !second) second.emplace(lease_options(1002, 2), log_);
+  };
+  EXPECT_EQ(ServerFinder(waiting, log_).find().size(), 2u);
+  ASSERT_GE(told.size(), 2u);
+  EXPECT_THAT(told.front(), HasSubstr("server 1 of 2 is not registered in etcd://"));
+  EXPECT_EQ(told.back(), "");
+}
+
 TEST_F(ServerFinderTest, AServerThatIsReplacedHasMoved) {
   std::optional<ServerLease> lease(std::in_place, lease_options(1001, 1), log_);
   ServerFinder finder(options(1), log_);
