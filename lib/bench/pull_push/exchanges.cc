@@ -137,6 +137,11 @@ std::vector<TableCase> pull_cases() {
       {.name = "10k-of-16/f16",
        .help = "10,000 random keys, weights on their way as f16",
        .type = RowType::kF16},
+      {.name = "100k-of-16/tls",
+       .help = "100,000 random keys, encrypted by TLS",
+       .keys = 1e5,
+       .sets = 8,
+       .tls = true},
       {.name = "10k-of-16/2-ports", .help = "10,000 random keys, a table on two shards", .ports = 2},
       {.name = "10k-of-16/1G",
        .help = "10,000 random keys, over a link of 1 Gbit/s and 0.2 ms",
@@ -149,6 +154,11 @@ std::vector<TableCase> push_cases() {
   return {
       {.name = "10k-of-16", .help = "gradients of 10,000 random keys, until they are applied by sgd"},
       {.name = "100k-of-16", .help = "gradients of 100,000 random keys", .keys = 1e5, .sets = 8},
+      {.name = "100k-of-16/tls",
+       .help = "gradients of 100,000 random keys, encrypted by TLS",
+       .keys = 1e5,
+       .sets = 8,
+       .tls = true},
       {.name = "10k-of-1", .help = "gradients of 10,000 random keys of rows of 1", .width = 1},
       {.name = "10M-of-1",
        .help = "gradients of all keys of 10 million rows of 1",
@@ -222,8 +232,10 @@ std::vector<Benchmark> exchange_benchmarks() {
     const bool has_redis =
         benchmark.name == "pull-push/pull/10k-of-16" || benchmark.name == "pull-push/push/10k-of-16";
     if (has_redis) benchmark.peers = {benchmark.name + "/redis"};
-    const size_t ports = benchmark.name.find("/2-ports");
-    if (ports != std::string::npos) benchmark.peers = {benchmark.name.substr(0, ports)};
+    for (const char* variant : {"/2-ports", "/tls"}) {
+      const size_t end = benchmark.name.find(variant);
+      if (end != std::string::npos) benchmark.peers = {benchmark.name.substr(0, end)};
+    }
   }
   return out;
 }

@@ -20,6 +20,11 @@ TableCase locally(TableCase task) {
   return task;
 }
 
+TableCase encrypted(TableCase task) {
+  task.tls = true;
+  return task;
+}
+
 class RoundTrips final : public TableWorkload {
  public:
   RoundTrips(const BenchSettings& settings, const TableCase& task)
@@ -94,6 +99,15 @@ std::vector<Benchmark> latency_benchmarks() {
              return std::make_unique<RoundTrips>(settings, locally(kOneKey));
            },
        .limit = "limits/tcp/round-trip"},
+      {.name = "pull-push/round-trip/tls",
+       .help = "the same encrypted by TLS",
+       .unit = "trips",
+       .make =
+           [](const BenchSettings& settings) {
+             return std::make_unique<RoundTrips>(settings, encrypted(kOneKey));
+           },
+       .limit = "limits/tcp/round-trip",
+       .peers = {"pull-push/round-trip"}},
       {.name = "pull-push/idle",
        .help = "one pull, then nothing for a second",
        .unit = "trips",

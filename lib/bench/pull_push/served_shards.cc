@@ -38,8 +38,11 @@ class ServedShards::Link {
 // One shard and its thread.
 class ServedShards::Shard {
  public:
-  Shard(const ServedJob& job, const ShardLimits& limits, const LinkShape& link, bool local)
-      : network_(make_network({.local = local})), server_(*network_, {"127.0.0.1", 0}, job, limits) {
+  Shard(const ServedJob& job, const ShardLimits& limits, const LinkShape& link, bool local,
+        const TlsContexts& tls)
+      : network_(make_network({.local = local})),
+        transport_(*network_, tls),
+        server_(transport_, {"127.0.0.1", 0}, job, limits) {
     if (link.bytes_per_second > 0) link_ = std::make_unique<Link>(link, server_.address());
   }
   Shard(const Shard&) = delete;
@@ -76,17 +79,20 @@ class ServedShards::Shard {
 
  private:
   const std::unique_ptr<Transport> network_;
+  TlsTransport transport_;
   ShardServer server_;
   std::thread thread_;
   std::unique_ptr<Link> link_;  // null: nothing in between
 };
 
-ServedShards::ServedShards(const ServedJob& job, int ports, const LinkShape& link, bool local) : job_(job) {
+ServedShards::ServedShards(const ServedJob& job, int ports, const LinkShape& link, bool local,
+                           const TlsContexts& tls)
+    : job_(job) {
   ServerPorts all;
   all.dense = all.sparse = ports;
   const ShardLimits limits = share_memory(available_memory_bytes(), ports);
   for (int i = 0; i < ports; ++i) {
-    shards_.push_back(std::make_unique<Shard>(job, limits, link, local));
+    shards_.push_back(std::make_unique<Shard>(job, limits, link, local, tls));
     all.ports.push_back(shards_.back()->address().port);
   }
   for (auto& shard : shards_) shard->start(all);

@@ -9,6 +9,7 @@
 
 #include "net/network.h"
 #include "net/shaped_transport.h"
+#include "net/tls/tls_transport.h"
 #include "ps/client/shard_links.h"
 #include "ps/server/shard_server.h"
 
@@ -18,8 +19,10 @@ namespace ps {
 class ServedShards {
  public:
   // `link`: of the way to each shard, in either direction; it has a thread of its own, as what stands
-  // between two machines.  `local`: there are Unix sockets beside the ports.  `job` must outlive this.
-  ServedShards(const ServedJob& job, int ports, const LinkShape& link, bool local = false);
+  // between two machines.  `local`: there are Unix sockets beside the ports.  `tls`: of the shards; null: they do not encrypt.
+  // `job` must outlive this.
+  ServedShards(const ServedJob& job, int ports, const LinkShape& link, bool local = false,
+               const TlsContexts& tls = {});
   ~ServedShards();
 
   // For a trainer, the only one.

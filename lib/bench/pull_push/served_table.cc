@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "net/tls/loopback_certificate.h"
+
 namespace ps {
 
 namespace {
@@ -25,7 +27,10 @@ ParameterSpec table_spec(const ServedTableSettings& settings) {
 }  // namespace
 
 ServedTable::ServedTable(const ServedTableSettings& settings)
-    : specs_{table_spec(settings)}, device_(1, settings.cpu) {
+    : specs_{table_spec(settings)},
+      device_(1, settings.cpu),
+      tls_(settings.tls ? make_loopback_contexts() : TlsContexts()),
+      transport_(*network_, tls_) {
   job_.fingerprint = {{"optimizer", settings.optimizer}};
   job_.parameters = [this](const DataSchema&) { return specs_; };
   job_.optimizers = make_optimizer_plan({{"type", settings.optimizer}, {"learning_rate", kLearningRate}},
@@ -33,8 +38,8 @@ ServedTable::ServedTable(const ServedTableSettings& settings)
   job_.consistency.staleness = kStaleness;
   job_.checkpoints.directory = settings.checkpoints;
   local_ = std::make_unique<LocalStore>(specs_, job_.optimizers, UINT64_MAX, device_);
-  shards_ = std::make_unique<ServedShards>(job_, settings.ports, settings.link, settings.local);
-  store_ = std::make_unique<RemoteStore>(*network_, shards_->remote_options({}), job_.consistency, specs_,
+  shards_ = std::make_unique<ServedShards>(job_, settings.ports, settings.link, settings.local, tls_);
+  store_ = std::make_unique<RemoteStore>(transport_, shards_->remote_options({}), job_.consistency, specs_,
                                          RowTypes{.pull = settings.type, .push = settings.type});
   fill(settings.rows);
 }

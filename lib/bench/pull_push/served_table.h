@@ -22,6 +22,7 @@ struct ServedTableSettings {
   RowType type = RowType::kF32;     // of rows and gradients on their way
   LinkShape link = {};              // to each shard, beside what the loopback device is
   bool local = false;               // over Unix sockets
+  bool tls = false;                 // encrypted
   std::string checkpoints = {};     // folder of the shards' checkpoints, made when asked for; empty: none are
   CpuLevel cpu = best_cpu_level();  // of kernels
 };
@@ -41,9 +42,11 @@ class ServedTable {
   const std::vector<ParameterSpec> specs_;
   ServedJob job_;
   Device device_;
+  const TlsContexts tls_;  // null: connections are not encrypted
   std::unique_ptr<LocalStore> local_;
   std::unique_ptr<ServedShards> shards_;
   const std::unique_ptr<Transport> network_ = make_network({.local = true});
+  TlsTransport transport_;  // in front of network_
   std::unique_ptr<RemoteStore> store_;
 };
 

@@ -32,6 +32,7 @@ ServedTableSettings table_settings(const BenchSettings& settings, const TableCas
           .type = task.type,
           .link = task.link,
           .local = task.local,
+          .tls = task.tls,
           .checkpoints = task.checkpoints,
           .cpu = settings.cpu};
 }

@@ -22,6 +22,7 @@ struct TableCase {
   RowType type = RowType::kF32;  // of rows and gradients on their way
   LinkShape link = {};
   bool local = false;            // over Unix sockets
+  bool tls = false;              // encrypted
   std::string checkpoints = {};  // as in ServedTableSettings
 };
 
