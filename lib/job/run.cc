@@ -420,6 +420,7 @@ bool Run::train_passes(Json& result) {
   if (options_.resume && strategy().local() != nullptr && trainer_->progress().pass() >= job_.train.passes)
     end_finished();
   if (validation_) validation_->restore_passes(result["passes"]);
+  if (job_.train.patience && strategy().group().size() > 1) validation_->share(*trainer_, leads(), stop_);
   for (int pass = trainer_->progress().pass();
        pass < job_.train.passes && !(validation_ && validation_->stops()); ++pass) {
     PassResult trained = trainer_->train_pass(pass, rest_->first(pass, *input_.source), stop_);
@@ -437,7 +438,7 @@ bool Run::train_passes(Json& result) {
     }
     if (leads()) report_rows(result["passes"].back());
     const bool best =
-        leads() && validation_ && validation_->measure(*trainer_, pass, stop_, result["passes"].back());
+        validation_ && validation_->end_pass(*trainer_, pass, leads(), stop_, result["passes"].back());
     const bool saves = job_.train.saves_after(pass) || (best && !job_.train.save_dir.empty());
     if (leads() && saves) {
       const double start = monotonic_seconds();

@@ -25,14 +25,19 @@ void check_validation(const Job& job) {
     fail(Code::kUsage,
          "data.validation: standard input cannot be read a second time for validation: give files");
   }
-  if (train.patience && (has_servers(job) || job.cluster.trainers > 1)) {
+  if (train.patience && has_servers(job)) {
     fail(Code::kUsage,
-         "train.patience: one trainer cannot end a run of several, or of servers: leave it out");
+         "train.patience: a run of servers goes on to its last pass: leave it out, or train without servers "
+         "with train.strategy all_reduce");
   }
 }
 
 RunValidation::RunValidation(const TrainOptions& options, std::unique_ptr<BatchReader> reader, Log& log)
-    : log_(log), early_stopping_(options), reader_(std::move(reader)) {}
+    : log_(log),
+      rule_(
+          {{"patience", options.patience ? Json(*options.patience) : Json()}, {"best_by", options.best_by}}),
+      early_stopping_(options),
+      reader_(std::move(reader)) {}
 
 void RunValidation::restore_passes(const Json& passes) {
   for (const Json& pass : passes) {
@@ -40,13 +45,56 @@ void RunValidation::restore_passes(const Json& passes) {
   }
 }
 
-bool RunValidation::measure(Trainer& trainer, int pass, const std::function<bool()>& stop, Json& trained) {
+TestMeasures RunValidation::measure(Trainer& trainer, const std::function<bool()>& stop) {
   try {
-    trained["validation"] = trainer.test(pass, *source_, stop, "Validation").json();
+    return trainer.measure(*source_, stop);
   } catch (const Error& error) {
     throw error.code() == Code::kData ? error.within("data.validation") : error;
   }
-  return !stop() && early_stopping_.add(pass, trained["validation"]);
+}
+
+// text := {"patience": 2, "best_by": "cost", "figure": 0.5}   (figure: of the leader alone; null: undefined)
+void RunValidation::share(Trainer& trainer, bool leads, const std::function<bool()>& stop) {
+  shared_ = true;
+  auto give = [this, &trainer, leads, stop](int) {
+    Json text = rule_;
+    if (leads) {
+      ahead_.emplace(measure(trainer, stop));
+      const std::optional<double> figure = early_stopping_.figure(ahead_->result().json());
+      text["figure"] = figure ? Json(*figure) : Json();
+    }
+    return text.dump();
+  };
+  trainer.share_at_pass_end({give, [this](std::span<const std::string> texts) { take(texts); }});
+}
+
+// Takes the leader's figure.  Throws kUsage if the trainers would not end by the same rule.
+void RunValidation::take(std::span<const std::string> texts) {
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    Json text = texts[rank].empty() ? Json::object() : parse_json(texts[rank], "validation of a trainer");
+    if (const auto figure = text.find("figure"); figure != text.end()) {
+      leaders_figure_ = figure->is_number() ? std::optional(figure->get<double>()) : std::nullopt;
+      text.erase(figure);
+    }
+    if (text == rule_) continue;
+    fail(Code::kUsage, "train.patience: trainer ", rank, " ends by another rule than this trainer, ",
+         rule_.dump(), ": ", text.dump(), ": give all trainers the same");
+  }
+}
+
+bool RunValidation::end_pass(Trainer& trainer, int pass, bool leads, const std::function<bool()>& stop,
+                             Json& trained) {
+  if (!leads && !shared_) return false;
+  std::optional<double> figure = leaders_figure_;
+  if (leads) {
+    const TestMeasures measured = ahead_ ? std::move(*ahead_) : measure(trainer, stop);
+    ahead_.reset();
+    trainer.report_test(pass, measured, "Validation");
+    trained["validation"] = measured.result().json();
+    if (stop()) return false;
+    figure = early_stopping_.figure(trained["validation"]);
+  }
+  return early_stopping_.add(pass, figure) && leads;
 }
 
 void RunValidation::report(Json& result) const {

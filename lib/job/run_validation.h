@@ -5,6 +5,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
 
 #include "base/log.h"
 #include "config/json.h"
@@ -32,9 +35,14 @@ class RunValidation {
   // Adds the passes of the run that is resumed.
   void restore_passes(const Json& passes);
 
-  // Measures the weights after a pass, and adds the measures to the result of the pass.  Returns true if it is
-  // the best so far.
-  bool measure(Trainer& trainer, int pass, const std::function<bool()>& stop, Json& trained);
+  // To be called before the first pass by each of several trainers without servers, if the run may end early: the
+  // leader then measures the weights before the trainers join their figures of a pass, and its figure goes with
+  // these, so that all trainers end after the same pass.
+  void share(Trainer& trainer, bool leads, const std::function<bool()>& stop);
+
+  // Called after a pass by each trainer.  The leader, who measures the weights here unless it has done so ahead,
+  // adds the measures to the result of the pass.  Returns true on the leader if the pass is the best so far.
+  bool end_pass(Trainer& trainer, int pass, bool leads, const std::function<bool()>& stop, Json& trained);
 
   // Returns true if no pass was the best for too long.
   bool stops() const { return early_stopping_.stops(); }
@@ -43,10 +51,17 @@ class RunValidation {
   void report(Json& result) const;
 
  private:
+  TestMeasures measure(Trainer& trainer, const std::function<bool()>& stop);
+  void take(std::span<const std::string> texts);
+
   Log& log_;
+  const Json rule_;  // the options by which the run ends
   EarlyStopping early_stopping_;
   std::unique_ptr<BatchReader> reader_;
   std::unique_ptr<BatchSource> source_;
+  bool shared_ = false;
+  std::optional<TestMeasures> ahead_;     // at the leader, if it is shared: the measures of the pass
+  std::optional<double> leaders_figure_;  // if it is shared: of the pass; nothing: it is undefined
 };
 
 }  // namespace ps

@@ -15,12 +15,15 @@ EarlyStopping::EarlyStopping(const TrainOptions& options)
       measure_(options.best_by),
       larger_is_better_(larger_is_better(options.best_by, kSource)) {}
 
-bool EarlyStopping::add(int pass, const Json& validation) {
+std::optional<double> EarlyStopping::figure(const Json& validation) const {
+  return figure_of(validation, measure_, kSource);
+}
+
+bool EarlyStopping::add(int pass, std::optional<double> figure) {
   pass_ = pass;
-  const std::optional<double> now = figure_of(validation, measure_, kSource);
-  const bool better = now && (best_pass_ < 0 || (larger_is_better_ ? *now > best_ : *now < best_));
+  const bool better = figure && (best_pass_ < 0 || (larger_is_better_ ? *figure > best_ : *figure < best_));
   if (!better) return false;
-  best_ = *now;
+  best_ = *figure;
   best_pass_ = pass;
   return true;
 }

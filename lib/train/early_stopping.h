@@ -18,9 +18,14 @@ class EarlyStopping {
   // larger values are better.
   explicit EarlyStopping(const TrainOptions& options);
 
-  // Adds the measures of a pass: "cost", and "evaluators" by name.  Returns true if the pass is the best so
-  // far.  An undefined value is never the best.  Throws kUsage if the measure is missing.
-  bool add(int pass, const Json& validation);
+  // Returns the value that decides, among the measures of a pass: "cost", and "evaluators" by name; nothing if
+  // it is undefined.  Throws kUsage if the measure is missing.
+  std::optional<double> figure(const Json& validation) const;
+
+  // Adds a pass with this figure.  Returns true if the pass is the best so far; one without a figure is never
+  // the best.
+  bool add(int pass, std::optional<double> figure);
+  bool add(int pass, const Json& validation) { return add(pass, figure(validation)); }
 
   // Returns true if the last `patience` passes were all not the best.
   bool stops() const { return patience_ && pass_ - best_pass_ >= *patience_; }

@@ -21,17 +21,24 @@ class PassTimes {
     return body();
   }
 
+  // Runs `body`, whose time does not belong to the pass.
+  template <class Body>
+  auto leaving_out(Body&& body) {
+    ScopedSeconds timer(left_out_);
+    return body();
+  }
+
   // Returns seconds, and its parts: reading_seconds, waiting_seconds, communicating_seconds, and
   // computing_seconds, which is the rest: forward, backward, measures, and in one process the tables.
   Json json() const;
 
-  double seconds() const { return monotonic_seconds() - start_; }
+  double seconds() const { return monotonic_seconds() - start_ - left_out_; }
 
  private:
   const ParameterStore& store_;
   const StoreTimes store_before_;
   const double start_ = monotonic_seconds();
-  double reading_ = 0;
+  double reading_ = 0, left_out_ = 0;
 };
 
 }  // namespace ps

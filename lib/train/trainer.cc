@@ -61,6 +61,10 @@ Json TestResult::json() const {
   return {{"samples", samples}, {"cost", cost}, {"evaluators", evaluators}, {"seconds", seconds}};
 }
 
+TestResult TestMeasures::result() const {
+  return {measures.samples(), measures.average_cost(), seconds, measures.json()};
+}
+
 Trainer::Trainer(Network<float>& network, ParameterStore& store, Device& device, const TrainOptions& options,
                  TrainerGroup& group, Reporter& reporter)
     : network_(network),
@@ -106,7 +110,7 @@ PassResult Trainer::train_pass(int pass, BatchSource& source, const std::functio
   result.pass = pass;
   const bool whole_pass = train_rest(times, stop);
   result.batches = progress_.batches();
-  result.interrupted = stop() || !whole_pass || !end_with_others(result);
+  result.interrupted = stop() || !whole_pass || !end_with_others(result, times);
   const Measures& whole = progress_.whole();
   check_not_empty(whole.samples(), result.interrupted || resumed);
   result.samples = whole.samples();
@@ -137,13 +141,13 @@ bool Trainer::train_rest(PassTimes& times, const std::function<bool()>& stop) {
 
 // Ends the pass together with the other trainers.  Returns false if this process is to end before the others
 // have ended the pass.
-bool Trainer::end_with_others(PassResult& result) {
+bool Trainer::end_with_others(PassResult& result, PassTimes& times) {
   try {
     if (!progress_.pass_is_over()) {
       before_pass_end_();
       store_.end_pass(result.pass);
     }
-    merge_group(result);
+    merge_group(result, times);
     return true;
   } catch (const WaitStopped&) {
     return false;
@@ -188,23 +192,30 @@ void Trainer::tell_store(const PreparedBatch& present, BatchSource& source) {
 
 // Replaces the figures of this trainer by those of all, merged in rank order, so that every rank has the same
 // figures.
-void Trainer::merge_group(PassResult& result) {
+//
+//   state := batches:i64 measures text:u8[…]
+void Trainer::merge_group(PassResult& result, PassTimes& times) {
   if (group_.size() == 1) return;
+  const std::string text = times.leaving_out([&] { return pass_texts_.give(result.pass); });
   std::string state;
   put(state, result.batches);
   Measures& whole = progress_.whole();
   whole.save(state);
+  state += text;
   const std::vector<std::string> states = group_.gather(std::move(state));
   Measures other(network_.make_evaluators());
+  std::vector<std::string> texts(states.size());
   result.batches = 0;
   whole.reset();
-  for (const std::string& bytes : states) {
-    if (bytes.empty()) continue;  // this trainer is gone
-    ByteReader in(bytes);
+  for (size_t rank = 0; rank < states.size(); ++rank) {
+    if (states[rank].empty()) continue;  // this trainer is gone
+    ByteReader in(states[rank]);
     result.batches += in.get<int64_t>();
     other.load(in);
     whole.merge(other);
+    texts[rank] = in.get_bytes(in.remaining());
   }
+  pass_texts_.take(texts);
 }
 
 // Trains a batch.  Returns false if this process is to end and the others do not come to this batch.
@@ -284,8 +295,7 @@ void Trainer::evaluate_pass(BatchSource& source, const std::function<bool()>& st
   source.end_pass();
 }
 
-TestResult Trainer::test(int pass, BatchSource& source, const std::function<bool()>& stop,
-                         const std::string& data) {
+TestMeasures Trainer::measure(BatchSource& source, const std::function<bool()>& stop) {
   double start = monotonic_seconds();
   Measures measures(network_.make_evaluators());
   reporter_.begin("test");
@@ -296,10 +306,18 @@ TestResult Trainer::test(int pass, BatchSource& source, const std::function<bool
     reporter_.advance(measures.samples(), source.fraction_read());
   });
   check_not_empty(measures.samples(), stop());
-  TestResult result{measures.samples(), measures.average_cost(), monotonic_seconds() - start,
-                    measures.json()};
-  reporter_.test(pass, measures, result.seconds, data);
-  return result;
+  return {std::move(measures), monotonic_seconds() - start};
+}
+
+void Trainer::report_test(int pass, const TestMeasures& measured, const std::string& data) {
+  reporter_.test(pass, measured.measures, measured.seconds, data);
+}
+
+TestResult Trainer::test(int pass, BatchSource& source, const std::function<bool()>& stop,
+                         const std::string& data) {
+  const TestMeasures measured = measure(source, stop);
+  report_test(pass, measured, data);
+  return measured.result();
 }
 
 int64_t Trainer::predict(BatchSource& source, const std::function<bool()>& stop,

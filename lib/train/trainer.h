@@ -44,6 +44,14 @@ struct TestResult {
   Json json() const;  // samples, cost, evaluators, seconds
 };
 
+// The measures of the weights on some data, and the time that they took.
+struct TestMeasures {
+  Measures measures;
+  double seconds = 0;
+
+  TestResult result() const;
+};
+
 // One owner thread.  Its arguments outlive it, and no other code uses them meanwhile.
 class Trainer {
  public:
@@ -78,8 +86,22 @@ class Trainer {
   // `before_end` is called before the trainer ends its part of a pass.
   void on_pass_end(std::function<void()> before_end) { before_pass_end_ = std::move(before_end); }
 
-  // Measures the current weights.  Throws kData if the cost of a batch is not finite.  `pass` and `data` are
-  // for the report; -1 means that no training ran.
+  // Each of several trainers gives the text give(pass) to all, together with its figures of the pass, so that
+  // there is no gathering beyond that of figures.  give is called when the weights of the pass are final; `take`
+  // gets the texts in rank order.
+  struct PassTexts {
+    std::function<std::string(int pass)> give;
+    std::function<void(std::span<const std::string>)> take;
+  };
+  void share_at_pass_end(PassTexts texts) { pass_texts_ = std::move(texts); }
+
+  // Measures the current weights.  Throws kData if the cost of a batch is not finite.
+  TestMeasures measure(BatchSource& source, const std::function<bool()>& stop);
+
+  // Reports what was measured. -1 for the pass means that no training ran.
+  void report_test(int pass, const TestMeasures& measured, const std::string& data);
+
+  // Measures the current weights, and reports that.
   TestResult test(int pass, BatchSource& source, const std::function<bool()>& stop,
                   const std::string& data = "Test");
 
@@ -101,13 +123,13 @@ class Trainer {
   bool train_rest(PassTimes& times, const std::function<bool()>& stop);
   template <class Evaluate>
   void evaluate_pass(BatchSource& source, const std::function<bool()>& stop, Evaluate&& evaluate);
-  bool end_with_others(PassResult& result);
+  bool end_with_others(PassResult& result, PassTimes& times);
   void tell_store(const PreparedBatch& present, BatchSource& source);
   bool try_train_batch(const PreparedBatch& prepared, BatchSource& source, PullTicket& begun);
   void train_batch(const PreparedBatch& prepared, const PreparedBatch* next, PullTicket& begun);
   StepInfo compute_batch(const PreparedBatch& prepared);
   void report_batches(PassTimes& times);
-  void merge_group(PassResult& result);
+  void merge_group(PassResult& result, PassTimes& times);
   double evaluate_batch(const PreparedBatch& prepared);
   void predict_batch(const PreparedBatch& prepared);
   double forward(const PreparedBatch& prepared);
@@ -124,6 +146,7 @@ class Trainer {
   std::function<void(bool)> after_batch_ = [](bool) {};
   std::function<BatchSource*(int)> next_source_ = [](int) { return nullptr; };
   std::function<void()> before_pass_end_ = [] {};
+  PassTexts pass_texts_ = {[](int) { return std::string(); }, [](std::span<const std::string>) {}};
   TrainerProgress progress_;
   size_t looked_ahead_ = 0;  // number of batches, from the current one on, that the store knows
   std::vector<ParameterView<float>> views_;

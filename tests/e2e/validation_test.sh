@@ -117,7 +117,7 @@ expect_status 2 ps-train --recipe logistic --data train.txt --save-dir '' --set 
 expect_text err "(did you mean 'auc'?)"
 expect_status 2 ps-train quickstart --data train.txt --save-dir '' --set data.validation=0.1 --set train.patience=1 \
   --servers 127.0.0.1:1
-expect_text err 'one trainer cannot end a run of several, or of servers'
+expect_text err 'train.patience: a run of servers goes on to its last pass'
 printf 'one two three\n' >words.txt
 expect_status 2 ps-train --recipe word2vec --data words.txt --save-dir '' --set data.validation=0.1
 expect_text err "data.validation: files of format 'text' have no lines"

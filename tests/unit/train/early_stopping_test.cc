@@ -57,6 +57,19 @@ TEST(EarlyStoppingTest, ItStopsAfterSoManyPassesInARow) {
   EXPECT_TRUE(best.stops());
 }
 
+// A trainer that hears only the leader's figures decides as the leader does, who has the measures.
+TEST(EarlyStoppingTest, FiguresDecideAsTheMeasuresDoThatHaveThem) {
+  EarlyStopping leader(options("auc", 2)), other(options("auc", 2));
+  const std::vector<Json> aucs = {Json(), 0.6, 0.7, 0.65, Json()};
+  for (int pass = 0; pass < 5; ++pass) {
+    const Json validation = measured(0.5, aucs[static_cast<size_t>(pass)]);
+    EXPECT_EQ(other.add(pass, leader.figure(validation)), leader.add(pass, validation)) << pass;
+    EXPECT_EQ(other.stops(), leader.stops()) << pass;
+  }
+  EXPECT_EQ(other.best_pass(), 2);
+  EXPECT_TRUE(other.stops());
+}
+
 // All that evaluators of ranks and of sets of labels report.
 TEST(EarlyStoppingTest, MoreIsBetterOfMeasuresOfRanksAndOfSetsOfLabels) {
   for (const char* figure : {"ndcg_at_10", "recall_at_20", "precision_at_1", "precision_at_5", "micro_f1",

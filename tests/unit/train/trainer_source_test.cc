@@ -140,5 +140,40 @@ TEST_F(TrainerSource, TrainingOnOneThreadStartsNoOther) {
   EXPECT_GT(asked, 16) << "between batches";
 }
 
+// Two trainers, of which the second says what the first says.
+class EchoGroup final : public TrainerGroup {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  int leader() const override { return 0; }
+  std::vector<std::string> gather(std::string bytes) override {
+    ++gatherings;
+    return {bytes, bytes};
+  }
+
+  int gatherings = 0;
+};
+
+TEST_F(TrainerSource, TextsOfAPassGoWithItsFiguresInOneGathering) {
+  Process process(path_);
+  EchoGroup group;
+  Trainer trainer(process.network, process.store, process.device, TrainOptions{}, group, process.reporter);
+  trainer.train_pass(0, process.source, kGoOn);
+  EXPECT_EQ(group.gatherings, 1);
+  std::vector<std::string> heard;
+  std::vector<float> weights;
+  trainer.share_at_pass_end(
+      {[&](int pass) {
+         weights = process.weights(0);
+         return cat("after ", pass);
+       },
+       [&](std::span<const std::string> texts) { heard.assign(texts.begin(), texts.end()); }});
+  const PassResult result = trainer.train_pass(1, process.source, kGoOn);
+  EXPECT_EQ(group.gatherings, 2);
+  EXPECT_EQ(heard, std::vector<std::string>(2, "after 1"));
+  EXPECT_EQ(result.samples, 2000) << "figures are those of both";
+  EXPECT_EQ(weights, process.weights(0)) << "the text is given when all steps of the pass are done";
+}
+
 }  // namespace
 }  // namespace ps::trainer_source_test
