@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "data/csv/json_scan.h"
 #include "job/open_values.h"
 
 namespace ps {
@@ -55,6 +56,17 @@ void say_columns(const CsvOptions& csv, Log& log) {
            categories.empty() ? "" : cat("; categories ", join(categories, ", ")));
 }
 
+// Throws kUsage if names and words of the data cannot be in a job file, which is UTF-8.
+void check_utf8(const Json& value, const std::string& path) {
+  if (value.is_string() && !is_utf8(value.get_ref<const std::string&>())) {
+    fail(Code::kUsage, path, ": ", quote(value.get<std::string>()),
+         " of the data is not UTF-8, as a job file is: convert the data, as does iconv -f latin1 -t utf-8");
+  }
+  for (size_t i = 0; value.is_array() && i < value.size(); ++i) check_utf8(value[i], json_path(path, cat(i)));
+  if (!value.is_object()) return;
+  for (const auto& [key, member] : value.items()) check_utf8(member, json_path(path, key));
+}
+
 // Raises the largest keys to those of the test data, since lines with ids beyond the dim would be bad lines.
 void add_largest_keys(const DataOptions& options, const LookSettings& settings, DataLook& look) {
   const DataLook test = look_at_data(options, options.test_files, settings);
@@ -90,6 +102,7 @@ InputHead fill_from_data(Json& document, int threads, Log& log) {
   const int64_t examples = look.examples;
   if (look.csv) say_columns(*look.csv, log);
   fill_in(document, look);
+  check_utf8(document, "");
   log.info("Looked at ", look.whole ? "" : "the first of ",
            look.stream && !look.whole ? "" : cat(examples, " "), "examples of ", look.format, ": ",
            values_text(document, open));

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "config/catalog.h"
+#include "data/csv/json_scan.h"
 #include "job/former_keys.h"
 #include "job/global_batch.h"
 #include "job/open_values.h"
@@ -49,7 +50,16 @@ bool is_key_of(std::string_view path, const char* type) {
   return schema.contains("type") && schema["type"] == type;
 }
 
+// A job file is JSON, and so UTF-8.
+void check_utf8(const Override& change) {
+  for (const std::string& value : change.values) {
+    if (!is_utf8(value))
+      fail(Code::kUsage, change.key, ": ", quote(value), " is not UTF-8, as a job file is");
+  }
+}
+
 void apply_override(Json& document, const Override& change) {
+  check_utf8(change);
   if (change.is_list) {
     json_set(document, change.key, Json(change.values).dump());
   } else if (!change.is_set && is_key_of(change.key, "string")) {

@@ -192,6 +192,32 @@ printf '{"a": 1, "b": 2}\n' >unnamed.jsonl
 expect_status 2 ps-train --recipe logistic --data unnamed.jsonl
 expect_text err 'data.csv.label: name the column that is the label, one of a, b'
 
+echo "a table in Latin-1 trains with hashed words; names that would be in the job file are refused before training"
+printf 'city,y\nM\xfcnchen,1\nBerlin,0\nM\xfcnchen,1\nBerlin,0\n' >latin.csv
+latin=(ps-train --recipe logistic --passes 1 --set data.batch_size=2)
+"${latin[@]}" --data latin.csv --save-dir latin 2>err || fail "$(cat err)"
+ps-train --model latin/pass-00000 --job predict --data latin.csv >predicted 2>err || fail "$(cat err)"
+[[ $(wc -l <predicted) == 4 ]] || fail "$(wc -l <predicted) predictions of 4 rows in Latin-1"
+expect_status 2 "${latin[@]}" --data latin.csv --save-dir words \
+  --set 'data.csv.columns=[{"name": "city", "type": "category", "dictionary": 10}]'
+expect_text err "is not UTF-8, as a job file is: convert the data, as does iconv -f latin1 -t utf-8"
+sed 's/city/caf\xe9/' latin.csv >named.csv
+expect_status 2 "${latin[@]}" --data named.csv --save-dir words
+expect_text err 'data.csv.columns.0.name: '
+sed 's/,1$/,pr\xe9/; s/,0$/,post/' latin.csv >classes.csv
+expect_status 2 "${latin[@]}" --data classes.csv --save-dir words
+expect_text err 'data.csv.classes.1: '
+printf '__label__pr\xe9 some words\n__label__post other words\n' >labels.txt
+expect_status 2 ps-train --recipe text --data labels.txt --save-dir words
+expect_text err 'data.fasttext.classes.1: '
+[[ ! -e words ]] || fail "a model of a job that cannot be written was trained"
+cp latin.csv $'caf\xe9.csv'
+expect_status 2 "${latin[@]}" --data $'caf\xe9.csv' --save-dir words
+expect_text err "--data: 'caf"
+expect_text err "is not UTF-8, as a job file is"
+iconv -f latin1 -t utf-8 classes.csv >utf8.csv
+"${latin[@]}" --data utf8.csv --save-dir utf8 2>err || fail "$(cat err)"
+
 echo "refusals"
 expect_status 2 ps-train job.json --job test --init-model tabs/pass-00000 --data train.tsv
 expect_text err 'data.csv is auto in this job, and was filled in when the model was trained: give --model DIR'
