@@ -43,9 +43,13 @@ static void check_labels(const DataOptions& options, const FormatEntry& format) 
 static void check_parts(const DataOptions& options, const DataSet& data) {
   if (!data.parser->has_parts()) {
     fail(Code::kUsage, "data.validation: files of format ", quote(data.format->name),
-         " have no lines of which a part could be kept: give test data instead");
+         " have no parts of which one could be kept: give test data instead");
   }
   const std::string& by = options.validation_by;
+  if (!by.empty() && data.format->needs_vocabulary) {
+    fail(Code::kUsage, "data.validation_by: files of format ", quote(data.format->name),
+         " have no columns: set data.validation alone");
+  }
   if (!by.empty() && !data.parser->has_parts_by(by)) {
     std::vector<std::string> names;
     for (const SlotSchema& slot : data.parsed_schema.slots) names.push_back(slot.name);

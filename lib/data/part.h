@@ -17,7 +17,7 @@ namespace ps {
 
 // Decides for each example if it belongs to the part that the options ask for.  The bytes of its line, without
 // its end, decide alone.  With DataOptions::validation_by the value of a column or slot decides, so that all
-// examples with the same value are in the same part.  Parsers call keeps_line before they parse a line, and one
+// examples with the same value are in the same part.  Of words of a text their place decides.  Parsers call keeps_line before they parse a line, and one
 // of the other functions after that; for examples that are no lines they call keeps_example alone.  Constant
 // after construction; any thread may use it.
 class PartFilter {
@@ -40,6 +40,16 @@ class PartFilter {
     return part_ == DataPart::kAll || by_column_ || keeps_hash(hash_bytes(line, kSeed));
   }
 
+  // Decides about a word of a text by the stretch of its file in which it lies, since neighbours tell of each
+  // other.  `file` is named_file of its path, and `offset` is the word's position in the file.
+  bool keeps_stretch(uint64_t file, uint64_t offset) const {
+    return part_ == DataPart::kAll || keeps_hash(hash_key(file + offset / kStretchBytes));
+  }
+  // Returns a number that depends on the name of the file alone, and not on its folder.
+  static uint64_t named_file(std::string_view path) {
+    return hash_bytes(path.substr(path.rfind('/') + 1), kStretchSeed);
+  }
+
   // Decides by the word of the example's column, which is empty if it has none.
   bool keeps_word(std::string_view word) const {
     if (values_.empty()) return keeps_hash(hash_bytes(word, kColumnSeed));
@@ -55,7 +65,8 @@ class PartFilter {
   bool keeps_example(const DataSchema& schema, const Batch& batch, size_t index) const;
 
  private:
-  static constexpr uint64_t kColumnSeed = 0x76616c63, kExampleSeed = 0x76616c65;
+  static constexpr uint64_t kColumnSeed = 0x76616c63, kExampleSeed = 0x76616c65, kStretchSeed = 0x76616c74;
+  static constexpr uint64_t kStretchBytes = 1024;
 
   // Decides by the ids, or values, of the example's slot.
   template <class T>

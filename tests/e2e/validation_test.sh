@@ -98,6 +98,18 @@ ps-train filled.json --format records --data training.records --test-data valida
 [[ $(value parts.json passes.0.samples) == 720 ]] || fail "$(value parts.json passes.0.samples) rows of eight days"
 [[ $(value parts.json test.samples) == 180 ]] || fail "$(value parts.json test.samples) rows of two days"
 
+echo "of a text stretches are kept, on which the best pass is found"
+awk 'BEGIN { srand(5); for (i = 0; i < 12000; i++) printf "w%d%s", int(20 * rand() ^ 2) + i % 2 * 20, i % 9 ? " " : "\n" }' >words.txt
+words=(ps-train --recipe word2vec --data words.txt --log-level warning --json --set data.text.vocabulary_size=60
+  --set model.layers.1.num_classes=60 --set data.text.shrink_windows=false)
+"${words[@]}" --save-dir '' >whole.json 2>err || fail "$(cat err)"
+"${words[@]}" --save-dir words --passes 12 --set data.validation=0.2 --set train.patience=2 >words.json 2>err || fail "$(cat err)"
+samples=$(value words.json passes.0.validation.samples)
+[[ $(($(value words.json passes.0.samples) + samples)) == $(value whole.json passes.0.samples) ]] || fail "the words do not add up"
+((samples > 1200 && samples < 3600)) || fail "$samples of 12000 words are no fifth"
+best=$(value words.json best.pass)
+[[ $(readlink words/best) == "$(printf 'pass-%05d' "$best")" ]] || fail "words/best is $(readlink words/best)"
+
 echo "refusals"
 expect_status 2 "${by[@]}" --set data.validation_by=user
 expect_text err 'data.validation_by: there are no validation data: set data.validation'
@@ -118,9 +130,10 @@ expect_text err "(did you mean 'auc'?)"
 expect_status 2 ps-train quickstart --data train.txt --save-dir '' --set data.validation=0.1 --set train.patience=1 \
   --servers 127.0.0.1:1
 expect_text err 'train.patience: a run of servers goes on to its last pass'
-printf 'one two three\n' >words.txt
-expect_status 2 ps-train --recipe word2vec --data words.txt --save-dir '' --set data.validation=0.1
-expect_text err "data.validation: files of format 'text' have no lines"
+expect_status 2 "${words[@]}" --save-dir '' --set data.validation=0.1 --set data.validation_by=context
+expect_text err "data.validation_by: files of format 'text' have no columns"
+expect_status 2 "${words[@]}" --save-dir '' --set data.negative_rate=0.5
+expect_text err "data.negative_rate: the labels of format 'text' are words"
 expect_status 2 ps-train quickstart --job convert --data train.txt --output none.records --part training
 expect_text err '--part training: no part of the data is kept: set data.validation'
 expect_status 2 ps-train quickstart --data train.txt --save-dir '' --set data.validation=0.95

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "data/format.h"
+#include "data/part.h"
 #include "data/text_splitter.h"
 #include "data/word_sampler.h"
 
@@ -31,7 +32,11 @@ class TextParser : public Parser {
         before_(static_cast<size_t>(setup.options.text.context)),
         after_(static_cast<size_t>(setup.options.text.context_after)),
         vocabulary_(need_words(setup.vocabulary)),
-        sampler_(setup.options, *vocabulary_) {}
+        sampler_(setup.options, *vocabulary_),
+        part_(setup.options) {}
+
+  bool has_parts() const override { return true; }
+  bool samples_negatives() const override { return false; }
 
   void parse(const Block& block, Parsed& out) const override {
     out.bad.clear();
@@ -42,13 +47,16 @@ class TextParser : public Parser {
     const size_t first = words.size();
     const std::string_view text = block.text();
     size_t at = 0;
-    for (std::string_view word = next_word(text, at); !word.empty(); word = next_word(text, at))
+    const uint64_t file = block.file ? PartFilter::named_file(*block.file) : 0;
+    for (std::string_view word = next_word(text, at); !word.empty(); word = next_word(text, at)) {
       put(word, block.position + at);
+      words.back().is_example = words.back().reach > 0 && part_.keeps_stretch(file, block.position + at);
+    }
     const size_t last = words.size();
     each_word_at(block.follow, put);
     words.insert(words.end(), after_, no_word());
     for (size_t i = first; i < last; ++i) {
-      if (words[i].reach > 0) append(words, i, out.batch);
+      if (words[i].is_example) append(words, i, out.batch);
     }
   }
 
@@ -56,6 +64,7 @@ class TextParser : public Parser {
   struct Word {
     uint32_t id;
     uint8_t reach;  // words of its context on each side; 0: it is left out
+    bool is_example = false;
   };
 
   // Returns the word that stands before the first word of a file, and behind the last.
@@ -82,6 +91,7 @@ class TextParser : public Parser {
   const size_t before_, after_;
   const std::shared_ptr<const Vocabulary> vocabulary_;
   const WordSampler sampler_;
+  const PartFilter part_;
 };
 
 }  // namespace

@@ -186,4 +186,46 @@ TEST_F(TextWindows, LeaveOutAWordInAllContextsOrNone) {
   EXPECT_EQ(wrong, 0u);
 }
 
+// Every word of this text is another one, so that its label says where it stands.
+TEST_F(TextWindows, StretchesOfTheTextAreKeptForValidation) {
+  constexpr int kWords = 20000;
+  std::string text;
+  for (int i = 0; i < kWords; ++i) text += cat("w", 10000 + i, i % 11 == 0 ? "\n" : " ");
+  DataOptions options = windows(2, 2);
+  options.text.vocabulary_size = kWords + 1;
+  options.validation = 0.25;
+  auto part = [&](DataPart which, const ReaderSettings& settings = {}) {
+    options.part = which;
+    return read(options, text, settings);
+  };
+  const std::vector<std::string> all = part(DataPart::kAll);
+  ASSERT_EQ(all.size(), size_t{kWords});
+  const std::vector<std::string> training = part(DataPart::kTraining);
+  std::map<std::string, int> fold_of;
+  for (options.fold = 0; options.fold < 4; ++options.fold) {
+    const std::vector<std::string> kept = part(DataPart::kValidation);
+    EXPECT_NEAR(static_cast<double>(kept.size()), 0.25 * kWords, 0.12 * kWords);
+    for (const std::string& example : kept) EXPECT_TRUE(fold_of.emplace(example, options.fold).second);
+  }
+  options.fold = 0;
+  EXPECT_EQ(fold_of.size(), size_t{kWords})
+      << "each word is of one fold, with the context that it always has";
+  std::vector<std::string> others;
+  int borders = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (fold_of[all[i]] != 0) others.push_back(all[i]);
+    borders += i > 0 && fold_of[all[i]] != fold_of[all[i - 1]];
+  }
+  EXPECT_EQ(training, others);
+  EXPECT_LE(borders, std::ssize(text) / 1024) << "words next to each other are in one part";
+  std::vector<std::string> shared;
+  for (int share = 0; share < 3; ++share) {
+    const auto own = part(DataPart::kTraining, {.threads = 1 + share, .share = share, .num_shares = 3});
+    shared.insert(shared.end(), own.begin(), own.end());
+  }
+  std::ranges::sort(shared);
+  std::ranges::sort(others);
+  EXPECT_EQ(shared, others);
+}
+
 }  // namespace ps::text_windows_test
