@@ -17,9 +17,9 @@ namespace ps {
 
 // Decides for each example if it belongs to the part that the options ask for.  The bytes of its line, without
 // its end, decide alone.  With DataOptions::validation_by the value of a column or slot decides, so that all
-// examples with the same value are in the same part.  The place of a word in a text decides.  Parsers call keeps_line before they parse a line, and one
-// of the other functions after that; for examples that are no lines they call keeps_example alone.  Constant
-// after construction; any thread may use it.
+// examples with the same value are in the same part.  The place of a word in a text decides.  Parsers call
+// keeps_line before they parse a line, and one of the other functions after that; for examples that are no lines
+// they call keeps_example or keeps_stretch alone.  Constant after construction; any thread may use it.
 class PartFilter {
  public:
   explicit PartFilter(const DataOptions& options)
