@@ -45,7 +45,7 @@ case ${1:-} in
     ;;
   --sanitize)
     # Ten times as slow: less of what is done hundreds of times.
-    export PS_SIM_SEEDS=10 PS_TRY_EVERY=13
+    export PS_SIM_SEEDS=6 PS_TRY_EVERY=29
     build asan
     run_tests asan -L quick
     build tsan threaded_tests
