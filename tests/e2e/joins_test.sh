@@ -124,8 +124,12 @@ echo "one that comes first waits until the job has begun"
 serve
 train 2 first
 await first.2.err 'joins a run of 2 trainers once they have begun it'
-for rank in 0 1; do train $rank first; done
+lead first
+train 1 first
+await first.2.err 'Resuming in pass '
+follow
 finish 0 0 1 2
+kill "$reports" 2>/dev/null || true
 end_server
 
 echo "what cannot be is told"
@@ -149,8 +153,11 @@ refused "is not below the number of trainers, 3" "${most[@]}" "${go_on[@]}" --ra
 expect_status 2 timeout 60 ps-serve "$job" --port 0 --set cluster.max_trainers=3
 expect_text err "cluster.on_trainer_loss is 'stop'"
 serve
-for rank in 0 1; do train $rank counts; done
-await counts.0.err 'Pass=0 '
+lead counts
+train 1 counts
+follow '"event":"pass","pass":0,'
 refused 'was started as one of 5' "${flags[@]}" --max-trainers 5
+follow
 finish 0 0 1
+kill "$reports" 2>/dev/null || true
 end_server
