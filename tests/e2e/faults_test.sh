@@ -119,14 +119,15 @@ for pass in {0..7}; do
 done
 
 echo "a trainer that does not return ends the job with 4, and is named"
-serve --set cluster.trainer_timeout=1
+# The timeout is also that of a trainer that begins later than the others, on a busy machine.
+serve --set cluster.trainer_timeout=5
 open_gate
 for rank in 0 1 2; do train_once $rank stopped gate; done
 await stopped.0.err 'Batch=20 '
 murder 1
 close_gate # also those that have trained on all of the first half then need trainer 1
 finish 4 0 2
-expect_text stopped.0.err 'no connection from trainer 1 of 3 for 1 s'
+expect_text stopped.0.err 'no connection from trainer 1 of 3 for 5 s'
 
 echo "started again, it takes the run up, and so do the others"
 for rank in 0 1 2; do train_once $rank stopped /dev/null; done
@@ -135,7 +136,7 @@ end_server
 cmp calm/pass-00000/model.safetensors stopped/pass-00000/model.safetensors
 
 echo "or the others go on without it, and the lowest rank that is there saves"
-serve --set cluster.trainer_timeout=1 --set cluster.on_trainer_loss=continue
+serve --set cluster.trainer_timeout=5 --set cluster.on_trainer_loss=continue
 open_gate
 for rank in 0 1 2; do train_once $rank continued gate; done
 await continued.0.err 'Batch=20 '
