@@ -13,20 +13,21 @@ trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
 train() {
   local name=$1
   shift
-  ps-train "$job" --passes 1 --save-dir '' --json --metrics "$name.metrics" "$@" >"$name.json" 2>"$name.err"
+  ps-train "$job" --passes 1 --save-dir '' --json --set train.log_period=1 --metrics "$name.metrics" "$@" >"$name.json" 2>"$name.err"
 }
 
-# late: clicks that come a second late, in the second of two pieces.
+# late NAME BATCH: clicks in two pieces; the second one comes two seconds after that trainer has reported the batch.
 late() {
   head -n 500 train.txt
-  sleep 1
+  timeout 60 grep -qm1 "Batch=$2 " <(tail -n +1 -F --pid=$$ "$1.err" 2>/dev/null) || fail "$1 does not report batch $2"
+  sleep 2
   tail -n +501 train.txt
 }
 
 ps-datagen ctr --samples 1000 --output train.txt
 
 echo "data that come late are read late"
-late | train alone
+late alone 1 | train alone
 
 echo "who has its data waits for the trainer that has them late"
 mkfifo ready
@@ -34,7 +35,7 @@ ps-serve "$job" --host 127.0.0.1 --port 0 --port-file port >ready 2>serve.err &
 server=$!
 head -1 ready >out
 cluster=(--servers "127.0.0.1:$(head -1 port)" --trainers 2 --set data.batch_size=50)
-late | train other --rank 1 "${cluster[@]}" &
+late first 4 | train other --rank 1 "${cluster[@]}" &
 train first --rank 0 "${cluster[@]}" <train.txt || fail "$(cat first.err)"
 wait $! || fail "$(cat other.err)"
 
@@ -59,9 +60,9 @@ def check(name):
     return times
 
 alone = check("alone")
-assert alone["reading_seconds"] > 0.5 and alone["waiting_seconds"] == alone["communicating_seconds"] == 0, alone
+assert alone["reading_seconds"] > 1 and alone["waiting_seconds"] == alone["communicating_seconds"] == 0, alone
 first = check("first")
-assert first["waiting_seconds"] > 0.5 > first["reading_seconds"], first
+assert first["waiting_seconds"] > 1 > first["reading_seconds"], first
 assert first["communicating_seconds"] > 0 and first["computing_seconds"] > 0, first
 emulated = check("emulated")
 assert emulated["computing_seconds"] >= 10 * 0.05, emulated
