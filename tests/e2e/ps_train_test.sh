@@ -131,7 +131,10 @@ mkfifo endless
 ps-datagen ctr --samples inf >endless 2>/dev/null &
 ps-train "$job" --data endless --save-dir interrupted --metrics metrics.jsonl 2>err &
 trainer=$!
-for _ in {1..200}; do [[ -s metrics.jsonl ]] && break; sleep 0.05; done
+until [[ -s metrics.jsonl ]]; do
+  kill -0 $trainer || fail "it has ended: $(cat err)"
+  sleep 0.05
+done
 kill -INT $trainer
 status=0
 wait $trainer || status=$?

@@ -47,7 +47,10 @@ head -6000 train.txt >half.txt
 feeder=$!
 ps-train "$job" --data pipe --log-level info --save-dir '' "${checkpoints[@]}" 2>trainer.err &
 trainer=$!
-for _ in {1..400}; do grep -q 'Checkpoint .*at step 40' trainer.err && break; sleep 0.05; done
+until grep -q 'Checkpoint .*at step 40' trainer.err; do
+  kill -0 $trainer || fail "it has ended: $(cat trainer.err)"
+  sleep 0.05
+done
 expect_status 8 train --passes 1 --save-dir '' --resume "${checkpoints[@]}"
 expect_text err "another process that runs writes its checkpoints to 'checkpoints'"
 kill -INT $trainer
