@@ -106,11 +106,13 @@ expect_text err 'is not finite'
 
 echo "a last checkpoint that fails ends the run with an error"
 mkfifo feed
-ps-train quickstart --data feed --passes 1 --save-dir '' --checkpoint-dir full --set data.cache=none 2>failed.err &
+ps-train quickstart --data feed --passes 1 --save-dir '' --checkpoint-dir full --set data.cache=none --set train.log_period=1 \
+  2>failed.err &
 trainer=$!
 exec 3>feed
 head -1000 train.txt >&3
-while [[ ! -d full ]]; do kill -0 $trainer || fail "$(cat failed.err)"; done
+# The folder, and what the run keeps in it from the beginning, are there by then.
+while ! grep -q 'Batch=2 ' failed.err; do kill -0 $trainer || fail "$(cat failed.err)"; done
 rm -r full
 touch full
 exec 3>&-
