@@ -53,7 +53,8 @@ check_truth_goes_to_its_file() {
   "$datagen" ctr --samples 20000 --output "$scratch/data" --truth "$scratch/truth"
   expect_text "$scratch/truth" '"samples": 20000'
   grep -q '"auc": 0\.8' "$scratch/truth" || fail "no AUC in $(cat "$scratch/truth")"
-  "$datagen" ctr --samples 100 --output "$scratch/data" --truth - | grep -q '"log_loss"' || fail "--truth - is silent"
+  "$datagen" ctr --samples 100 --output "$scratch/data" --truth - >"$scratch/shown"
+  expect_text "$scratch/shown" '"log_loss"'
 }
 
 check_an_interrupt_leaves_the_truth() {

@@ -134,7 +134,8 @@ ps-train --dump-completion bash >complete
 bash -c 'source ./complete; COMP_WORDS=(ps-train --set train.pas); COMP_CWORD=2
   compopt() { :; }; _ps_train; printf "%s\n" "${COMPREPLY[@]}"' >offered
 [[ $(cat offered) == train.passes= ]] || fail "$(cat offered)"
-ps-train --dump-completion fish | grep -F -- '-l set' | grep -qF 'optimizer.momentum=' || fail "no keys of optimizers for fish"
+ps-train --dump-completion fish >complete
+grep -q -- '-l set.*optimizer\.momentum=' complete || fail "no keys of optimizers for fish"
 if command -v zsh >/dev/null; then
   # A shell at a terminal that completes one line as soon as it asks for one, writes down what the line is then, and ends.
   mkdir zsh
