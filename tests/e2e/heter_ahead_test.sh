@@ -49,15 +49,15 @@ open_pipe
 feed 2000
 wait_for_file metrics.0 "${readers[0]}"
 wait_for_batches 10
-kill -9 "$first"
+kill_at_once "$first"
 feed 4000
 wait_for_batches 40
-kill -9 "$second"
+kill_at_once "$second"
 start compute.a2 ps-train job.json --role compute --servers "$addresses" --port "$first_port" "${ahead[@]}"
 first=$started
 feed 5000
 wait_for_batches 70
-kill -9 "${readers[0]}"
+kill_at_once "${readers[0]}"
 exec 3>&-
 rm pipe
 run_one_reader
@@ -86,15 +86,15 @@ open_pipe
 feed 2000
 wait_for_file metrics.0 "${readers[0]}"
 wait_for_batches 6
-kill -9 "$first"
+kill_at_once "$first"
 start compute.a2 ps-train job.json --role compute --servers "$addresses" --port "$first_port" "${ahead[@]}"
 first=$started
 wait_for_batches 14
-kill -9 "${readers[1]}"
+kill_at_once "${readers[1]}"
 start_one_of_two 1
 feed 4000
 wait_for_batches 28
-kill -9 "${readers[0]}"
+kill_at_once "${readers[0]}"
 exec 3>&-
 rm pipe
 start_one_of_two 0
