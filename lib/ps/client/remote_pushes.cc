@@ -36,8 +36,8 @@ void RemotePushes::count_elsewhere(std::span<const KeyPlan> plans) {
 
 void RemotePushes::begin_at(uint64_t step, const RunStatus& status) {
   step_ = step;
-  checkpoint_at_ = status.checkpoint_at;
-  checkpoint_number_ = status.checkpoint_number;
+  next_checkpoint_.at = status.checkpoint_at;
+  next_checkpoint_.number = status.checkpoint_number;
 }
 
 void RemotePushes::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
@@ -74,7 +74,7 @@ bool RemotePushes::finish_pass_step() {
 
 bool RemotePushes::next_begins_checkpoint() {
   finish();
-  return step_ + 1 == checkpoint_at_;
+  return step_ + 1 == next_checkpoint_.at;
 }
 
 // Sends a step to all shards.  It first waits until this trainer is no more ahead than the job's consistency
@@ -93,10 +93,10 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
                     .info = info,
                     .ended = ended,
                     .asks = asks,
-                    .begins_checkpoint = step + 1 == checkpoint_at_};
-  if (header.begins_checkpoint) header.checkpoint = checkpoint_number_;
+                    .begins_checkpoint = step + 1 == next_checkpoint_.at};
+  if (header.begins_checkpoint) header.checkpoint = next_checkpoint_.number;
   header.begins_checkpoint |= ended && !asks && checkpoint_pass_ == info.pass;
-  const uint64_t end_number = std::exchange(end_checkpoint_number_, 0);
+  const uint64_t end_number = std::exchange(next_checkpoint_.end_number, 0);
   if (ended) header.checkpoint = asks ? 0 : end_number;
   header.type = type_;
   header.coded = context_.residuals.codecs().used();
@@ -166,7 +166,7 @@ void RemotePushes::finish_held(uint64_t first) {
 // are measured.  When all shards have answered, those that wait are told to apply the step.
 void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
   const Done done = read_done(step, frame);
-  if (done.dealt && shard == 0) end_checkpoint_number_ = done.checkpoint;
+  if (done.dealt && shard == 0) next_checkpoint_.end_number = done.checkpoint;
   const auto found = unanswered_.find(step);
   if (found == unanswered_.end()) return;  // given up by settle
   Unanswered& waiting = found->second;
@@ -243,9 +243,9 @@ void RemotePushes::apply(std::vector<double> squares) {
 Done RemotePushes::read_done(uint64_t step, const Frame& frame) {
   Done done = decode_done(frame.body.bytes());
   dropped_ += done.dropped;
-  if (done.checkpoint_at > checkpoint_at_) {
-    checkpoint_at_ = done.checkpoint_at;
-    checkpoint_number_ = done.checkpoint;
+  if (done.checkpoint_at > next_checkpoint_.at) {
+    next_checkpoint_.at = done.checkpoint_at;
+    next_checkpoint_.number = done.checkpoint;
   }
   if (step >= done_step_ && !done.held) {
     done_step_ = step;

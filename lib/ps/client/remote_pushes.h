@@ -107,6 +107,13 @@ class RemotePushes {
   int64_t dropped() const { return dropped_; }
 
  private:
+  // The next checkpoint as the first shard has told it; 0: it has told nothing.
+  struct CheckpointNumbers {
+    uint64_t at = 0;          // number of steps after which it begins
+    uint64_t number = 0;      // its number
+    uint64_t end_number = 0;  // number of the one at the end of the pass, if nobody has data any more
+  };
+
   // The data of a step: a batch of this trainer, or none. kAsks has none, and asks for a part of the data that
   // lost trainers have left.
   enum class StepData { kBatch, kNone, kAsks };
@@ -147,10 +154,7 @@ class RemotePushes {
   uint64_t whole_step_ = 0;                  // the latest step that all shards have answered
   bool pass_ended_ = false, dealt_ = false;  // all shards ended the pass with that step, or dealt its rest
   int64_t ended_pass_ = -1;                  // the pass that ended while this trainer asked for its rest
-  uint64_t checkpoint_at_ = 0;               // number of steps after which the newest known checkpoint begins
-  // Numbers as the first shard has told them; 0: none.
-  uint64_t checkpoint_number_ = 0;      // of that checkpoint
-  uint64_t end_checkpoint_number_ = 0;  // of the one at the end of the pass, if nobody has data any more
+  CheckpointNumbers next_checkpoint_;
   int64_t checkpoint_pass_ = -1;
   bool leaves_applying_ = false;
   int64_t dropped_ = 0;
