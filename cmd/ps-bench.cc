@@ -1,5 +1,5 @@
-// ps-bench: measures every part of pskit, beside the limits of the machine and other projects'
-// implementations.
+// ps-bench: runs the benchmarks of pskit and sets their results beside the limits of the machine and beside
+// other projects' implementations.  ps-bench(1)
 #include <unistd.h>
 
 #include <algorithm>
@@ -195,7 +195,7 @@ std::string bench_device(const Flags& flags) {
   return device;
 }
 
-// Describes the machine, and its GPU where that is measured.
+// Describes the machine, and its GPU if one of the tasks measures it.
 Machine machine_of(const Flags& flags, std::span<const Task> tasks) {
   Machine machine = this_machine(cpu_level(flags));
   const auto on_device = [](const Task& task) { return task.benchmark->suite() == "gpu"; };
@@ -204,7 +204,8 @@ Machine machine_of(const Flags& flags, std::span<const Task> tasks) {
   return machine;
 }
 
-// Returns the folder of cached data, which only this user can access, since its files are used unchecked.
+// Returns the folder of cached data: that of --cache, else a folder that only this user can access, since
+// its files are used unchecked.
 std::string cache_folder(const Flags& flags) {
   if (std::optional<std::string> folder = flags.text("cache")) return *folder;
   std::string folder = (std::filesystem::temp_directory_path() / cat("ps-bench-", getuid())).string();
@@ -213,7 +214,8 @@ std::string cache_folder(const Flags& flags) {
   return folder;
 }
 
-// Prints results as they come in.
+// Prints results in the form that the flags ask for: tables and streams as results come in, documents and
+// bars at the end.  One owner thread.
 class Output {
  public:
   Output(const Flags& flags, std::span<const Task> tasks, double scale, int runs, bool has_baseline)

@@ -163,7 +163,7 @@ Program program() {
   };
 }
 
-// "A:B", or a file of keys.
+// Reads --keys, which is a range "A:B" or the name of a file of keys.
 void choose_keys(const Flags& flags, RowChoice& choice) {
   const std::string text = flags.text("keys").value_or("");
   if (text.empty()) return;
@@ -188,7 +188,8 @@ void choose_keys(const Flags& flags, RowChoice& choice) {
   std::sort(keys.begin(), keys.end());
 }
 
-// Reads --rows base or delta.  For a delta, sets `since` to the checkpoint with which it is compared.
+// Reads --rows, which is "base" or "delta".  For a delta, sets `since` to the checkpoint with which it is
+// compared.
 void choose_set(const Flags& flags, std::optional<CheckpointReader>& since, RowChoice& choice) {
   const std::string set = *flags.text("rows");
   if (flags.given("since") != (set == "delta")) {
@@ -218,14 +219,16 @@ NumberType number_type(const std::string& name) {
                           : NumberType::kF32;
 }
 
-// Names come from data, and may hold bytes that no JSON and no terminal should get.
+// Prints `json` with --json, else `text`.  Names come from data, and may hold bytes that no JSON and no
+// terminal should get.
 void print(const Flags& flags, const Json& json, const std::string& text) {
   const std::string out =
       flags.on("json") ? json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n" : printable(text);
   std::fputs(out.c_str(), stdout);
 }
 
-// The number of --top; its range is bounded, since so many are held in memory.
+// Returns the number that --top gives, else `otherwise`.  The range is bounded, since this many weights are
+// held in memory.
 size_t top_count(const Flags& flags, int64_t otherwise) {
   return static_cast<size_t>(flags.integer("top", 1, 1'000'000).value_or(otherwise));
 }
@@ -234,7 +237,7 @@ Metric metric_of(const std::string& name) {
   return name == "cosine" ? Metric::kCosine : name == "dot" ? Metric::kDot : Metric::kL2;
 }
 
-// Answers the flags that look inside.  Returns false when none is given.
+// Answers a flag that looks into the model.  Returns false when no such flag is given.
 bool look_inside(const Flags& flags, ModelSource& source, const RowNames& names) {
   if (flags.given("nearest")) {
     const Json found = nearest_rows(source, names, *flags.text("nearest"), metric_of(*flags.text("metric")),
@@ -268,7 +271,8 @@ void diff(const Flags& flags, const CheckpointReader& reader, const RowChoice& c
   print(flags, comparison, comparison_text(comparison));
 }
 
-// Refuses more than one mode: they exclude each other, but that --top is a number for --nearest too.
+// Refuses more than one mode, since modes exclude each other.  --top may stand beside --nearest, where it is
+// a number of rows.
 void check_modes(const Flags& flags) {
   std::vector<std::string> modes;
   for (const char* mode : {"inspect", "verify", "statistics"}) {
@@ -300,7 +304,7 @@ ModelSettings model_settings(const Flags& flags, RowNames names) {
   return {number_type(*flags.text("type")), flags.list("labels"), std::move(names), flags.on("with-counts")};
 }
 
-// Converts a safetensors file of another program, or looks into it.
+// Converts a safetensors file of another program to a model, or prints its contents, as the flags ask.
 void import_model(const Flags& flags, const std::string& path, Log& log) {
   for (const char* name : {"inspect", "verify", "diff", "with-state", "with-counts", "tables", "keys",
                            "min-shows", "rows", "since"}) {
@@ -315,7 +319,8 @@ void import_model(const Flags& flags, const std::string& path, Log& log) {
               *flags.text("output"));
 }
 
-// Converts a saved model, or looks into it.  It has weights alone, so flags that ask for more are refused.
+// Converts a saved model, or prints its contents.  A saved model has weights alone, so flags that ask for
+// more are refused.
 void convert_model(const Flags& flags, const std::string& path) {
   for (const char* name :
        {"inspect", "diff", "with-state", "with-counts", "keys", "min-shows", "rows", "since"}) {

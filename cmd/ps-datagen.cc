@@ -129,7 +129,7 @@ Program program() {
   };
 }
 
-// "MIN:MAX" or "N".
+// Reads --nnz, which is "MIN:MAX" or "N".
 std::optional<SynthOptions::CountRange> count_range(const Flags& flags) {
   std::optional<std::string> text = flags.text("nnz");
   if (!text) return std::nullopt;
@@ -139,7 +139,8 @@ std::optional<SynthOptions::CountRange> count_range(const Flags& flags) {
   return SynthOptions::CountRange{*minimum, *maximum};
 }
 
-// "50000", "50k", "50k/s", "1.5M/s": examples a second; nullopt when there is no bound.
+// Reads --rate in examples a second: "50000", "50k", "50k/s", "1.5M/s".  Returns nullopt when there is no
+// bound.
 std::optional<double> examples_per_second(const Flags& flags) {
   std::optional<std::string> text = flags.text("rate");
   if (!text) return std::nullopt;
@@ -195,7 +196,7 @@ int list_kinds() {
   return 0;
 }
 
-// Makes a sink that writes at `rate`, and ends the stream when the reading end has been closed.
+// Makes a sink that writes at `rate`, and ends the stream when the reader of the output has closed it.
 StreamSink paced(OutputStream& output, std::optional<double> rate) {
   auto start = std::chrono::steady_clock::now();
   return [&output, rate, start, done = 0.0](std::string_view bytes, int64_t examples) mutable {

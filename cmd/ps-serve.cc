@@ -167,7 +167,8 @@ int run(const ps::Flags& flags, ps::Log& log) {
   ps::RequestSignal checkpoint(SIGUSR2);
   options.checkpoint_asked = [&] { return checkpoint.take(); };
   std::optional<ps::RequestSignal>
-      renewal;  // without files to read the signal ends the process, as it always did
+      // Without files to read again, SIGHUP ends the process, as it does by default.
+      renewal;
   if (flags.given("tls-cert") || flags.given("token-file")) renewal.emplace(SIGHUP);
   options.credentials_asked = [&] { return renewal && renewal->take(); };
   options.cpu = ps::cpu_level(flags);

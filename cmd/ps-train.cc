@@ -332,7 +332,7 @@ int threads(const ps::Flags& flags) {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-// Answers flags that need no job.  Returns false when none is given.
+// Answers the flags that need no job.  Returns false when none of them is given.
 bool answer_alone(const ps::Flags& flags) {
   std::string answer;
   if (flags.given("list")) {
@@ -354,7 +354,7 @@ std::optional<ps::LaunchedTrainer> find_launched(const ps::Flags& flags) {
   return ps::launched_trainer(ps::process_environment());
 }
 
-// Returns the overrides of the launcher, followed by those of flags, which take precedence.
+// Returns the overrides of the launcher, followed by those of the flags, which take precedence.
 std::vector<ps::Override> overrides(const ps::Flags& flags,
                                     const std::optional<ps::LaunchedTrainer>& launched) {
   std::vector<ps::Override> all;
@@ -400,7 +400,8 @@ void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
   }
 }
 
-// Predictions have formats of their own, and what the environment says is of convert.
+// Returns the format of the output.  Predictions have formats of their own, so for them the environment
+// variable, which is meant for --job convert, does not count.
 std::string output_format(const ps::Flags& flags, const std::string& task) {
   const std::string named = *flags.text("output-format");
   if (task != "predict") return named;
@@ -420,7 +421,8 @@ bool run_role(const ps::Flags& flags, const ps::Job& job, const ps::RunOptions& 
   return ps::run_compute(job, options, endpoint, log);
 }
 
-// The job file, recipe or model that is named; exactly one has to be.
+// Returns the path of the job file, recipe or model that the command line names; exactly one of them has to
+// be given.
 std::string find_job_file(const ps::Flags& flags) {
   const bool by_file = !flags.positionals().empty(), by_recipe = flags.given("recipe");
   if (by_file + by_recipe + flags.given("model") > 1)
@@ -431,16 +433,17 @@ std::string find_job_file(const ps::Flags& flags) {
   return by_recipe ? ps::find_recipe(*flags.text("recipe")) : ps::find_model_job(*flags.text("model"));
 }
 
-// Weights that were trained elsewhere have to be used with the values that were filled in then.
+// Refuses to fill in values from data for a task other than training and conversion: weights that were
+// trained elsewhere have to be used with the values that were filled in when they were trained.
 void check_may_fill_in(const std::string& task, const ps::Json& document) {
   if (task == "train" || task == "convert") return;
   ps::fail(ps::Code::kUsage, "--job ", task, ": ", ps::open_values(document).front(),
            " is auto in this job, and was filled in when the model was trained: give --model DIR");
 }
 
-// The job that flags and data make of the job file; null when --print-config has printed it with its values open, as
-// no data are named.  `head` becomes what was read of standard input.
-// `more` overrides come after those of flags.
+// Makes the job from the job file, the flags, the overrides `more`, which come last, and the data.  `head`
+// becomes the bytes that were read of standard input.  Returns null when --print-config has printed the job;
+// if no data are named, its open values are printed as they are.
 std::optional<ps::Job> make_job(const ps::Flags& flags, const std::optional<ps::LaunchedTrainer>& launched,
                                 std::span<const ps::Override> more, ps::InputHead& head, ps::Log& log) {
   const std::string path = find_job_file(flags), task = *flags.text("job");
@@ -463,7 +466,7 @@ std::optional<ps::Job> make_job(const ps::Flags& flags, const std::optional<ps::
   return std::nullopt;
 }
 
-// The flag that has a job trained several times, if one is given.
+// Returns the name of the flag that has a job trained several times, or null when none is given.
 const char* repeating_flag(const ps::Flags& flags) {
   for (const char* name : {"find-rate", "sweep", "folds"}) {
     if (flags.given(name)) return name;
@@ -483,7 +486,7 @@ void check_repeats(const ps::Flags& flags, const ps::RunOptions& options) {
     flags.refuse(name, "goes with neither --sweep nor --folds");
 }
 
-// Makes the job again for each training.
+// Returns a function that makes the job again for each training, with further overrides.
 auto job_maker(const ps::Flags& flags, ps::Log& log) {
   return [&](std::span<const ps::Override> more) {
     ps::InputHead head;
@@ -516,6 +519,8 @@ void run_repeatedly(const ps::Flags& flags, const ps::RunOptions& options, ps::L
   flags.given("find-rate") ? run_rate_finder(flags, options, log) : run_sweep(flags, options, log);
 }
 
+// Runs the task.  Flags that repeat a training make their jobs themselves, one for each training, and choose
+// no rank; for all others the job is made here, before the signals of the process are handled.
 int run(const ps::Flags& flags, ps::Log& log) {
   if (answer_alone(flags)) return 0;
   warn_of_unused(flags, log);

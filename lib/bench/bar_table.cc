@@ -15,6 +15,8 @@ using enum BarRow::Bound;
 
 constexpr const char* kVw = "process/logistic/vw";
 
+// The rows are grouped by suite, in the order of the catalogue; `must` and `want` are bounds in the unit of
+// the row.
 constexpr BarRow kBars[] = {
     // Training, as whole programs and as passes.
     {"process/logistic", "logistic regression, libsvm to saved model, whole process", 2, kSeconds, "", "s",
@@ -23,7 +25,7 @@ constexpr BarRow kBars[] = {
      kAtMost, 0.6, 0.45, "Vowpal Wabbit 9.11: 1.81 s", kVw},
     {"process/logistic", "logistic regression: loss on held-out data, over the best peer's", 1, kPeerFigure,
      kHeldOutLoss, "x", kAtMost, 1.005, 1},
-    // Wanted are 1.3 times the 8 bytes of each of the 3,867,172 rows touched, and 64 MB.
+    // The memory that is wanted is 1.3 times the 8 bytes of each of the 3,867,172 rows touched, and 64 MB.
     {"process/logistic", "logistic regression, whole process: peak memory", 2, kFigure, kMegabytes, "MB",
      kAtMost, 291, 104, "Vowpal Wabbit 9.11: 291 MB", kVw},
     {"process/logistic-passes", "later passes, data in memory", 1, kSeconds, "", "s", kAtMost, 0.25, 0.15,
@@ -77,7 +79,7 @@ constexpr BarRow kBars[] = {
     {"table/grow", "table: peak memory while it grows", 1, kFigure, "peak", "x", kAtMost, 1.6, 1.35},
     {"table/grow", "table: p99.9 of a batch while it grows", 1, kFigure, "p99.9/median", "x median", kAtMost,
      20, 5},
-    // Made data.
+    // Generated data.
     {"process/datagen", "ps-datagen, libsvm, sorted ids", 1, kRate, "", "", kAtLeast, 0.7e6, 1.2e6,
      "numpy: 0.1 M examples/s", "process/datagen/numpy"},
     {"process/datagen", "ps-datagen, libsvm, sorted ids, 2 threads against 1, the same bytes", 2, kThreadGain,
@@ -178,7 +180,8 @@ constexpr BarRow kBars[] = {
      "dgc/select/torch-sampled", "x", kAtLeast, 6, 10, "torch: 1.28 GB/s", "dgc/select/torch-sampled"},
     {"dgc/step", "DGC: a whole local step, memory traffic, share of a copy's", 1, kLimitShare, "", "%",
      kAtLeast, 0.6, 0.9},
-    // All-reduce, beside Open MPI, at its defaults over TCP, and Gloo.  At 1 KB Open MPI spins, and ours waits.
+    // All-reduce, beside Open MPI, at its defaults over TCP, and Gloo.  At 1 KB Open MPI polls in a loop, and
+    // pskit sleeps until a message comes.
     {"all-reduce/2-ranks/1K/auto", "all-reduce of 1 KB, 2 ranks, of Open MPI", 1, kPeerRate,
      "all-reduce/2-ranks/1K/open-mpi", "x", kAtLeast, 0.2, 0.3},
     {"all-reduce/2-ranks/64K/auto", "all-reduce of 64 KB, 2 ranks, of Open MPI", 1, kPeerRate,

@@ -19,8 +19,8 @@ struct BarRow {
   const char *of, *unit;
   Bound bound;
   std::optional<double> must, want;
-  const char* stated = "";       // "ps-lite: 4.1 M/s"
-  const char* stated_peer = "";  // the benchmark that stands in for it where it runs
+  const char* stated = "";       // stated result of a peer: "ps-lite: 4.1 M/s"
+  const char* stated_peer = "";  // benchmark of the same peer; where it runs, its result replaces `stated`
 
   Bar bar() const;
 };

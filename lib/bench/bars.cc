@@ -8,7 +8,7 @@ namespace ps {
 
 namespace {
 
-// The figure, over the least of the same among the peers that ran.
+// Returns the bar's figure divided by the least value of the same figure among the peers that ran.
 std::optional<double> of_best_peer(const Bar& bar, const Result& result, std::span<const Result> results) {
   if (std::optional<double> ratio = figure_of(result.of_peers, bar.of)) return ratio;
   std::optional<double> own = figure_of(result.figures, bar.of), best;

@@ -1,5 +1,5 @@
-// The bars that the project is held to, and how what was measured stands to them.  Used by the catalogue,
-// which gives each benchmark its own, and by the report of bars (bench/bars_report.h).
+// The bars that the project is held to, and the comparison of results with them.  Used by the catalogue,
+// which gives each benchmark its own bars, and by the report of bars (bench/bars_report.h).
 #ifndef PS_BENCH_BARS_H_
 #define PS_BENCH_BARS_H_
 
@@ -20,12 +20,12 @@ std::vector<Bar> bars_of(std::string_view benchmark);
 // Names of the benchmarks that have bars, each once.
 std::vector<std::string> barred_benchmarks();
 
-// Returns the quantity that the bar bounds, in its unit, from the result of its benchmark and, for ratios, of
-// others; nullopt when a benchmark that it needs did not run.
+// Returns the quantity that the bar bounds, in its unit, from the result of its benchmark and, for ratios,
+// from the results of others.  Returns nullopt when a benchmark that the ratio needs did not run.
 std::optional<double> measured(const Bar& bar, const Result& result, std::span<const Result> results);
 
-// "wanted" when `want` is met (or `must`, where there is no want), "met" when `must` is, else "missed"; "-"
-// when nothing was measured.
+// Returns "wanted" when `value` meets bar.want (or bar.must, if the bar has no `want`), "met" when it meets
+// bar.must alone, else "missed"; "-" when nothing was measured.
 std::string verdict(const Bar& bar, std::optional<double> value);
 
 }  // namespace ps

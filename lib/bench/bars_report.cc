@@ -13,7 +13,7 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-// Calls body(benchmark, bar, its result or null) for each bar of the tasks.
+// Calls body(benchmark, bar, result) for each bar of the tasks; `result` is null if the benchmark has none.
 template <class Body>
 void for_bars(std::span<const Task> tasks, std::span<const Result> results, Body&& body) {
   for (const Task& task : tasks) {
@@ -33,7 +33,7 @@ std::optional<double> measured_or_none(const Bar& bar, const Result* result,
   return result == nullptr ? std::nullopt : measured(bar, *result, results);
 }
 
-// Four digits: a bound of 1.005 shows.
+// Writes four digits, so that a bound of 1.005 shows.
 std::string value_text(const Bar& bar, double value, const std::string& rate_unit) {
   if (bar.quantity == Quantity::kRate) return rate_text(value, rate_unit);
   if (bar.quantity == Quantity::kLimitShare) return share_text(value);
@@ -69,7 +69,7 @@ std::string peer_text(const Bar& bar, const Result& peer, double value) {
   }
 }
 
-// "liblinear 24.3 s, Vowpal Wabbit 9.11: 1.2 s (stated)"
+// Returns the column "beside": "liblinear 24.3 s, Vowpal Wabbit 9.11: 1.2 s (stated)".
 std::string beside_text(const Bar& bar, const Result* result, std::span<const Result> results) {
   Cells parts;
   bool stated_ran = false;
@@ -107,7 +107,8 @@ std::vector<Cells> limit_rows(std::span<const Result> results) {
   return rows;
 }
 
-// The first row is the heading.  All columns to the left: what stands beside is text too.
+// Aligns the columns; the first row is the heading.  All columns are aligned to the left, since the column
+// "beside" is text too.
 std::string aligned(const std::vector<Cells>& rows) {
   std::vector<size_t> widths(rows[0].size());
   for (const Cells& row : rows) {
@@ -133,7 +134,7 @@ std::string markdown_table(const std::vector<Cells>& rows) {
   return out;
 }
 
-// In Markdown, lines that are to stay lines are indented.
+// Indents each line, since Markdown joins lines that are not indented.
 std::string indented(const std::string& text) {
   std::string out;
   for (std::string_view line : split(text, '\n')) {

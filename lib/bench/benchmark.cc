@@ -7,7 +7,7 @@
 namespace ps {
 
 void expect_near(std::string_view what, double found, double expected, double tolerance) {
-  // Written so that NaN fails.
+  // This comparison fails for NaN.
   if (std::abs(found - expected) <= tolerance * std::abs(expected)) return;
   fail(Code::kInternal, what, ": ", found, ", expected ", expected);
 }

@@ -1,4 +1,4 @@
-// Every benchmark there is.  Used by ps-bench.
+// The list of all benchmarks.  Used by ps-bench.
 #ifndef PS_BENCH_CATALOG_H_
 #define PS_BENCH_CATALOG_H_
 
@@ -9,10 +9,10 @@
 
 namespace ps {
 
-// By suite, in the order of the manual.
+// Returns all benchmarks by suite, in the order of the manual.
 std::vector<Benchmark> benchmark_catalog();
 
-// The suites of the catalogue, each once, in its order.
+// Returns the names of the suites, each once, in the order of the catalogue.
 std::vector<std::string> suite_names();
 
 }  // namespace ps

@@ -6,6 +6,7 @@ namespace ps {
 
 namespace {
 
+// The models and optimizers below are those of a job file, ps-job(5).
 constexpr const char* kLogistic = R"({
   "layers": [{"name": "score", "type": "fc", "input": "features", "size": 1, "sparse_update": true,
               "weight": {"init": {"type": "zero"}}}],

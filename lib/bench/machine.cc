@@ -31,7 +31,7 @@ int usable_cores() {
   return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-// The chosen one of "always [madvise] never".
+// Returns the chosen word of "always [madvise] never".
 std::string huge_page_mode() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string line;

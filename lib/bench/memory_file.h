@@ -1,4 +1,5 @@
-// A file that lies in memory and reads like a pipe which is always full.  Used by benchmarks of readers.
+// A file in memory that a reader reads like a pipe whose next bytes are always there.  Used by benchmarks of
+// readers.
 #ifndef PS_BENCH_MEMORY_FILE_H_
 #define PS_BENCH_MEMORY_FILE_H_
 
@@ -8,13 +9,14 @@ namespace ps {
 
 class MemoryFile {
  public:
-  // Throws kExhausted.
+  // Copies `bytes` into the file.  Throws kExhausted when the system refuses the memory.
   explicit MemoryFile(std::string_view bytes);
   ~MemoryFile();
   MemoryFile(const MemoryFile&) = delete;
   MemoryFile& operator=(const MemoryFile&) = delete;
 
-  // Its descriptor, at the beginning of the bytes: for ReaderSettings::stdin_descriptor, with the path "-".
+  // Returns the descriptor of the file, set to the beginning of the bytes: for
+  // ReaderSettings::stdin_descriptor, with the path "-".
   int rewound() const;
 
  private:

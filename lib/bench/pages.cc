@@ -27,7 +27,7 @@ Pages::Pages(uint64_t bytes, PageKind kind)
   }
   mapping_ = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) fail_errno(Code::kExhausted, "cannot get memory of", human_bytes(bytes), errno);
-  // Advice: a kernel without huge pages gives small ones.
+  // madvise only advises: a kernel without huge pages gives small ones.
   madvise(mapping_, mapped_, kind == PageKind::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   uint64_t address = reinterpret_cast<uint64_t>(mapping_);
   data_ = static_cast<char*>(mapping_) + (round_up(address, kHugeBytes) - address);

@@ -11,10 +11,12 @@ namespace ps {
 
 enum class PageKind { kHuge, kSmall };
 
-// Zeros, on pages of 2 MiB as far as the system gives them, or of 4 KiB.
+// Memory that begins as zeros, on pages of 2 MiB as far as the system gives them, or on pages of 4 KiB.  One
+// owner thread.
 class Pages {
  public:
-  // Throws kUnavailable when there is less memory than that, kExhausted when the system refuses.
+  // Throws kUnavailable when the machine has less free memory than `bytes`, kExhausted when the system
+  // refuses.
   Pages(uint64_t bytes, PageKind kind);
   ~Pages();
   Pages(Pages&& other) noexcept;
@@ -31,16 +33,16 @@ class Pages {
  private:
   void* mapping_;
   uint64_t mapped_, size_;
-  char* data_;  // in the mapping, on a boundary of 2 MiB
+  char* data_;  // start of the bytes in the mapping, on a boundary of 2 MiB
 };
 
-// Cuts [0, items) for `threads`: thread t has [begin, end).
+// The share [begin, end) of one thread in the items [0, items).
 struct ThreadPart {
   int64_t begin, end;
 };
 ThreadPart thread_part(int64_t items, int threads, int64_t index);
 
-// The largest power of two of `unit`s, but at least one, within scale * full.
+// Returns the largest power of two of `unit`s within scale * full, but at least one unit.
 uint64_t scaled_power(double scale, uint64_t full, uint64_t unit);
 
 }  // namespace ps

@@ -1,5 +1,4 @@
-// Results as people and scripts read them: a table, JSON, and the comparison with a former run.  Used by
-// ps-bench.
+// Results for people and for scripts: a table, JSON, and the comparison with a former run.  Used by ps-bench.
 #ifndef PS_BENCH_REPORT_H_
 #define PS_BENCH_REPORT_H_
 
@@ -14,21 +13,23 @@
 
 namespace ps {
 
-// "12.3 GB/s", "1.5 M rows/s".
+// Returns "12.3 GB/s" or "1.5 M rows/s".
 std::string rate_text(double rate, const std::string& unit);
 
-// "45.7 %", or "-"; "5.12 x"; "libcuckoo" of "table/find/libcuckoo".
+// Return "45.7 %", or "-" if there is no share; "5.12 x"; and "libcuckoo" for "table/find/libcuckoo".
 std::string share_text(const std::optional<double>& share);
 std::string times_text(double ratio);
 std::string last_part(const std::string& name);
 
-// Where and how results were measured, a line for each thing: "kernel      Linux 6.1".
+// Returns the description of the machine and of the run, one line for each fact: "kernel      Linux 6.1".
 std::string machine_text(const Machine& machine, double scale, int runs);
 
-// Lines of an aligned table, each ended by \n; they are printed as the results come in.
+// Lines of an aligned table, each ended by \
+// ; they are printed as the results come in.  Constant after construction; any thread may use it.
 class ReportTable {
  public:
-  // The names of the tasks say how wide the first column is.  With a baseline there is a column for it.
+  // The widths of the columns follow from the names of the tasks.  With a baseline the table has a column for
+  // it.
   ReportTable(std::span<const Task> tasks, bool has_baseline);
 
   std::string header(const Machine& machine, double scale, int runs) const;
@@ -44,13 +45,13 @@ class ReportTable {
 Json result_json(const Result& result);
 Json document(const Machine& machine, double scale, int runs, std::span<const Result> results);
 
-// The median rates of a former run.
+// The median rates of a former run.  Constant after construction; any thread may use it.
 class Baseline {
  public:
-  // From what document() gave.  Throws kUsage, naming `name`, when it is no such document.
+  // Reads what document() wrote.  Throws kUsage, naming `name`, for any other document.
   Baseline(const Json& document, const std::string& name);
 
-  // Sets of_baseline, where the former run has the same benchmark at as many threads.
+  // Sets result.of_baseline if the former run has the same benchmark with the same number of threads.
   void compare(Result& result) const;
 
  private:
@@ -62,8 +63,8 @@ class Baseline {
   std::vector<Entry> entries_;
 };
 
-// A line "name, threads: rate, 0.71 times the baseline" for each result below `bar` times the baseline's
-// rate. Throws kUsage when no result has a baseline: nothing would be compared.
+// Returns a line "name, threads: rate, 0.71 times the baseline" for each result whose rate is below `bar`
+// times that of the baseline.  Throws kUsage when no result has a baseline, since nothing would be compared.
 std::vector<std::string> below_bar(std::span<const Result> results, double bar);
 
 }  // namespace ps

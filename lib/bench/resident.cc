@@ -28,7 +28,7 @@ uint64_t begin_peak() {
 
 static constexpr size_t kSmallPage = 4096;
 
-// Maps so many bytes, or half of the free memory if that is less, and touches all pages.
+// Maps `bytes`, or half of the free memory if that is less, and touches all pages.
 static Pages touched_pages(uint64_t bytes, PageKind kind) {
   Pages pages(std::min(bytes, available_memory_bytes() / 2), kind);
   for (size_t at = 0; at < pages.size(); at += kSmallPage) pages.data()[at] = 1;

@@ -1,5 +1,5 @@
-// RowOutput: the rows of a suite that is a program of its own, on their way to standard output and to a file: a table, a
-// document, or a stream of JSON.  Used by bench/link and bench/accuracy.
+// RowOutput: writes the rows of a suite that is a program of its own to standard output and to a file, as a
+// table, a document, or a stream of JSON.  Used by bench/link and bench/accuracy.
 #ifndef PS_BENCH_ROW_OUTPUT_H_
 #define PS_BENCH_ROW_OUTPUT_H_
 
@@ -15,22 +15,23 @@
 
 namespace ps {
 
-// --json-stream, --save and --markdown.  --json is a flag of all programs.
+// Returns the flags --json-stream, --save and --markdown.  --json is a flag of all programs.
 std::vector<Flag> row_output_flags();
 
 // One owner thread.
 class RowOutput {
  public:
-  // Begins with rows that are known, and never has fewer in the file.  Refuses flags that exclude each other, by kUsage.
+  // Begins with the rows `known`, which the file keeps at all times.  Refuses flags that exclude each other,
+  // by kUsage.
   explicit RowOutput(const Flags& flags, SavedRows known = {});
   ~RowOutput();
   RowOutput(const RowOutput&) = delete;
   RowOutput& operator=(const RowOutput&) = delete;
 
-  // Prints the rows if they are wanted as a stream, and writes them to the file.
+  // Prints the rows if a stream is wanted, and writes them to the file.
   void add(const std::vector<Json>& rows);
 
-  // Prints all rows as a document or as a text, if that is wanted.
+  // Prints all rows as a document or as a text, if one of these is wanted.
   using Document = std::function<Json(const Machine& machine, const std::vector<Json>& rows)>;
   using Report =
       std::function<std::string(const Machine& machine, const std::vector<Json>& rows, bool markdown)>;

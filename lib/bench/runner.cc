@@ -9,9 +9,11 @@ namespace ps {
 
 namespace {
 
-// A clock's step: no run is taken to be shorter.
+// The step of the clock: a shorter run counts as this long.
 constexpr double kLeastSeconds = 1e-9;
 
+// Puts the tasks in the order in which they run: each benchmark once, after the limits and peers that its
+// result is compared with.  One owner thread.
 class Planner {
  public:
   explicit Planner(std::span<const Benchmark> catalog) : catalog_(catalog) {}
@@ -113,7 +115,7 @@ double Result::best_seconds() const {
   return std::max(kLeastSeconds, quantile(seconds, 0));
 }
 
-// A workload, and what its timed runs came to.
+// A workload, and the times and figures of its timed runs.  One owner thread.
 class Runner::TimedRuns {
  public:
   TimedRuns(const Benchmark& benchmark, const BenchSettings& settings)
@@ -140,7 +142,8 @@ class Runner::TimedRuns {
   const std::vector<double>& seconds() const { return seconds_; }
   const std::vector<std::vector<Figure>>& figures() const { return figures_; }
 
-  // The median over the runs of how fast this was, at `amount` a run, beside the run of `other` before it.
+  // Returns the median ratio of the rate of this workload, with `amount` done in a run, to that of `other`.
+  // Each run is divided by the run of `other` just before it.
   double median_ratio(double amount, const TimedRuns& other) const {
     const double others_amount = amount_of(other.work(), other.benchmark_->unit);
     std::vector<double> ratios;
@@ -188,7 +191,7 @@ Result Runner::run(const Task& task) {
   return result;
 }
 
-// Makes the limits and peers that the machine can run.
+// Makes the limits and peers of a paired benchmark that ran on this machine before, and runs each once.
 std::vector<Runner::TimedRuns> Runner::make_beside(const Task& task, const BenchSettings& settings) const {
   std::vector<TimedRuns> beside;
   for (const Benchmark* benchmark : task.beside) {
@@ -202,7 +205,7 @@ std::vector<Runner::TimedRuns> Runner::make_beside(const Task& task, const Bench
 }
 
 void Runner::time_runs(TimedRuns& own, std::vector<TimedRuns>& beside, int runs, Result& result) const {
-  own.warm();  // fills caches, and gives the answer to check
+  own.warm();  // fills caches, and computes the answer that check() looks at
   own.check();
   for (int i = 0; i < runs; ++i) {
     for (TimedRuns& other : beside) other.time();
@@ -214,7 +217,8 @@ void Runner::time_runs(TimedRuns& own, std::vector<TimedRuns>& beside, int runs,
   result.figures = medians(own.figures());
 }
 
-// By pairs of runs with those that ran beside it, else by medians.
+// Sets the ratios to limit and peers: from pairs of runs with the benchmarks in `beside`, from medians for
+// the others.
 void Runner::compare(const TimedRuns& own, const std::vector<TimedRuns>& beside, Result& result) const {
   const auto ratio_to = [&](const Result& other, double amount) {
     for (const TimedRuns& runs : beside) {
@@ -233,7 +237,8 @@ void Runner::compare(const TimedRuns& own, const std::vector<TimedRuns>& beside,
   compare_figures(own, beside, result);
 }
 
-// To the least among the peers that ran beside it.
+// Sets each figure's ratio to the least value of the same figure among the peers in `beside`: the median over
+// the runs.
 void Runner::compare_figures(const TimedRuns& own, const std::vector<TimedRuns>& beside, Result& result) {
   for (const Figure& figure : result.figures) {
     std::vector<double> ratios;

@@ -1,4 +1,4 @@
-// Runs benchmarks: chooses them, checks their answers, times them, and sets each beside its limit and its
+// The runner chooses benchmarks, checks their answers, times them, and compares each with its limit and its
 // peers.  Used by ps-bench.
 #ifndef PS_BENCH_RUNNER_H_
 #define PS_BENCH_RUNNER_H_
@@ -15,32 +15,35 @@
 
 namespace ps {
 
-// One benchmark at one number of threads.
+// A benchmark with a number of threads.
 struct Task {
   const Benchmark* benchmark;
   int threads;
-  std::vector<const Benchmark*> beside = {};  // of a paired benchmark: its limit and its peers
+  std::vector<const Benchmark*> beside = {};  // limit and peers of a paired benchmark
 };
 
-// The tasks of the suites ("all" among them: every one) whose names hold `filter`, each after the limit and
-// the peers that it is set beside, which are added where they were not chosen.  With `barred`, those alone
-// that have bars.  `catalog` must outlive them.  Throws kUsage when there is none.
+// Returns the tasks of the suites, or of every suite if "all" is among them, whose names contain `filter`.
+// Each comes after its limit and its peers, which are added where they were not chosen.  With `barred`, only
+// benchmarks that have bars are chosen.  `catalog` must outlive the tasks.  Throws kUsage when there is no
+// task.
 std::vector<Task> plan_tasks(std::span<const Benchmark> catalog, std::span<const std::string> suites,
                              const std::string& filter, std::span<const int> threads, bool barred = false);
 
+// The result of a task.
 struct Result {
   std::string name, unit;
   int threads = 1;
-  std::string skipped;          // why there are no numbers; empty: there are
-  std::vector<double> seconds;  // of the runs, in order
+  std::string skipped;          // the reason why there are no numbers; empty: there are numbers
+  std::vector<double> seconds;  // of the timed runs, in order
   Work work;
   std::vector<Figure> figures;  // medians over the runs
 
-  std::string limit;                                  // benchmark that bounds it; empty: none
-  std::optional<double> of_limit;                     // share of the limit's rate
-  std::vector<std::pair<std::string, double>> peers;  // that ran, with how many times faster this is
-  std::vector<Figure> of_peers;       // figures of a paired benchmark, over the least of a peer's
-  std::optional<double> of_baseline;  // rate over that of the baseline, by the medians
+  std::string limit;               // name of the benchmark that bounds the rate; empty: none
+  std::optional<double> of_limit;  // rate as a share of the limit's rate
+  // name of each peer that ran, and the ratio of this rate to the peer's
+  std::vector<std::pair<std::string, double>> peers;
+  std::vector<Figure> of_peers;       // figures of a paired benchmark, divided by the least of its peers
+  std::optional<double> of_baseline;  // ratio of the median rates of this run and of the baseline
 
   double amount() const { return unit == "B" ? work.bytes : work.items; }  // of a run, in the unit
   double median_seconds() const;
@@ -51,18 +54,20 @@ struct Result {
 
 std::optional<double> figure_of(std::span<const Figure> figures, std::string_view name);
 
-// The result of the benchmark, if it ran, at as many threads, or at 1 where that is all there is; else null.
+// Returns the result of the benchmark with `threads` threads, or with 1 if it runs with 1 alone; null if it
+// did not run.
 const Result* find_result(std::span<const Result> results, std::string_view name, int threads);
 
+// Runs tasks one after the other, and keeps their results for later comparisons.  One owner thread.
 class Runner {
  public:
-  // `settings.threads` is each task's own.
+  // settings.threads is ignored: each task has its own number.
   Runner(BenchSettings settings, int runs) : settings_(std::move(settings)), runs_(runs) {}
 
-  // Sets it up, runs it once and checks the answer, times the runs, and checks again.  Throws errors with the
-  // benchmark's name.  Compares the median with the medians of limit and peers, if the runner ran them
-  // before.  For a paired benchmark, they run again before every timed run, and the result is the median of
-  // the ratios of all runs.
+  // Makes the workload, runs it once and checks the answer, times the runs, and checks again.  Errors are
+  // thrown with the name of the benchmark.  The median is compared with the medians of the limit and the
+  // peers, if run() had them before.  Limit and peers of a paired benchmark run again before every timed run,
+  // and the result is then the median of the ratios of all runs.
   Result run(const Task& task);
 
  private:

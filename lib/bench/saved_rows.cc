@@ -18,7 +18,8 @@ void add_name(std::string& names, const std::string& name) {
   }
 }
 
-// Tables name processors and programs alone.
+// Adds the machine of one file to that of all files: the names of processors and programs are joined, and
+// the rest stays that of the first file, since tables name nothing else.
 void add_machine(std::optional<Machine>& all, const Machine& machine) {
   if (!all) {
     all = machine;

@@ -1,4 +1,5 @@
-// Order statistics of a few timings.  Used by the runner, and by benchmarks that time their own parts.
+// Order statistics of a few timings.  Used by the runner, and by benchmarks that time shares of their work
+// themselves.
 #ifndef PS_BENCH_STATISTICS_H_
 #define PS_BENCH_STATISTICS_H_
 
@@ -6,8 +7,8 @@
 
 namespace ps {
 
-// The value below which a share `q`, in [0, 1], of the values lies, linear between neighbours; q = 0.5 is the
-// median.  `values` is not empty.
+// Returns the value below which a share `q`, in [0, 1], of the values lies, interpolated linearly between
+// neighbours; q = 0.5 gives the median.  `values` is not empty.
 double quantile(std::vector<double> values, double q);
 
 inline double median(std::vector<double> values) {

@@ -14,7 +14,7 @@ constexpr uint64_t kSeed = 1;
 constexpr int64_t kLeastIds = 10000;      // enough for rows without repeats
 constexpr int64_t kBlockExamples = 1024;  // generated at a time
 
-// How a job would describe the examples to the format's reader.
+// Describes the examples to the format's reader, as a job would.
 DataOptions reading_options(const std::string& format, const DataSchema& schema) {
   DataOptions options;
   options.format = format;
@@ -47,7 +47,7 @@ void Digest::add(const Batch& batch) {
 }
 
 void Digest::expect(const Digest& expected, bool ids) const {
-  // Text holds all digits of a float: only the order of the sums may differ.
+  // Text holds all digits of a float, so only the order of the sums may differ.
   constexpr double kRounding = 1e-9;
   expect_equal("examples", examples, expected.examples);
   expect_equal("ids", keys, expected.keys);

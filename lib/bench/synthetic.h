@@ -1,4 +1,4 @@
-// Data to measure on, made in memory, with what a reader of it must find.  Used by the suites parse, datagen
+// Synthetic data in memory, with a digest of what its reader must find.  Used by the suites parse, datagen
 // and train.
 #ifndef PS_BENCH_SYNTHETIC_H_
 #define PS_BENCH_SYNTHETIC_H_
@@ -23,18 +23,18 @@ struct Digest {
 
   void add(const Batch& batch);
 
-  // Throws kInternal unless all agree; without `ids` key_sum is not looked at: the format keeps hashes of
-  // them.
+  // Throws kInternal unless all members agree with `expected`.  Without `ids` key_sum is not compared: the
+  // format keeps hashes of the ids.
   void expect(const Digest& expected, bool ids) const;
 };
 
 struct SyntheticData {
-  std::string bytes;    // in the format
+  std::string bytes;    // text or records in the format
   Digest digest;        // of the examples
-  DataOptions options;  // to read it with
+  DataOptions options;  // options for a reader of the bytes
 
-  Work parsing() const;   // each byte once
-  Work training() const;  // each id once, which is also the least of random lines
+  Work parsing() const;   // the work of reading each byte once
+  Work training() const;  // the work of training on each id once, which also reads the fewest random lines
 };
 
 // A kind of synthetic data with its format, as ps-datagen writes it.  Shared by the benchmarks on that data.
@@ -42,19 +42,20 @@ struct SyntheticKind {
   std::string kind;    // of generator_catalog()
   std::string format;  // of writer_catalog()
   SynthOptions chosen = {};
-  bool four_digits = false;  // values rounded to three decimals, which most files have
+  bool four_digits = false;  // values have three decimals, as in most files
 };
 
-// The rows of the bars that pskit is held to: 40 ids out of 18 million, by Zipf's law with exponent 1.1.
+// Returns the examples that the bars of pskit are for: 40 ids out of 18 million, by Zipf's law with exponent
+// 1.1.
 SynthOptions forty_ids();
 
-// scale * full, and at least 1.
+// Returns scale * full, but at least 1.
 uint64_t scaled_samples(double scale, uint64_t full);
 
-// The generator of a kind; the number of ids goes with the scale, as the number of examples does.
+// Makes the generator of a kind.  The number of ids is multiplied by the scale, as the number of examples is.
 std::unique_ptr<Generator> make_generator(const SyntheticKind& kind, double scale);
 
-// scale * full_samples examples.
+// Makes scale * full_samples examples.
 SyntheticData make_synthetic(const SyntheticKind& kind, double scale, uint64_t full_samples);
 
 }  // namespace ps
