@@ -166,9 +166,8 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.stop = [&] { return interrupts.requested(); };
   ps::RequestSignal checkpoint(SIGUSR2);
   options.checkpoint_asked = [&] { return checkpoint.take(); };
-  std::optional<ps::RequestSignal>
-      // Without files to read again, SIGHUP ends the process, as it does by default.
-      renewal;
+  // Without files to read again, SIGHUP ends the process, as it does by default.
+  std::optional<ps::RequestSignal> renewal;
   if (flags.given("tls-cert") || flags.given("token-file")) renewal.emplace(SIGHUP);
   options.credentials_asked = [&] { return renewal && renewal->take(); };
   options.cpu = ps::cpu_level(flags);

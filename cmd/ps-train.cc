@@ -519,8 +519,8 @@ void run_repeatedly(const ps::Flags& flags, const ps::RunOptions& options, ps::L
   flags.given("find-rate") ? run_rate_finder(flags, options, log) : run_sweep(flags, options, log);
 }
 
-// Runs the task.  Flags that repeat a training make their jobs themselves, one for each training, and choose
-// no rank; for all others the job is made here, before the signals of the process are handled.
+// Runs the task.  A flag that repeats a training takes no rank from a launcher, and its jobs are made later,
+// one for each training; otherwise the job is made here, before the process handles signals.
 int run(const ps::Flags& flags, ps::Log& log) {
   if (answer_alone(flags)) return 0;
   warn_of_unused(flags, log);

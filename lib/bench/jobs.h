@@ -18,7 +18,7 @@ struct ModelAndOptimizer {
 // Models on one slot of ids, named "features".
 Json logistic_model();       // a weight for each id
 Json factorization_model();  // logistic_model(), and a factorization machine with vectors of 8
-// rows of `width` weights, summed, and one weight for each column of the sum
+// Rows of `width` weights, summed, and one weight for each column of the sum
 Json embedding_model(int width);
 Json demo_model();  // PaddlePaddle's sparse_binary demo: share/jobs/sparse_binary.json
 

@@ -13,7 +13,7 @@ namespace ps {
 
 struct Machine {
   std::string processor;    // "AMD EPYC 9B45"
-  int cores = 0;            // number that this process may use
+  int cores = 0;            // number of processors that this process may use
   std::string cpu_level;    // instructions that kernels use: "avx2"
   uint64_t memory = 0;      // bytes
   std::string huge_pages;   // "madvise"

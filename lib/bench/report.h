@@ -24,8 +24,8 @@ std::string last_part(const std::string& name);
 // Returns the description of the machine and of the run, one line for each fact: "kernel      Linux 6.1".
 std::string machine_text(const Machine& machine, double scale, int runs);
 
-// Lines of an aligned table, each ended by \
-// ; they are printed as the results come in.  Constant after construction; any thread may use it.
+// Lines of an aligned table, each ended by a line feed; they are printed as the results come in.  Constant
+// after construction; any thread may use it.
 class ReportTable {
  public:
   // The widths of the columns follow from the names of the tasks.  With a baseline the table has a column for

@@ -40,7 +40,7 @@ struct Result {
 
   std::string limit;               // name of the benchmark that bounds the rate; empty: none
   std::optional<double> of_limit;  // rate as a share of the limit's rate
-  // name of each peer that ran, and the ratio of this rate to the peer's
+  // The name of each peer that ran, and the ratio of this rate to the peer's
   std::vector<std::pair<std::string, double>> peers;
   std::vector<Figure> of_peers;       // figures of a paired benchmark, divided by the least of its peers
   std::optional<double> of_baseline;  // ratio of the median rates of this run and of the baseline

@@ -42,7 +42,7 @@ struct SyntheticKind {
   std::string kind;    // of generator_catalog()
   std::string format;  // of writer_catalog()
   SynthOptions chosen = {};
-  bool four_digits = false;  // values have three decimals, as in most files
+  bool four_digits = false;  // values are rounded to three decimals, as in most files
 };
 
 // Returns the examples that the bars of pskit are for: 40 ids out of 18 million, by Zipf's law with exponent

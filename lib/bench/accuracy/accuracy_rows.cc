@@ -10,7 +10,7 @@ namespace ps {
 
 namespace {
 
-// The names of all trials in the order of tables.  They do not depend on the number of steps.
+// Returns the names of all trials in the order of tables.  The names do not depend on the number of steps.
 std::vector<std::string> trial_names() {
   constexpr int64_t kSomeSteps = 100;
   std::vector<std::string> names = {dense_trial().name};
@@ -18,7 +18,7 @@ std::vector<std::string> trial_names() {
   return names;
 }
 
-// Equal for rows of one table.
+// Returns a key that is equal for rows of the same table.
 auto table_key(const Json& row) {
   return std::tuple(row.at("job").get<std::string>(), row.at("ranks").get<int>(),
                     row.value("passes", int64_t{0}), row.at("measure").get<std::string>());

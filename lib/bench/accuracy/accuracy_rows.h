@@ -1,4 +1,5 @@
-// The rows of ps-bench accuracy: flat objects, one for each training.
+// The rows of ps-bench accuracy: flat objects, one for each training.  Used by the program and the report of
+// bench/accuracy.
 #ifndef PS_BENCH_ACCURACY_ACCURACY_ROWS_H_
 #define PS_BENCH_ACCURACY_ACCURACY_ROWS_H_
 
@@ -11,17 +12,17 @@
 
 namespace ps {
 
-// "accuracy_mnist" of "share/jobs/accuracy_mnist.json".
+// Returns the name of a job for tables: "accuracy_mnist" for "share/jobs/accuracy_mnist.json".
 std::string accuracy_job_name(const std::string& job);
 
 Json accuracy_row(const AccuracyJob& job, const std::string& strategy, int64_t seed,
                   const TrialResult& result);
 
-// Returns true if `row` is of the training of this job, with this strategy and seed, that a run for `job` would make.
+// Returns true if `row` is the row of the training with this strategy and seed in a run for `job`.
 bool is_row_of(const Json& row, const AccuracyJob& job, const std::string& strategy, int64_t seed);
 
-// The rows of a table: all of one job and measure, by strategy in the order of accuracy_trials(), then by seed.  A training
-// that has several rows counts once, by the first.
+// The rows of a table: they have the same job and measure, and are ordered by strategy as in
+// accuracy_trials(), then by seed.  If a training has several rows, only the first counts.
 struct AccuracyTable {
   std::vector<Json> rows;
 };

@@ -20,10 +20,11 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kSomeSteps = 100;  // to check trials by, before the number of steps is known
+constexpr int64_t kSomeSteps = 100;  // enough to check trials by, before the number of steps is known
 constexpr int64_t kMostTrialRanks = 64, kMostParallel = 64, kMostSeed = INT64_MAX;
 
 std::vector<Flag> trial_flags() {
+  // The flags are grouped as in --help.
   return {
       {.name = "data", .argument = "FILE", .help = "examples that the trainers share", .group = "training"},
       {.name = "test-data",
@@ -81,7 +82,7 @@ std::vector<int64_t> seeds_of(const Flags& flags) {
   return seeds;
 }
 
-// The trials of the strategies that are asked for.
+// Returns the trials of the strategies that --strategies names, or all trials without it.
 std::vector<AccuracyTrial> chosen_trials(const Flags& flags, int64_t steps) {
   std::vector<AccuracyTrial> trials = accuracy_trials(steps);
   const std::vector<std::string> types = flags.list("strategies");
@@ -122,7 +123,7 @@ AccuracyJob read_job(const Flags& flags, const TemporaryFolder& folder) {
   return job;
 }
 
-// The trainings of the table, of which some may be known.
+// The trainings of one table.  Rows of earlier runs may be known from the beginning.  One owner thread.
 class AccuracyRun {
  public:
   AccuracyRun(AccuracyJob job, std::vector<int64_t> seeds, SavedRows known, const Flags& flags)
@@ -131,7 +132,7 @@ class AccuracyRun {
         known_(known.rows),
         output_(flags, std::move(known)) {}
 
-  // Trains those that are not known.
+  // Trains what has no known row: every trial with every seed.
   void run(const std::vector<AccuracyTrial>& trials, TrialTeam& team, const Interrupts& interrupts,
            Log& log) {
     std::vector<Training> trainings;
@@ -148,7 +149,7 @@ class AccuracyRun {
     });
   }
 
-  // The steps of each trainer in a training of dense_trial(); nothing as long as none is known.
+  // Returns the steps of each trainer in a training of dense_trial(), or nullopt if no row of one is known.
   std::optional<int64_t> steps() const {
     const Json* row = find_known(dense_trial(), seeds_.front());
     return row == nullptr ? std::nullopt : std::optional(row->at("steps").get<int64_t>());
@@ -170,7 +171,7 @@ class AccuracyRun {
   RowOutput output_;
 };
 
-// Prints the rows of files, and trains nothing.
+// Prints the tables of rows in files, and trains nothing.
 int join_runs(const Flags& flags) {
   if (!flags.positionals().empty()) flags.refuse("join", "give no job file with it: nothing is trained");
   const SavedRows saved = read_saved_rows(flags.list("join"), "accuracy");

@@ -1,5 +1,5 @@
-// ps-bench accuracy: how good the models are that strategies without servers train, and how many bytes they send.  Used by
-// cmd/ps-bench.cc.
+// ps-bench accuracy measures how good the models are that strategies without servers train, and how many
+// bytes they send, beside all-reduce.  Used by cmd/ps-bench.cc.
 #ifndef PS_BENCH_ACCURACY_PROGRAM_H_
 #define PS_BENCH_ACCURACY_PROGRAM_H_
 
@@ -9,7 +9,7 @@
 
 namespace ps {
 
-// A program of its own to the command line: its flags are not those of other suites.
+// Returns the program.  It is separate from the suites, since its flags are different.
 Program accuracy_program();
 
 int run_accuracy(const Flags& flags, Log& log);

@@ -12,18 +12,19 @@ namespace ps {
 
 namespace {
 
-// The rows of a strategy, over all seeds.
+// The figures of a strategy over all seeds.
 struct Summary {
   std::string strategy;
   double sum = 0, lowest = 0, highest = 0;
-  uint64_t bytes_sent = 0;  // the most of a seed
+  uint64_t bytes_sent = 0;  // of the training that sent the most
   std::map<int64_t, double> of_seeds = {};
 
   int64_t num_seeds() const { return std::ssize(of_seeds); }
   double mean() const { return sum / static_cast<double>(num_seeds()); }
 };
 
-// The mean difference over the seeds that both have; one seed is often better than another for all strategies.
+// Returns the mean difference over the seeds that both have.  Rows are compared by seed, since one seed is
+// often better than another for all strategies.
 double difference(const Summary& summary, const Summary& dense) {
   double sum = 0;
   int64_t count = 0;
@@ -36,7 +37,7 @@ double difference(const Summary& summary, const Summary& dense) {
   return count > 0 ? sum / static_cast<double>(count) : summary.mean() - dense.mean();
 }
 
-// `rows` are of one table.
+// Returns a summary for each strategy.  `rows` are those of one table.
 std::vector<Summary> summarize(const std::vector<Json>& rows) {
   std::vector<Summary> summaries;
   for (const Json& row : rows) {

@@ -1,4 +1,5 @@
-// The rows of ps-bench accuracy as a table for people, and as a document.
+// Writes the rows of ps-bench accuracy as a table for people, and as a document.  Used by
+// bench/accuracy/program.cc.
 #ifndef PS_BENCH_ACCURACY_REPORT_H_
 #define PS_BENCH_ACCURACY_REPORT_H_
 
@@ -10,11 +11,13 @@
 
 namespace ps {
 
-// `rows`, one at least, are those of accuracy_rows.h in any order: one for each training.  A table for each job.
+// Returns a table for each job.  `rows`, at least one, are rows of accuracy_rows.h in any order, one for each
+// training.
 std::string accuracy_report(const Machine& machine, const std::vector<Json>& rows, bool markdown);
 
-// The machine, the rows in the order of tables, and for each job and strategy "summary": mean, lowest and highest over the
-// seeds, and the mean difference from the first strategy over the seeds that both have.
+// Returns the machine, the rows in the order of tables, and "summary": for each job and strategy the mean,
+// lowest and highest value over the seeds, and the mean difference from the first strategy over the seeds
+// that both have.
 Json accuracy_document(const Machine& machine, const std::vector<Json>& rows);
 
 }  // namespace ps

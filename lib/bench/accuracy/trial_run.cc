@@ -21,7 +21,8 @@ namespace ps {
 
 namespace {
 
-// A network of 80,000 weights on clicks of 5,000 ids: its law has interactions, which take some thousand steps to learn.
+// A network of 80,000 weights on clicks of 5,000 ids.  The law that decides clicks has interactions, which
+// take some thousand steps to learn.
 constexpr const char* kGeneratedJob = R"({
   "job": {"name": "accuracy", "seed": 1},
   "data": {"format": "paddle_sparse_binary", "dim": 5000, "batch_size": 100},
@@ -33,7 +34,8 @@ constexpr const char* kGeneratedJob = R"({
   "optimizer": {"type": "momentum", "momentum": 0.9, "learning_rate": 0.1},
   "train": {"passes": 8}})";
 
-// An address of this machine's alone that nothing else uses, most likely, at ps-train's own port.
+// Returns an address of the loopback network, drawn at random so that most likely nothing else uses it;
+// ps-train listens there at its own port.
 std::string unused_address(uint32_t runner, uint32_t run) {
   Random random(static_cast<uint64_t>(getpid()), uint64_t{runner} << 32 | run);
   return cat("127.", 1 + random.below(254), ".", random.below(256), ".", 1 + random.below(254));
@@ -69,7 +71,7 @@ TrialResult TrialRunner::run(const Json& strategy, int64_t seed) {
   return result;
 }
 
-// The first line that a server prints says where it listens.
+// Starts the server if the strategy has one, and reads where it listens from the first line that it prints.
 TrialRunner::Addresses TrialRunner::start_server(const Json& strategy, int64_t seed,
                                                  std::optional<RunningChild>& server) {
   const StrategyEntry& entry = find_strategy(strategy);
@@ -86,11 +88,13 @@ TrialRunner::Addresses TrialRunner::start_server(const Json& strategy, int64_t s
   return addresses;
 }
 
-// When one trainer fails the others end too, since they miss it; the error is that of the first.
+// Runs all trainers to their end.  When one trainer fails the others lose their connection to it and end too;
+// the error thrown is that of the first to fail.
 void TrialRunner::run_trainers(const Json& strategy, int64_t seed) {
   std::optional<RunningChild> server;
   const Addresses addresses = start_server(strategy, seed, server);
-  std::filesystem::remove_all(folder_.path("models"));  // of the run before: ps-train refuses to mix runs
+  // models of the run before; ps-train refuses to mix runs
+  std::filesystem::remove_all(folder_.path("models"));
   std::mutex mutex;
   std::exception_ptr first;
   std::vector<std::thread> trainers;

@@ -10,13 +10,14 @@
 
 namespace ps {
 
-// Trainings that members take in turn.  Any thread may call.
+// A list of trainings from which members take the next one.  Any thread may call it.
 class TrialTeam::Round {
  public:
   Round(const std::vector<Training>& trainings, const Interrupts& interrupts, Log& log, const Done& done)
       : trainings_(trainings), interrupts_(interrupts), log_(log), done_(done) {}
 
-  // Trains until there is nothing left.
+  // Takes trainings and runs them until the list is empty, the user interrupts, or one has failed with
+  // kUsage.
   void work(TrialRunner& runner) {
     while (const Training* training = next()) train(runner, *training);
   }
@@ -32,10 +33,11 @@ class TrialTeam::Round {
     return &trainings_[num_taken_++];
   }
 
-  // One training is like the others then.
+  // Returns true if a training has failed with kUsage; the other trainings would then fail likewise.
   bool is_mistake() const { return failure_ && failure_->code() == Code::kUsage; }
 
-  // Trainers get the signal of an interrupt too, and end early: that is no failure.
+  // Runs one training and hands on its result.  After an interrupt its error is no failure, since trainers
+  // get the signal too and end early.
   void train(TrialRunner& runner, const Training& training) {
     try {
       const TrialResult result = runner.run(training.trial.strategy, training.seed);
@@ -59,7 +61,7 @@ class TrialTeam::Round {
   const Done& done_;
   std::mutex mutex_;
   size_t num_taken_ = 0;          // guarded by mutex_
-  std::optional<Error> failure_;  // the first; guarded by mutex_
+  std::optional<Error> failure_;  // the first failure; guarded by mutex_
 };
 
 TrialTeam::TrialTeam(const AccuracyJob& job, int parallel, const std::string& programs,

@@ -14,8 +14,10 @@ Json of_type(const char* type, Json keys) {
   return strategy;
 }
 
-// Gradients on servers; dense ones among trainers beside them.  Thresholds are for gradients of some size alone, and
-// momentum overshoots after what top_k sends at once: they are left to jobs that are made for them.
+// Adds trials whose gradients go to servers, one for each codec, and one of "hybrid", whose dense gradients
+// are summed among the trainers.  Codecs with a threshold are left out, since a threshold fits gradients of
+// one size alone; so is top_k, since momentum overshoots after it sends many held-back values at once.  Both
+// are for jobs that are tuned for them.
 void add_served(std::vector<AccuracyTrial>& trials) {
   auto add = [&](const char* type, const Json& push) {
     const std::string name =
@@ -36,7 +38,7 @@ AccuracyTrial dense_trial() {
   return {"all_reduce", of_type("all_reduce", Json::object())};
 }
 
-// The sparsities of DGC are those of its paper, which has one for each of the first passes of many.
+// The sparsities of DGC are those of its paper, which raises them over the first passes of a long training.
 std::vector<AccuracyTrial> accuracy_trials(int64_t steps) {
   const int64_t begin = steps / 20;
   std::vector<AccuracyTrial> trials;

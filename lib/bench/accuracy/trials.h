@@ -1,4 +1,4 @@
-// The strategies that ps-bench accuracy sets beside each other.
+// The strategies that ps-bench accuracy compares.  Used by bench/accuracy.
 #ifndef PS_BENCH_ACCURACY_TRIALS_H_
 #define PS_BENCH_ACCURACY_TRIALS_H_
 
@@ -10,17 +10,18 @@
 
 namespace ps {
 
-// A strategy as a job names it, and the name of its row.
+// A strategy as a job names it, with the name of its row.
 struct AccuracyTrial {
   std::string name;
   Json strategy;
 };
 
-// The trial with which all others are compared: every gradient is sent whole, in every step.
+// Returns the trial that all others are compared with: every gradient is sent whole, in every step.
 AccuracyTrial dense_trial();
 
-// All others, for a training of so many steps: warm-up and intervals are set in proportion to them.  Each begins with a
-// twentieth of the steps sent whole, as its paper recommends.
+// Returns all other trials, for a training of `steps` steps: warm-up and intervals are set in proportion to
+// them.  Strategies that have a begin_step send gradients whole for the first twentieth of the steps, as
+// their papers recommend.
 std::vector<AccuracyTrial> accuracy_trials(int64_t steps);
 
 }  // namespace ps

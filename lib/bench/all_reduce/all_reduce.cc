@@ -1,4 +1,5 @@
-// Time, bandwidth and wrong values of an all-reduce, by algorithm, ranks and size, as nccl-tests tell them.
+// The benchmarks of all-reduce: time, bandwidth and wrong values by algorithm, number of ranks and size, with
+// the terms of nccl-tests.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -17,13 +18,14 @@ namespace ps {
 
 namespace {
 
+// A size of arrays, and how many calls are timed.
 struct SizeCase {
   const char* name;
   size_t bytes;
-  int calls;  // of a run
+  int calls;  // of a run at full size
 };
 
-// Calls of about a second or two.
+// These calls take about a second or two in all.
 constexpr SizeCase kSizes[] = {
     {"1K", size_t{1} << 10, 10000},
     {"64K", size_t{64} << 10, 10000},
@@ -32,14 +34,15 @@ constexpr SizeCase kSizes[] = {
 };
 constexpr int kRanks[] = {2, 4};
 
-// Smaller ones stay what they are named for: their calls are scaled alone.
+// Returns the bytes of a call at this scale.  Sizes up to 64 KiB are not scaled, since benchmarks are named
+// after them: only their calls are fewer.
 size_t scaled_bytes(double scale, size_t bytes) {
   constexpr size_t kLeast = size_t{64} << 10;
   const double scaled = scale * static_cast<double>(bytes / sizeof(float)) * sizeof(float);
   return std::min(bytes, std::max(kLeast, static_cast<size_t>(scaled) / sizeof(float) * sizeof(float)));
 }
 
-// Whole pairs: see means_of_pairs.
+// Returns an even number of calls, since figures are means of pairs: see means_of_pairs.
 int scaled_calls(double scale, int calls) {
   return 2 * std::max(1, static_cast<int>(std::lround(scale * calls / 2)));
 }
@@ -58,16 +61,17 @@ uint64_t count_wrong(std::span<const float> sums, int ranks) {
   return wrong;
 }
 
-// Calls alternate between two states: of two ranks, the one that waited in a call is often ahead in the next.  The
-// median of single calls would tell of one state alone.
+// Returns the mean of each pair of calls.  Calls alternate between two states: of two ranks, the one that
+// waited in a call is often ahead in the next.  The median of single calls would describe one of the states
+// alone.
 std::vector<double> means_of_pairs(const std::vector<double>& micros) {
   std::vector<double> means;
   for (size_t i = 1; i < micros.size(); i += 2) means.push_back((micros[i - 1] + micros[i]) / 2);
   return means;
 }
 
-// nccl-tests' names: the algorithm's bandwidth is bytes by time, the bus's what a link carries in the best
-// algorithm.
+// Returns the figures of a run with the names of nccl-tests.  The bandwidth of the algorithm is the bytes
+// divided by the time; that of the bus is what a link carries in the best algorithm.
 std::vector<Figure> figures_of(const std::vector<double>& of_calls, size_t bytes, int ranks) {
   const std::vector<double> micros = means_of_pairs(of_calls);
   const double typical = median(micros), algorithm = static_cast<double>(bytes) / typical / 1e3;
@@ -77,6 +81,7 @@ std::vector<Figure> figures_of(const std::vector<double>& of_calls, size_t bytes
           {"bus GB/s", algorithm * 2 * (ranks - 1) / ranks}};
 }
 
+// An all-reduce of this process's ranks.  One owner thread, which is none of the ranks'.
 class Sums final : public Workload {
  public:
   Sums(const BenchSettings& settings, int ranks, const SizeCase& size, const AllReduceAlgorithm* algorithm,
@@ -90,7 +95,7 @@ class Sums final : public Workload {
         sent_(static_cast<size_t>(ranks)),
         team_(ranks, std::move(make)) {}
 
-  // The first call is that in which whoever chooses has to measure.
+  // Makes one call that is not timed, since an automatic choice measures algorithms in its first call.
   void prepare() override {
     team_.run([this](int rank, RankSum& sum) {
       std::ranges::fill(data_[static_cast<size_t>(rank)], 0.0f);
@@ -99,7 +104,7 @@ class Sums final : public Workload {
     wrong_ = data_.size() * data_[0].size();
   }
 
-  // Ends with a call, not timed, whose sum is known.
+  // Times the calls, and ends with one call that is not timed, and whose sum is known.
   void run() override {
     micros_.clear();
     std::atomic<uint64_t> wrong = 0;
@@ -150,15 +155,16 @@ class Sums final : public Workload {
   const int ranks_;
   const size_t bytes_;
   const int calls_;
-  const AllReduceAlgorithm* const algorithm_;  // null: the bytes are not known
+  const AllReduceAlgorithm* const algorithm_;  // null: the number of bytes that are sent is not known
   const Clock clock_;
-  std::vector<std::vector<float>> data_;  // by rank
-  std::vector<uint64_t> sent_;            // by rank, in the last run
-  std::vector<double> micros_;            // of the calls of the last run, on rank 0
-  uint64_t wrong_ = 0;                    // values, on all ranks, after the last run
+  std::vector<std::vector<float>> data_;  // one array for each rank
+  std::vector<uint64_t> sent_;            // bytes sent, by rank, in the last run
+  std::vector<double> micros_;            // time of each call of the last run, on rank 0
+  uint64_t wrong_ = 0;                    // wrong values on all ranks after the last run
   RankTeam team_;
 };
 
+// An all-reduce of Open MPI.  One owner thread.
 class OpenMpiSums final : public Workload {
  public:
   OpenMpiSums(const BenchSettings& settings, int ranks, const SizeCase& size)
@@ -210,7 +216,7 @@ Benchmark ours(int ranks, const SizeCase& size, const std::string& algorithm) {
   return out;
 }
 
-// The automatic choice beside those that it chooses from.
+// Returns the benchmark of the automatic choice whose peers are the algorithms that it chooses from.
 Benchmark choice(int ranks, const SizeCase& size) {
   Benchmark out = ours(ranks, size, kAutomatic);
   out.name = case_name(ranks, size, "choice");

@@ -8,7 +8,8 @@ namespace ps {
 
 namespace {
 
-// Arguments: floats, calls.  Prints wrong values, then the microseconds of each call on rank 0, one a line.
+// The program's arguments are the number of floats and the number of calls.  It prints the number of wrong
+// values, then the microseconds of each call on rank 0, one on a line.
 constexpr const char* kProgram = R"(
 #include <mpi.h>
 #include <stdio.h>
@@ -61,7 +62,7 @@ OpenMpiProgram::OpenMpiProgram(const std::string& scratch) : folder_(scratch) {
              .errors = folder_.path("errors")});
 }
 
-// Over TCP, also between processes of one machine.
+// MPI uses TCP between processes of one machine too, so that both programs do the same work.
 OpenMpiResult OpenMpiProgram::run(int ranks, size_t count, int calls) {
   const std::string output = folder_.path("output");
   run_child({.words = {"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n",

@@ -11,18 +11,19 @@
 namespace ps {
 
 struct OpenMpiResult {
-  double seconds = 0;          // of all calls, on rank 0
-  std::vector<double> micros;  // of each
-  uint64_t wrong = 0;          // values, on all ranks, of one more call
+  double seconds = 0;          // seconds of all calls on rank 0
+  std::vector<double> micros;  // of each call on rank 0
+  uint64_t wrong = 0;          // wrong values on all ranks in one more call
 };
 
-// A small C program that calls MPI_Allreduce, compiled by Open MPI's mpicc.
+// A small C program that calls MPI_Allreduce, compiled by Open MPI's mpicc.  One owner thread.
 class OpenMpiProgram {
  public:
-  // Compiles it in a folder of its own in `scratch`.  Throws kUnavailable when Open MPI is not installed.
+  // Compiles the program in a folder of its own inside `scratch`.  Throws kUnavailable when Open MPI is not
+  // installed.
   explicit OpenMpiProgram(const std::string& scratch);
 
-  // Runs it under mpirun: `calls` all-reduces of `count` floats, after some that are not timed.
+  // Runs the program under mpirun: `calls` all-reduces of `count` floats, after some that are not timed.
   OpenMpiResult run(int ranks, size_t count, int calls);
 
  private:

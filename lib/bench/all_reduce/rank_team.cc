@@ -10,6 +10,7 @@ namespace ps {
 
 namespace {
 
+// The all-reduce of one rank over TCP.  Its rank's thread owns it.
 class NetSum final : public RankSum {
  public:
   explicit NetSum(const NetCommunicatorOptions& options)

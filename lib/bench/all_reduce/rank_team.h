@@ -15,26 +15,31 @@
 
 namespace ps {
 
-// The all-reduce of one rank, ours or a peer's.  Made, used and destroyed on its rank's thread.
+// The all-reduce of one rank, of pskit or of a peer.  It is made, used and destroyed on the thread of its
+// rank.
 class RankSum {
  public:
   virtual ~RankSum() = default;
   virtual void all_reduce(std::span<float> data) = 0;
 
-  // Handed to all others for sending since the beginning; 0: not known.
+  // Returns the bytes that this rank has handed to all others for sending since the beginning; 0 if that is
+  // not known.
   virtual uint64_t bytes_sent() const { return 0; }
 };
 
-// Called for all ranks at once: it may wait for the others.
+// Makes the RankSum of a rank.  It is called on the threads of all ranks at once, so it may wait for the
+// others.
 using MakeRankSum = std::function<std::unique_ptr<RankSum>(int rank)>;
 
-// Ranks that meet over loopback TCP and use an algorithm of the catalogue, or "auto".
+// Makes ranks that meet over loopback TCP and use the algorithm of this name in the catalogue, or choose one
+// by themselves with "auto".
 MakeRankSum make_net_sums(int size, const std::string& algorithm);
 
-// Owned by one thread, which is none of the ranks'.
+// Threads, one for each rank, that run the same function at once.  One owner thread, which is none of the
+// ranks'.
 class RankTeam {
  public:
-  // Throws what any rank threw.
+  // Starts the threads, each of which makes its RankSum.  Throws the error of any rank.
   RankTeam(int size, MakeRankSum make);
   ~RankTeam();
   RankTeam(const RankTeam&) = delete;
@@ -42,7 +47,7 @@ class RankTeam {
 
   using Body = std::function<void(int rank, RankSum& sum)>;
 
-  // Runs `body` on all ranks, until all have done it; throws what any threw.
+  // Runs `body` on all ranks, and returns when all have ended.  Throws the error of any rank.
   void run(const Body& body);
 
  private:
@@ -50,13 +55,13 @@ class RankTeam {
   void take_part(const std::function<void()>& part);
   void await_all();
 
-  std::mutex mutex_;  // guards all that follows, but for the threads
+  std::mutex mutex_;  // guards all members below except threads_
   std::condition_variable begins_, ended_;
   const Body* body_ = nullptr;
-  uint64_t round_ = 0;  // of run
+  uint64_t round_ = 0;  // number of calls of run()
   size_t num_busy_ = 0;
   bool stops_ = false;
-  std::exception_ptr error_;  // the first of the round
+  std::exception_ptr error_;  // first error of the round
   std::vector<std::thread> threads_;
 };
 

@@ -11,7 +11,7 @@ namespace ps {
 
 std::vector<Benchmark> all_reduce_benchmarks();
 
-// Figures that have bars.
+// The names of the figures that have bars.
 inline constexpr const char* kCallMicros = "µs a call";
 inline constexpr const char* kCallTail = "p99/median";
 inline constexpr const char* kBytesOff = "bytes, off the formula, %";

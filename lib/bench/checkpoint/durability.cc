@@ -1,4 +1,5 @@
-// Steps of a trainer through a shard that writes checkpoints, with a log of what it applies and without.
+// Times steps of a trainer through a shard that writes checkpoints, with a log of the pushes that it applies
+// and without a log.
 #include "base/error.h"
 #include "base/memory.h"
 #include "bench/checkpoint/suite.h"
@@ -16,7 +17,8 @@ constexpr uint64_t kFullRows = 4'000'000, kKeysOfAStep = 10'000, kDurableSteps =
 constexpr int64_t kWidth = 16;
 constexpr double kLearningRate = 0.125;
 
-// Random rows of 16, each pulled, and pushed a gradient of ones.  In step with the shard, or asynchronous.
+// Steps that pull random rows of 16 weights and push a gradient of ones to each, in step with the shard or
+// asynchronously.  One owner thread.
 class DurableSteps final : public Workload {
  public:
   DurableSteps(const BenchSettings& settings, bool durable, bool async)
@@ -37,7 +39,7 @@ class DurableSteps final : public Workload {
     cpu_seconds_ = shards_.cpu_seconds() - start_cpu;
   }
 
-  // Each push has moved each weight of its rows by the rate.
+  // Each push has moved each weight of its rows by the learning rate.
   void check() override {
     if (done_ == 0) fail(Code::kInternal, "nothing was pushed");
     const std::vector<uint64_t> keys = store_.keys(0);
@@ -80,7 +82,7 @@ class DurableSteps final : public Workload {
 
   uint64_t num_keys() const { return std::min(kKeysOfAStep, std::max<uint64_t>(1, rows_ / 4)); }
 
-  // Keys that are about evenly far from each other, others in each step.
+  // Pulls and pushes keys that are spread evenly over the table; each step has other keys.
   void step() {
     const uint64_t stride = rows_ / num_keys();
     plan_.keys.resize(num_keys());
@@ -101,7 +103,7 @@ class DurableSteps final : public Workload {
   RemoteStore store_;
   KeyPlan plan_;
   std::vector<ParameterView<float>> views_;
-  uint64_t done_ = 0;  // steps, of all runs
+  uint64_t done_ = 0;  // steps of all runs
   double seconds_ = 0, cpu_seconds_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// Rows to a checkpoint and back, as ps-train does both.  Files are read that are not in the system's cache.
+// Times the writing of rows to a checkpoint and the restoring from it, as ps-train does both.  The files that
+// are read are not in the system's cache.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -40,7 +41,7 @@ uint64_t bytes_on_disk(const std::string& directory) {
   return bytes;
 }
 
-// The common base of writing and reading.
+// The job and its files, which writing and restoring share.  One owner thread.
 class CheckpointFiles : public Workload {
  public:
   CheckpointFiles(const BenchSettings& settings, uint64_t rows, const std::string& compression)
@@ -64,7 +65,7 @@ class CheckpointFiles : public Workload {
   const TemporaryFolder folder_;
   const std::string directory_;
   TrainedJob job_;
-  double cpu_seconds_ = 0;  // of the last run
+  double cpu_seconds_ = 0;  // processor time of the last run
 };
 
 class WriteCheckpoint final : public CheckpointFiles {
@@ -98,7 +99,7 @@ class RestoreCheckpoint final : public CheckpointFiles {
     cpu_seconds_ = process_cpu_seconds() - before;
   }
 
-  // The same rows give the same files.
+  // Writes the restored rows once more: the same rows give the same files.
   void check() override {
     const std::string again = folder_.path("again");
     job_.write(again, compression_);

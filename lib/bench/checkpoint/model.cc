@@ -1,4 +1,4 @@
-// ps-ckpt2model as a user runs it.
+// Times ps-ckpt2model as a process of its own.
 #include <algorithm>
 #include <cstring>
 
@@ -16,6 +16,7 @@ namespace ps {
 
 namespace {
 
+// A run of ps-ckpt2model on a checkpoint.  One owner thread.
 class ModelOfCheckpoint final : public Workload {
  public:
   explicit ModelOfCheckpoint(const BenchSettings& settings)
@@ -29,7 +30,7 @@ class ModelOfCheckpoint final : public Workload {
     remember(job.store());
   }
 
-  // So that the peak is the child's own.
+  // Begins a new peak, so that the peak of the run is the child's own.
   void prepare() override { begin_peak(); }
 
   void run() override {
@@ -71,8 +72,8 @@ class ModelOfCheckpoint final : public Workload {
  private:
   using Sample = std::pair<size_t, std::pair<uint64_t, std::vector<float>>>;
 
-  // Some rows from the whole range of keys: the table itself is not kept, since a child's peak is at least
-  // what this process held.
+  // Remembers some rows from the whole range of keys for check().  The table itself is not kept, since the
+  // peak of a child is at least what this process held.
   void remember(LocalStore& store) {
     constexpr size_t kSamples = 1000;
     const std::vector<uint64_t> keys = store.keys(0);
@@ -88,7 +89,7 @@ class ModelOfCheckpoint final : public Workload {
   const uint64_t rows_;
   const int threads_;
   const TemporaryFolder folder_;
-  std::vector<Sample> samples_;  // position in the model, key, weights
+  std::vector<Sample> samples_;  // position in the model, then key and weights
   bool ran_ = false;
   Usage usage_;
 };

@@ -1,5 +1,5 @@
-// Pulls and pushes of a shard while its checkpoint is written, beside the same without: a trainer, a shard as
-// ps-serve has them, and the thread that writes, which share the machine.
+// Compares pulls and pushes of a shard while its checkpoint is written with the same pulls and pushes without
+// a checkpoint.  A trainer, a shard as in ps-serve, and the thread that writes share the machine.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,8 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kServingSteps = 1500;  // without a checkpoint: as many as one of full size lasts, about
+// steps without a checkpoint: about as many as there are while one of full size is written
+constexpr uint64_t kServingSteps = 1500;
 
 TableCase serving_case(const std::string& checkpoints) {
   return {.name = "serving", .help = "", .sets = 64, .optimizer = "adagrad", .checkpoints = checkpoints};
@@ -28,21 +29,22 @@ double sum(const std::vector<double>& seconds) {
   return total;
 }
 
-// The times of steps.  A step is a pull, and a push until it is applied.
+// The times of steps on a shard.  A step is a pull, and a push until it is applied.
 struct Served {
-  std::vector<double> seconds;  // of each request
+  std::vector<double> seconds;  // of each step
   double server_cpu = 0;
 
   double rate() const { return static_cast<double>(seconds.size()) / sum(seconds); }
   double cpu_rate() const { return static_cast<double>(seconds.size()) / server_cpu; }
 };
 
-// So that the folder is there before the table that writes to it.
+// The folder is a base class, so that it is there before the table that writes to it.
 struct ServingFolder {
   explicit ServingFolder(const std::string& parent) : folder(parent) {}
   const TemporaryFolder folder;
 };
 
+// Steps without a checkpoint, then steps until a checkpoint is written.  One owner thread.
 class Serving final : private ServingFolder, public TableWorkload {
  public:
   explicit Serving(const BenchSettings& settings)
@@ -51,7 +53,8 @@ class Serving final : private ServingFolder, public TableWorkload {
         steps_(std::max<uint64_t>(16, static_cast<uint64_t>(settings.scale * kServingSteps))),
         warm_memory_(served_bytes(settings.scale)) {}
 
-  // A run is so long that a host would take free memory in the middle of it.
+  // Does not warm memory, as other benchmarks do: a run is so long that a host would take free memory back in
+  // the middle of it.  warm_memory_ holds memory instead.
   void prepare() override {}
 
   void run() override {
@@ -69,7 +72,7 @@ class Serving final : private ServingFolder, public TableWorkload {
     written_ = join_path(folder.path("checkpoints"), checkpoint.text);
   }
 
-  // The checkpoint has the rows as they were when it began; those that are served are right after it.
+  // The checkpoint has the rows as they were when it began, and the rows that are served are right after it.
   void check() override {
     if (written_.empty()) fail(Code::kInternal, "no checkpoint was written");
     const CheckpointReader reader(written_);
@@ -131,11 +134,11 @@ class Serving final : private ServingFolder, public TableWorkload {
   const uint64_t steps_;
   const WarmMemory warm_memory_;
   size_t next_set_ = 0;
-  std::vector<float> weights_;  // of a block
+  std::vector<float> weights_;  // of a block of the checkpoint
 
   // Results of the last run.
   Served alone_, with_;
-  std::string written_;  // folder
+  std::string written_;  // folder of the checkpoint
 };
 
 }  // namespace

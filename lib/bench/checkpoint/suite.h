@@ -1,5 +1,5 @@
-// The suite `checkpoint`: rows to checkpoints and back, beside what the disk can do, and what serving loses
-// while one is written.
+// The suite `checkpoint`: it writes rows to checkpoints and restores them, beside what the disk can do, and
+// measures how much slower a shard serves while a checkpoint is written.
 #ifndef PS_BENCH_CHECKPOINT_SUITE_H_
 #define PS_BENCH_CHECKPOINT_SUITE_H_
 
@@ -9,12 +9,13 @@
 
 namespace ps {
 
-std::vector<Benchmark> checkpoint_file_benchmarks();        // files.cc: write, restore, restart
-std::vector<Benchmark> checkpoint_serving_benchmarks();     // serving.cc: pulls and pushes meanwhile
-std::vector<Benchmark> checkpoint_durability_benchmarks();  // durability.cc: steps, logged and not
+std::vector<Benchmark> checkpoint_file_benchmarks();  // files.cc: write, restore, restart
+// serving.cc: pulls and pushes while a checkpoint is written
+std::vector<Benchmark> checkpoint_serving_benchmarks();
+std::vector<Benchmark> checkpoint_durability_benchmarks();  // durability.cc: steps with and without a log
 std::vector<Benchmark> checkpoint_model_benchmarks();       // model.cc: ps-ckpt2model
 
-// Figures that have bars.
+// The names of the figures that have bars.
 inline constexpr const char* kServingShare = "of serving alone";
 inline constexpr const char* kTailMilliseconds = "p99.9 +ms";
 

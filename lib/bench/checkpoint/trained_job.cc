@@ -57,7 +57,7 @@ void TrainedJob::forget() {
                                         UINT64_MAX, device_);
 }
 
-// One step for each row.
+// Trains one step for each row, in groups of kAtOnce rows.
 void TrainedJob::train(uint64_t rows) {
   constexpr uint64_t kAtOnce = 1 << 14;
   std::vector<KeyPlan> plans(network_.parameters().size());

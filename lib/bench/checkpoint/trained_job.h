@@ -1,5 +1,5 @@
-// A job whose table has many rows, each trained a little, and its checkpoints.  Used by the suite
-// `checkpoint`.
+// TrainedJob: a job with a table of many rows, each trained for one step, and its checkpoints.  Used by the
+// suite `checkpoint`.
 #ifndef PS_BENCH_CHECKPOINT_TRAINED_JOB_H_
 #define PS_BENCH_CHECKPOINT_TRAINED_JOB_H_
 
@@ -19,34 +19,35 @@ namespace ps {
 inline constexpr int64_t kCheckpointWidth = 16;
 inline constexpr uint64_t kCheckpointRowBytes = 8 + 2 * kCheckpointWidth * sizeof(float);
 
-// The table of these rows.
+// The name of the table that has these rows.
 inline constexpr const char* kTrainedTable = "vectors.weight";
 
-// 2 GB of rows at full size.
+// Returns the number of rows: 2 GB at full size.
 uint64_t checkpoint_rows(double scale);
 
-// The key of row `i`.
+// Returns the key of row `i`.
 uint64_t checkpoint_key(uint64_t i);
 
-// A gradient as noisy as those of training, in [-1, 1).
+// Fills `out` with noise in [-1, 1), which compresses as badly as gradients of training do.
 void fill_noise(uint64_t seed, std::span<float> out);
 
 // One owner thread.
 class TrainedJob {
  public:
-  // With so many rows.
+  // Makes a job with `rows` rows, and trains each once.
   TrainedJob(uint64_t rows, int threads, CpuLevel cpu);
 
   LocalStore& store() { return *store_; }
 
-  // Another store, in which nothing has been trained.
+  // Replaces the store by one in which nothing has been trained.
   void forget();
 
-  // As ps-train does: a checkpoint, and the way back from the newest.  write throws kInternal when it failed.
+  // Write a checkpoint, and restore the newest one, as ps-train does.  write throws kInternal when writing
+  // failed.
   void write(const std::string& directory, const std::string& compression);
   void restore(const std::string& directory);
 
-  // Throws unless the checkpoint has the weights of the store, and no other rows.
+  // Throws unless the checkpoint has the weights of the store and no other rows.
   void expect_weights_of(const std::string& directory);
 
  private:

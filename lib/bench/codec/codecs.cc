@@ -1,4 +1,5 @@
-// Every codec of the catalogue: encoding with its residual, as training does, encoding alone, and decoding.
+// Times every codec of the catalogue: encoding with its residual, as in training, encoding alone, and
+// decoding.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -30,6 +31,7 @@ constexpr int64_t kCols = 1024;
 
 enum class CodecTask { kEncode, kEncodeAlone, kDecode };
 
+// Runs of one codec.  One owner thread.
 class CodecRuns final : public Workload {
  public:
   CodecRuns(const CodecEntry& entry, CodecTask task, const BenchSettings& settings)
@@ -57,7 +59,7 @@ class CodecRuns final : public Workload {
     task_ == CodecTask::kDecode ? codec_->decode(bytes_, back_) : codec_->encode(values_, bytes_);
   }
 
-  // Decoded values and the new residual are values and the old one.
+  // Checks that the decoded values and the new residual add up to the values and the old residual.
   void check() override {
     if (bytes_.empty()) fail(Code::kInternal, "nothing was encoded");
     if (task_ != CodecTask::kDecode) codec_->decode(bytes_, back_);

@@ -1,4 +1,4 @@
-// A whole local step of Deep Gradient Compression: accumulation, selection, masking, encoding.
+// Times a whole local step of Deep Gradient Compression: accumulation, selection, masking and encoding.
 #include "base/error.h"
 #include "bench/codec/suite.h"
 #include "bench/pages.h"
@@ -8,6 +8,7 @@ namespace ps {
 
 namespace {
 
+// Steps on one gradient.  One owner thread.
 class LocalStep final : public Workload {
  public:
   LocalStep(DgcOptions options, const BenchSettings& settings)
@@ -37,7 +38,8 @@ class LocalStep final : public Workload {
     if (left > least) fail(Code::kInternal, "a value that is kept is larger than one that was sent");
   }
 
-  // Gradient, u and v are read, u and v written; a copy, whose bytes count once, reads and writes.
+  // A step reads the gradient, u and v, and writes u and v: five arrays.  A copy, whose bytes count once,
+  // reads one array and writes one.
   Work work() const override {
     return {.bytes = static_cast<double>(gradient_.size() * sizeof(float)) * 5 / 2};
   }

@@ -1,5 +1,5 @@
-// The thousandth of many values that is largest in size: by a sampled threshold, exactly, and by others'
-// means.
+// Times the selection of the thousandth of many values that is largest in size: by a sampled threshold,
+// exactly, and by other libraries.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +17,7 @@ size_t num_values(const BenchSettings& settings) {
   return scaled_power(settings.scale, 1 << 26, 1 << 20);
 }
 
-// Values, how many are wanted, and the size that separates them.
+// The values, the number of those that are wanted, and the size that separates them from the others.
 struct SelectionTask {
   explicit SelectionTask(const BenchSettings& settings)
       : values(bench_gradient(num_values(settings), 2)), count(values.size() / 1000) {
@@ -35,6 +35,7 @@ struct SelectionTask {
   float least = 0;
 };
 
+// Selections of pskit.  One owner thread.
 class Selected final : public Workload {
  public:
   Selected(Selection kind, const BenchSettings& settings)
@@ -69,7 +70,7 @@ class Selected final : public Workload {
   SparseVector selected_;
 };
 
-// Partitions a copy of the sizes, which is made before.
+// std::nth_element on a copy of the sizes, which is made before the run.  One owner thread.
 class NthElement final : public Workload {
  public:
   explicit NthElement(const BenchSettings& settings) : task_(settings) {}
@@ -95,6 +96,7 @@ class NthElement final : public Workload {
   std::vector<float> sizes_;
 };
 
+// Selections of torch.  One owner thread.
 class TorchSelected final : public Workload {
  public:
   TorchSelected(bool sampled, const BenchSettings& settings)
@@ -102,7 +104,7 @@ class TorchSelected final : public Workload {
 
   void run() override { found_ = torch_.select(); }
 
-  // A sampled threshold takes what it takes.
+  // A sampled threshold selects a number of values that is only near the wanted one.
   void check() override {
     const double share = static_cast<double>(found_) / static_cast<double>(task_.count);
     if (sampled_ ? share < 0.3 || share > 3 : share != 1)
