@@ -1,5 +1,5 @@
-// ps-bench accuracy measures how good the models are that strategies without servers train, and how many
-// bytes they send, beside all-reduce.  Used by cmd/ps-bench.cc.
+// ps-bench accuracy measures how good the model is that each strategy trains, and how many bytes it sends,
+// beside all-reduce.  Used by cmd/ps-bench.cc.
 #ifndef PS_BENCH_ACCURACY_PROGRAM_H_
 #define PS_BENCH_ACCURACY_PROGRAM_H_
 

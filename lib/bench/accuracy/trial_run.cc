@@ -93,7 +93,7 @@ TrialRunner::Addresses TrialRunner::start_server(const Json& strategy, int64_t s
 void TrialRunner::run_trainers(const Json& strategy, int64_t seed) {
   std::optional<RunningChild> server;
   const Addresses addresses = start_server(strategy, seed, server);
-  // models of the run before; ps-train refuses to mix runs
+  // The models of the run before are removed, since ps-train refuses to mix runs.
   std::filesystem::remove_all(folder_.path("models"));
   std::mutex mutex;
   std::exception_ptr first;
