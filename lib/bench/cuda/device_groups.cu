@@ -1,4 +1,5 @@
-// Many tables of different widths: their rows pulled and pushed together, by a TableGroup, and table by table.
+// Times pulls and pushes of many tables of different widths: for all tables together, by a TableGroup, and
+// table by table.
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -19,10 +20,11 @@ namespace {
 
 constexpr uint32_t kTables = 26;
 constexpr int kStepsOfRun = 8;
-constexpr int64_t kTimesEach = 4;  // a key is given so often in a call
+constexpr int64_t kTimesEach = 4;  // number of times that a call has each of its keys
 constexpr float kRate = 0.01f;
 
-// Gradients are 1, and weights begin at 0: each push moves all weights by the same.
+// Steps that pull and push all tables.  Gradients are 1 and weights begin at 0, so each push moves all
+// weights by the same amount.  One owner thread.
 class ManyTables : public DeviceWorkload {
  public:
   ManyTables(const SharedGpu& gpu, const BenchSettings& settings)
@@ -60,7 +62,7 @@ class ManyTables : public DeviceWorkload {
     }
   }
 
-  // Gradients are read, weights written.
+  // A pull writes the weights, and a push reads the gradients: these are the bytes that count.
   Work work() const override {
     return {.bytes = double{kStepsOfRun} * static_cast<double>(floats_) * 2 * sizeof(float),
             .items = double{kStepsOfRun} * kTables * static_cast<double>(size_),
@@ -86,7 +88,7 @@ class ManyTables : public DeviceWorkload {
     static DeviceTableOptions options_of(uint32_t width, int64_t size) {
       DeviceTableOptions options;
       options.width = width;
-      options.rows = static_cast<uint64_t>(4 * size + 1024);  // no bucket is full
+      options.rows = static_cast<uint64_t>(4 * size + 1024);  // room enough that no bucket gets full
       options.max_batch = static_cast<uint32_t>(size);
       options.initializer.distribution = Distribution::kConstant;
       options.initializer.mean = 0;
@@ -118,13 +120,14 @@ class ManyTables : public DeviceWorkload {
   const std::vector<std::unique_ptr<OneTable>>& tables() const { return tables_; }
 
  private:
-  const int64_t size_;  // keys of a call for a table
+  const int64_t size_;  // number of keys of a call for one table
   std::vector<std::unique_ptr<OneTable>> tables_;
   std::unique_ptr<TableGroup> group_;
-  uint64_t floats_ = 0;  // weights of a call
+  uint64_t floats_ = 0;  // number of weights of a call for all tables
   int64_t pushes_ = 0;
 };
 
+// The same steps with a call for each table.  One owner thread.
 class OneByOne final : public ManyTables {
  public:
   using ManyTables::ManyTables;

@@ -1,4 +1,5 @@
-// Limits of a device: its memory copied and gathered from, the link to the host, and launches.
+// Measures limits of a device: copies and random reads of its memory, copies over the link to the host, and
+// launches of kernels.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +12,7 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-constexpr double kFullBytes = double(1 << 30);  // of a copy
+constexpr double kFullBytes = double(1 << 30);  // of a copy at full size
 constexpr int64_t kLeastBytes = 1 << 12;
 
 struct alignas(16) Sixteen {
@@ -23,17 +24,19 @@ __global__ void write_words(uint64_t* words, uint64_t size) {
   if (i < size) words[i] = hash_key(i);
 }
 
-// words [size] should be hash_key(0), hash_key(1), …
+// Counts the words that differ from what write_words makes: words [size] should be hash_key(0), hash_key(1),
+// …
 __global__ void count_words(const uint64_t* words, uint64_t size, RowKinds* kinds) {
   const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < size && words[i] != hash_key(i)) gpu::atomic_add<gpu::Order::kRelaxed>(&kinds->wrong, 1);
 }
 
-// A number of words of 64 bits: whole blocks of 16 bytes.
+// Returns a number of words of 64 bits that fills whole blocks of 16 bytes.
 int64_t num_words(double scale, double full_bytes) {
   return scaled_count(scale, full_bytes, kLeastBytes) / 16 * 2;
 }
 
+// Copies within the memory of the device.  One owner thread.
 class Copy final : public DeviceWorkload {
  public:
   Copy(const SharedGpu& device, const BenchSettings& settings)
@@ -66,7 +69,7 @@ class Copy final : public DeviceWorkload {
   gpu::DeviceArray<uint64_t> from_, to_;
 };
 
-// Copies between page-locked memory of the host and the device.
+// Copies between page-locked memory of the host and the memory of the device.  One owner thread.
 class HostLink final : public DeviceWorkload {
  public:
   HostLink(const SharedGpu& device, const BenchSettings& settings, bool to_device)
@@ -116,12 +119,13 @@ class HostLink final : public DeviceWorkload {
   gpu::DeviceArray<uint64_t> on_device_;
 };
 
-// The row that gather number `i` reads.
+// Returns the row that gather number `i` reads.
 constexpr uint64_t gathered_row(uint64_t i, uint64_t rows) {
   return hash_key(~i) % rows;
 }
 
-// A thread for each 16 bytes: out [gathers, parts] <- the rows of numbers drawn by a hash.  rows [num_rows, parts].
+// Copies a random row for each gather; each thread copies 16 bytes.  rows [num_rows, parts] -> out [gathers,
+// parts], where a row has `parts` blocks of 16 bytes, and a hash draws its number.
 __global__ void gather_rows(const Sixteen* rows, uint64_t num_rows, Sixteen* out, uint64_t gathers,
                             uint32_t parts) {
   const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -129,7 +133,8 @@ __global__ void gather_rows(const Sixteen* rows, uint64_t num_rows, Sixteen* out
   out[i] = rows[gathered_row(i / parts, num_rows) * parts + i % parts];
 }
 
-// words [gathers, width] should be those of rows whose words are hash_key(0), hash_key(1), …
+// Counts the rows in words [gathers, width] that differ from the ones that gather_rows should have read; the
+// words of the table are hash_key(0), hash_key(1), …
 __global__ void count_gathered(const uint64_t* words, uint64_t num_rows, uint64_t gathers, uint32_t width,
                                RowKinds* kinds) {
   const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -138,7 +143,7 @@ __global__ void count_gathered(const uint64_t* words, uint64_t num_rows, uint64_
   if (words[i] != expected) gpu::atomic_add<gpu::Order::kRelaxed>(&kinds->wrong, 1);
 }
 
-// Rows at random offsets of 4 GiB, which no cache holds, copied one behind the other.
+// Copies rows at random offsets of 4 GiB, which no cache holds, into consecutive rows.  One owner thread.
 class Gather final : public DeviceWorkload {
  public:
   Gather(const SharedGpu& device, const BenchSettings& settings, uint32_t row_bytes)
@@ -177,7 +182,7 @@ class Gather final : public DeviceWorkload {
   uint64_t rows() const { return static_cast<uint64_t>(num_rows_); }
   uint64_t gathers() const { return static_cast<uint64_t>(gathers_); }
 
-  const uint32_t parts_;  // blocks of 16 bytes of a row
+  const uint32_t parts_;  // number of blocks of 16 bytes in a row
   const int64_t num_rows_, gathers_;
   gpu::DeviceArray<uint64_t> words_, out_;
 };
@@ -186,7 +191,8 @@ __global__ void count_launch(uint64_t* launches) {
   if (blockIdx.x == 0 && threadIdx.x == 0) ++*launches;
 }
 
-// Kernels that do next to nothing, each waited for by the host, or only the last.
+// Launches kernels that do next to nothing.  The host waits for each of them, or for the last one alone.  One
+// owner thread.
 class Launch final : public DeviceWorkload {
  public:
   Launch(const SharedGpu& device, const BenchSettings& settings, bool waits)
@@ -201,7 +207,7 @@ class Launch final : public DeviceWorkload {
     stream().synchronize();
   }
 
-  // By the clock of the host: its part of a launch is the greater one.
+  // The clock of the host takes the time, since most of a launch is work of the host.
   void run() override {
     const double start = clock_();
     for (int64_t i = 0; i < launches_; ++i) {

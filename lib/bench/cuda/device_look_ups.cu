@@ -1,4 +1,4 @@
-// Look-ups of a table on a device: rows found, made, set and pulled, a million keys a call.
+// Times look-ups of a table on a device: rows are found, created, set and pulled, a million keys a call.
 #include <algorithm>
 #include <vector>
 
@@ -12,9 +12,10 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-constexpr int kCalls = 4;  // of a run, each with keys of its own, so that no cache holds their rows
+// The number of calls of a run; each has keys of its own, so that no cache holds their rows
+constexpr int kCalls = 4;
 
-// Times kCalls calls of one operation on a filled table.
+// Times kCalls calls of one operation on a filled table.  One owner thread.
 class TableCalls : public DeviceWorkload {
  public:
   TableCalls(const SharedGpu& gpu, const BenchSettings& settings, const TableShape& shape)
@@ -46,9 +47,9 @@ class TableCalls : public DeviceWorkload {
   }
 
  protected:
-  virtual void call(int i) = 0;  // number i of a run
+  virtual void call(int i) = 0;  // makes call number i of a run
 
-  // Items that have a row, drawn evenly.
+  // Draws the keys of a run evenly from the items that have a row.
   virtual void make_keys() { draw_keys(keys_.data(), static_cast<uint64_t>(keys_.size())); }
 
   void draw_keys(uint64_t* keys, uint64_t size) {
@@ -59,7 +60,7 @@ class TableCalls : public DeviceWorkload {
   DeviceKeys keys_of_call(int i) const { return {keys_.data() + i * batch_, batch_}; }
   DeviceKeys last_keys() const { return keys_of_call(kCalls - 1); }
 
-  // The kinds of `width` values of rows [keys, width].
+  // Counts the kinds of rows [keys, width], by `width` values of each.
   RowKinds kinds_of(const float* rows, const uint8_t* found, DeviceKeys keys) {
     return count([&](RowKinds* out) {
       count_rows(stream(), rows, found, keys.keys, static_cast<uint64_t>(keys.size), filled_.shape().width,
@@ -78,11 +79,12 @@ class TableCalls : public DeviceWorkload {
   const int64_t batch_;
   FilledTable filled_;
   gpu::DeviceArray<uint64_t> keys_;  // [kCalls, batch]
-  gpu::DeviceArray<float> weights_;  // of the last call: [batch, row floats]
+  gpu::DeviceArray<float> weights_;  // results of the last call: [batch, row floats]
   uint64_t draws_ = 0;
   double load_ = 0;
 };
 
+// Finds rows and copies them.
 class Find final : public TableCalls {
  public:
   Find(const SharedGpu& gpu, const BenchSettings& settings, const TableShape& shape)
@@ -98,7 +100,7 @@ class Find final : public TableCalls {
  private:
   void call(int i) override { table().find(stream(), keys_of_call(i), found_.data(), weights()); }
 
-  // Keys without a row are not found, and read as zeros.
+  // Checks that keys without a row are not found, and that their rows are read as zeros.
   void check_unknown() {
     const auto size = static_cast<uint64_t>(batch());
     write_sequence(stream(), keys(), size, filled().end_item());
@@ -112,6 +114,7 @@ class Find final : public TableCalls {
   gpu::DeviceArray<uint8_t> found_;
 };
 
+// Pulls rows.
 class Pull final : public TableCalls {
  public:
   using TableCalls::TableCalls;
@@ -122,7 +125,7 @@ class Pull final : public TableCalls {
     FilledTable::expect_few_missing(kinds.zero, batch());
   }
 
-  // Each value is read and written, as those that a copy counts.
+  // Each value is read once and written once, as in a copy, whose bytes count both.
   Work work() const override {
     Work work = TableCalls::work();
     work.of_limit = 2 * work.bytes;
@@ -133,8 +136,8 @@ class Pull final : public TableCalls {
   void call(int i) override { table().pull(stream(), keys_of_call(i), weights()); }
 };
 
-// Calls half of whose keys are new, the others being drawn.  Between runs, a table that is not full forgets the new
-// keys; in a full one they become items, in place of the oldest.
+// Calls in which half of the keys are new; the others are drawn from the items of the table.  Between runs, a
+// table that is not full erases the new keys; in a full one they become items, in place of the oldest.
 class Inserts : public TableCalls {
  public:
   Inserts(const SharedGpu& gpu, const BenchSettings& settings, const TableShape& shape)
@@ -143,10 +146,10 @@ class Inserts : public TableCalls {
         rows_(*gpu, kCalls * batch() * table().row_floats()) {}
 
  protected:
-  // The new ones come first in a call.
+  // The number of new keys in a call; these come before the others.
   uint64_t new_keys() const { return new_keys_; }
 
-  // The rows of the keys of call i, as the table should have them.
+  // Returns the rows of the keys of call i, as the table should have them.
   const float* rows_of_call(int i) const { return rows_.data() + i * batch() * table().row_floats(); }
 
  private:
@@ -179,6 +182,7 @@ class Inserts : public TableCalls {
   bool ran_ = false;
 };
 
+// Finds rows, or creates them.
 class FindOrInsert final : public Inserts {
  public:
   FindOrInsert(const SharedGpu& gpu, const BenchSettings& settings, const TableShape& shape)
@@ -186,7 +190,7 @@ class FindOrInsert final : public Inserts {
     stream().fill(pointers_.data(), 0, pointers_.bytes());
   }
 
-  // New rows are zero.
+  // Checks that new rows are zero, and that the other rows have their values.
   void check() override {
     const auto drawn = static_cast<uint64_t>(batch()) - new_keys();
     const auto made = kinds_at(0, new_keys()), found = kinds_at(new_keys(), drawn);
@@ -198,7 +202,7 @@ class FindOrInsert final : public Inserts {
  private:
   void call(int i) override { table().find_or_insert(stream(), keys_of_call(i), pointers_.data()); }
 
-  // Counts the last call's pointers from `begin` on.
+  // Counts the kinds of the rows to which the last call's pointers from `begin` on point.
   RowKinds kinds_at(uint64_t begin, uint64_t size) {
     return count([&](RowKinds* out) {
       count_pointers(stream(), pointers_.data() + begin, last_keys().keys + begin, size,
@@ -209,6 +213,7 @@ class FindOrInsert final : public Inserts {
   gpu::DeviceArray<float*> pointers_;
 };
 
+// Sets rows; a full table evicts others.
 class InsertAndEvict final : public Inserts {
  public:
   InsertAndEvict(const SharedGpu& gpu, const BenchSettings& settings, const TableShape& shape)
@@ -219,7 +224,7 @@ class InsertAndEvict final : public Inserts {
         evicted_count_(*gpu, 1),
         found_(*gpu, batch()) {}
 
-  // Rows that were evicted are as they were.
+  // Checks that the table has the new rows, and that evicted rows came back unchanged.
   void check() override {
     table().find(stream(), last_keys(), found_.data(), weights());
     const auto kinds = kinds_of(weights(), found_.data(), last_keys());

@@ -1,4 +1,4 @@
-// Products of matrices on a device.
+// Times products of matrices on a device.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -13,12 +13,13 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-// Element (i, j) of matrix number `which` is value j of key which * size + i.
+// Writes a matrix: element (i, j) of matrix number `which` is value j of key which * size + i.
 __global__ void write_matrix(float* values, uint64_t size, uint64_t which) {
   const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < size * size) values[i] = bench_value(which * size + i / size, static_cast<uint32_t>(i % size));
 }
 
+// Products of two square matrices.  One owner thread.
 class Product final : public DeviceWorkload {
  public:
   Product(const SharedGpu& device, const BenchSettings& settings)
@@ -42,7 +43,7 @@ class Product final : public DeviceWorkload {
     });
   }
 
-  // A few elements, against sums in double, within the bound that gpu::multiply states.
+  // Compares a few elements with sums in double, within the bound that gpu::multiply states.
   void check() override {
     std::vector<float> c(static_cast<size_t>(c_.size()));
     stream().copy_to_host(c.data(), c_.data(), c_.bytes());
@@ -80,7 +81,7 @@ class Product final : public DeviceWorkload {
       magnitude += std::abs(product);
     }
     const double bound = static_cast<double>(size) * std::ldexp(magnitude, -23);
-    // Written so that NaN fails.
+    // This comparison fails for NaN.
     if (std::abs(found - sum) <= bound) return;
     fail(Code::kInternal, "element ", row, ", ", column, " of the product: ", found, ", expected ", sum);
   }

@@ -1,4 +1,5 @@
-// Pushes to a table on a device: gradients of a million look-ups, drawn by Zipf's law, merged and applied.
+// Times pushes to a table on a device: the gradients of a million look-ups, which Zipf's law draws, are
+// merged by key and applied.
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -17,7 +18,7 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-constexpr int kBatches = 4;  // of a run
+constexpr int kBatches = 4;  // number of batches of a run
 
 __global__ void write_gradients(float* gradients, uint64_t size, uint32_t width) {
   const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -45,7 +46,7 @@ struct Adam {
   }
 };
 
-// Times kBatches steps of an optimizer on a table that is half full.
+// Times kBatches steps of an optimizer on a table that is half full.  One owner thread.
 template <class Rule>
 class Steps : public DeviceWorkload {
  public:
@@ -89,7 +90,7 @@ class Steps : public DeviceWorkload {
     }
   }
 
-  // At the least a step reads the gradients, and reads and writes the rows.
+  // At the least, a step reads the gradients, and reads and writes the rows.
   Work work() const override {
     const double bytes_read = static_cast<double>(kBatches * gradients_.bytes());
     const double bytes_of_rows =
@@ -132,7 +133,7 @@ class Steps : public DeviceWorkload {
     return distinct;
   }
 
-  // Reads the rows that are looked at: [ranks, width].
+  // Reads the weights of the rows that check() looks at: [ranks, width].
   std::vector<float> weights_found() {
     const size_t size = rows_.ranks().size();
     std::vector<uint64_t> keys;
@@ -151,15 +152,15 @@ class Steps : public DeviceWorkload {
   const int64_t batch_;
   FilledTable filled_;
   const std::vector<uint64_t> ranks_;  // [kBatches, batch]
-  const uint64_t distinct_;            // keys of each batch, added up
+  const uint64_t distinct_;            // sum over the batches of their number of different keys
   const PushedRows rows_;
   gpu::DeviceArray<uint64_t> keys_;
   gpu::DeviceArray<float> gradients_, weights_;  // [batch, width]
-  std::vector<float> starts_;                    // the weights that are looked at, before the first push
+  std::vector<float> starts_;                    // weights that check() looks at, before the first push
   int64_t pushes_ = 0;
 };
 
-// The weights of a batch pulled, then its gradients pushed.
+// Pulls the weights of a batch, then pushes its gradients.
 class PullAndPush final : public Steps<Adam> {
  public:
   using Steps::Steps;
@@ -171,8 +172,8 @@ class PullAndPush final : public Steps<Adam> {
   }
 };
 
-// One warp a run of equal keys: adds up their gradients, in order.  positions [size], gradients [size, width] -> merged
-// [runs, width].
+// Adds up the gradients of each run of equal keys, in order; each warp adds up one run.  positions [size],
+// gradients [size, width] -> merged [runs, width].
 __global__ void merge_runs(const uint32_t* positions, const uint32_t* begins, const uint32_t* lengths,
                            uint32_t num_runs, const float* gradients, uint32_t width, float* merged) {
   const uint32_t run = (blockIdx.x * blockDim.x + threadIdx.x) / gpu::kWarpSize;
@@ -191,7 +192,8 @@ __global__ void write_positions(uint32_t* positions, uint32_t size) {
   if (i < size) positions[i] = i;
 }
 
-// A thread for each weight.  rows [size, floats], gradients [size, width].
+// Applies a step of the optimizer to rows [size, floats] with gradients [size, width]; each thread steps one
+// weight.
 template <class Step>
 __global__ void step_weights(float* rows, uint32_t size, uint32_t width, uint32_t floats,
                              const float* gradients, Step step) {
@@ -203,7 +205,8 @@ __global__ void step_weights(float* rows, uint32_t size, uint32_t width, uint32_
        gradients[i]);
 }
 
-// The same steps by calls that a table without push needs: gradients merged by a sort, rows read, stepped, and set.
+// Makes the same steps by calls for a table without push: a sort brings equal keys together, their gradients
+// are added up, and the rows are read, stepped, and set again.
 template <class Rule>
 class UnfusedSteps final : public Steps<Rule> {
  public:
@@ -238,7 +241,8 @@ class UnfusedSteps final : public Steps<Rule> {
     this->table().insert_and_evict(this->stream(), unique, rows_.data());
   }
 
-  // Sorts the keys, and finds the unique ones.
+  // Sorts the keys, and returns the number of different ones; unique_, begins_ and lengths_ describe their
+  // runs.
   uint32_t find_runs(DeviceKeys keys) {
     gpu::Stream& stream = this->stream();
     const auto size = static_cast<uint32_t>(keys.size);

@@ -1,4 +1,4 @@
-// Selection of the largest values on a device.
+// Times the selection of the largest values on a device.
 #include <cmath>
 #include <vector>
 
@@ -13,12 +13,13 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-// Products of three values that are spread evenly: most are small, and few are large, as those of gradients.
+// Writes products of three values that are spread evenly: most are small and few are large, as in gradients.
 __global__ void write_gradient(float* values, uint64_t size) {
   const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < size) values[i] = bench_value(i, 0) * bench_value(i, 1) * bench_value(i, 2);
 }
 
+// Selections from one array.  One owner thread.
 class SelectLargest final : public DeviceWorkload {
  public:
   SelectLargest(const SharedGpu& device, const BenchSettings& settings)
@@ -51,7 +52,7 @@ class SelectLargest final : public DeviceWorkload {
     });
   }
 
-  // The processor selects the same.
+  // Checks that the processor selects the same values.
   void check() override {
     uint32_t size = 0;
     stream().copy_to_host(&size, num_selected_.data(), sizeof size);

@@ -1,4 +1,5 @@
-// DeviceWorkload: a Workload whose time is that between two events of a stream.  Used by bench/cuda/*.cu.
+// DeviceWorkload: a Workload whose seconds are the time between two events of a stream.  Used by
+// bench/cuda/*.cu.
 #ifndef PS_BENCH_CUDA_DEVICE_WORKLOAD_H_
 #define PS_BENCH_CUDA_DEVICE_WORKLOAD_H_
 
@@ -17,11 +18,12 @@ namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// The number of things at a size of `scale`, of which there are `full` at 1.
+// Returns scale * full, but at least `least`.
 inline int64_t scaled_count(double scale, double full, int64_t least) {
   return std::max(least, static_cast<int64_t>(scale * full));
 }
 
+// A workload with a stream of its own on a shared device.  One owner thread.
 class DeviceWorkload : public Workload {
  public:
   explicit DeviceWorkload(SharedGpu device)
@@ -30,7 +32,7 @@ class DeviceWorkload : public Workload {
   std::optional<double> seconds() const override { return timer_.seconds(); }
 
  protected:
-  // Times what `work` queues on the stream, and waits for it.
+  // Times the operations that `work` queues on the stream, and waits for them.
   template <class Queue>
   void time(Queue queue) {
     timer_.start(stream_);
@@ -39,7 +41,8 @@ class DeviceWorkload : public Workload {
     stream_.synchronize();
   }
 
-  // Counts kinds of rows by what `queue`, given the counts on the device, has a kernel count.
+  // Returns counts of the kinds of rows.  `queue` gets the counts on the device, and queues a kernel that
+  // adds to them.
   template <class Queue>
   RowKinds count(Queue queue) {
     RowKinds kinds;
@@ -60,7 +63,8 @@ class DeviceWorkload : public Workload {
   gpu::DeviceArray<RowKinds> kinds_;
 };
 
-// A list's line: the workload takes the device and the settings, then `arguments`.
+// Returns a function that makes a workload of this kind, for a line in a list of benchmarks: its constructor
+// takes the device and the settings, then `arguments`.
 template <class Kind, class... Arguments>
 MakeWorkload make_on(const SharedGpu& device, const Arguments&... arguments) {
   return

@@ -1,4 +1,4 @@
-// FilledTable: a DeviceTable with rows of known values, as the suite `gpu` measures it.  Used by bench/cuda/*.cu.
+// FilledTable: a DeviceTable that has rows of known values, for the suite `gpu`.  Used by bench/cuda/*.cu.
 #ifndef PS_BENCH_CUDA_FILLED_TABLE_H_
 #define PS_BENCH_CUDA_FILLED_TABLE_H_
 
@@ -11,7 +11,7 @@ namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
 
-// The keys of a call at full size.
+// The number of keys of a call at full size.
 inline constexpr double kFullBatch = 1 << 20;
 
 inline int64_t batch_size(double scale) {
@@ -19,13 +19,14 @@ inline int64_t batch_size(double scale) {
 }
 
 struct TableShape {
-  uint32_t width, arrays;  // weights of a row, and state arrays
-  bool full = false;       // each bucket is, else half of the slots are free
+  uint32_t width, arrays;  // number of weights of a row, and of state arrays
+  bool full = false;       // every bucket is full; else half of the slots are free
 };
 
+// The items are numbered from 0, and item n has the key bench_key(n).  One owner thread.
 class FilledTable {
  public:
-  // 64 M slots at full size, or as many as fit into a quarter of the device's memory.
+  // Makes 64 M slots at full size, or as many as fit into a quarter of the device's memory, and fills them.
   FilledTable(gpu::Device& device, gpu::Stream& stream, const BenchSettings& settings,
               const TableShape& shape);
 
@@ -33,19 +34,19 @@ class FilledTable {
   const DeviceTable& table() const { return table_; }
   const TableShape& shape() const { return shape_; }
 
-  // Items [first_item, first_item + num_items) have a row, but for one in a hundred at most, whose bucket was full.
-  // Later items have none.  In a full table they are those that came last.
+  // Items [first_item, first_item + num_items) have a row, except one in a hundred at most, whose bucket was
+  // full.  Later items have none.  In a full table these items are the ones that came last.
   uint64_t first_item() const { return end_item_ - num_items(); }
   uint64_t num_items() const { return table_.capacity() / 2; }
   uint64_t end_item() const { return end_item_; }
 
-  // Says that a full table has got the next items.
+  // The caller has added the next `count` items to a full table.
   void add_items(uint64_t count) { end_item_ += count; }
 
-  // The share of slots that are taken.
+  // Returns the share of slots that are taken.
   double load(gpu::Stream& stream) const;
 
-  // Throws unless as many of the rows are missing as may be.
+  // Throws if more than one row in a hundred, and two more, are missing.
   static void expect_few_missing(uint64_t missing, int64_t rows);
 
  private:

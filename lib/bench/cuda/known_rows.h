@@ -1,5 +1,5 @@
-// The keys and the values of rows that all workloads of the suite `gpu` use: made on the device, and compared there with
-// what tables give back.  Used by bench/cuda/*.cu.
+// The keys and values of rows that all workloads of the suite `gpu` use: kernels write them on the device,
+// and compare them there with the results of tables.  Used by bench/cuda/*.cu.
 #ifndef PS_BENCH_CUDA_KNOWN_ROWS_H_
 #define PS_BENCH_CUDA_KNOWN_ROWS_H_
 
@@ -14,28 +14,29 @@ inline namespace PS_GPU_NAMESPACE {
 
 // Each call queues its work on a stream.  All arrays lie on the stream's device.
 
-// keys [size] <- those of items first, first + 1, ...
+// Writes the keys of items first, first + 1, ... to keys [size].
 void write_sequence(gpu::Stream& stream, uint64_t* keys, uint64_t size, uint64_t first);
 
-// keys [size] <- those of items drawn evenly from [first, first + range).
+// Writes the keys of items that are drawn evenly from [first, first + range) to keys [size].
 void write_draws(gpu::Stream& stream, uint64_t* keys, uint64_t size, uint64_t first, uint64_t range,
                  uint64_t seed);
 
-// rows [size, floats] <- `width` values of each key, then zeros: the state of an optimizer.
+// Writes rows [size, floats]: `width` values of each key, then zeros for the state of an optimizer.
 void write_rows(gpu::Stream& stream, float* rows, const uint64_t* keys, uint64_t size, uint32_t width,
                 uint32_t floats);
 
-// The rows of a call by what they are: those of their keys, those that are all zero, as new rows are, those that are
-// missing, and others.
+// Numbers of rows by kind: `right` have the values of their keys, `zero` are all zero, as new rows are,
+// `missing` were not found, and `wrong` are all others.
 struct RowKinds {
   uint64_t right = 0, zero = 0, missing = 0, wrong = 0;
 };
 
-// Adds to *kinds, for rows [size, width].  A key whose `found` is 0 is missing; null: none is.
+// Counts rows [size, width] into *kinds.  A key whose `found` is 0 is missing; if `found` is null, no key is
+// missing.
 void count_rows(gpu::Stream& stream, const float* rows, const uint8_t* found, const uint64_t* keys,
                 uint64_t size, uint32_t width, RowKinds* kinds);
 
-// The same for pointers [size] to rows; a null is a row that is missing.
+// Counts the rows to which pointers [size] point into *kinds; a null pointer is a row that is missing.
 void count_pointers(gpu::Stream& stream, float* const* pointers, const uint64_t* keys, uint64_t size,
                     uint32_t width, RowKinds* kinds);
 

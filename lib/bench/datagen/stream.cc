@@ -1,4 +1,4 @@
-// Streams of synthetic examples, as fast as they can be made.
+// Times the generation of streams of synthetic examples.
 #include <algorithm>
 
 #include "base/hash.h"
@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint64_t kStreamSamples = 200000;
 
+// Streams of one kind.  One owner thread, which the stream's own threads help.
 class Stream final : public Workload {
  public:
   Stream(const BenchSettings& settings, const SyntheticKind& kind)
@@ -33,7 +34,7 @@ class Stream final : public Workload {
     });
   }
 
-  // The runs count; here the bytes are compared with those that one thread makes.
+  // Compares the bytes with those that one thread makes; the runs count the examples alone.
   void check() override {
     expect_equal("examples written", examples_, samples_);
     uint64_t expected_bytes = 0;
@@ -52,7 +53,8 @@ class Stream final : public Workload {
                     nullptr);
   }
 
-  // Blocks may be cut elsewhere by other threads: the hash is of all bytes, in pieces of one size.
+  // Returns a hash of the stream, and its size.  Blocks end in other places with another number of threads,
+  // so the hash is computed over pieces of one size.
   uint64_t digest(int threads, uint64_t& size) const {
     std::string piece;
     uint64_t hash = 0;

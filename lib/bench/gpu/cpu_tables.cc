@@ -1,5 +1,5 @@
-// The table of servers and of processes without them, on all cores: the same look-ups and pushes as those of the suite
-// `gpu` on a device.
+// Times the table that servers and processes without them use, on all cores: the look-ups and pushes are
+// those of the suite `gpu` on a device.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kNarrowRows = double(16 << 20), kWideRows = double(4 << 20), kFullBatch = double(1 << 20);
 constexpr uint32_t kNarrow = 8, kWide = 64;
-constexpr int kCalls = 4;  // of a run, each with keys of its own
+constexpr int kCalls = 4;  // number of calls of a run; each has keys of its own
 constexpr double kLearningRate = 0.01, kEpsilon = 1e-6;
 
 uint64_t scaled(double scale, double full, uint64_t least) {
@@ -35,7 +35,7 @@ std::unique_ptr<Optimizer<float>> adagrad_optimizer(CpuLevel cpu) {
   return entry.make_float({{"epsilon", kEpsilon}}, {}, cpu);
 }
 
-// A table whose items are those of the device's, by number.
+// A table with the same items and values as the device's.  One owner thread.
 class FilledRows {
  public:
   FilledRows(const BenchSettings& settings, double full_rows, uint32_t width)
@@ -59,7 +59,7 @@ class FilledRows {
     }
   }
 
-  static constexpr int64_t kBlock = 4096;  // keys of a thread's part
+  static constexpr int64_t kBlock = 4096;  // number of keys that a thread takes at a time
 
   Device& device() { return device_; }
   SparseTable& table() { return table_; }
@@ -75,6 +75,7 @@ class FilledRows {
   SparseTable table_;
 };
 
+// Reads rows.  One owner thread.
 class CpuFind final : public Workload {
  public:
   explicit CpuFind(const BenchSettings& settings)
@@ -114,10 +115,11 @@ class CpuFind final : public Workload {
 
   FilledRows filled_;
   std::vector<uint64_t> keys_;  // [kCalls, batch]
-  std::vector<float> weights_;  // of the last call
+  std::vector<float> weights_;  // results of the last call
 };
 
-// Gradients by look-up to steps: unique keys, sums of their gradients, rows found and stepped.
+// Pushes the gradients of look-ups: finds the unique keys, adds up the gradients of each, finds the rows and
+// steps them.  One owner thread.
 class CpuPush final : public Workload {
  public:
   explicit CpuPush(const BenchSettings& settings)

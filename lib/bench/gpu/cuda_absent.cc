@@ -1,4 +1,4 @@
-// A build without CUDA has no GPUs.
+// Takes the place of cuda_gpu.cu in a build without CUDA, which has no GPUs.
 #include "base/error.h"
 #include "bench/gpu/open.h"
 

@@ -1,4 +1,4 @@
-// GPUs, of a build with CUDA.  cuda_absent.cc takes the place of this source in others.
+// Opens GPUs in a build with CUDA.  cuda_absent.cc takes the place of this source in other builds.
 #include "base/error.h"
 #include "bench/cuda/device_benchmarks.h"
 #include "bench/gpu/open.h"

@@ -1,4 +1,4 @@
-// The benchmarks of the suite `gpu` on a device of either kind.  Used by bench/gpu/suite.cc.
+// Opens a device of either kind with the benchmarks of the suite `gpu`.  Used by bench/gpu/suite.cc.
 #ifndef PS_BENCH_GPU_OPEN_H_
 #define PS_BENCH_GPU_OPEN_H_
 
@@ -14,8 +14,8 @@ struct OpenedGpu {
   std::vector<Benchmark> benchmarks;
 };
 
-// The same benchmarks, on this build's emulator and on GPU number `number`.  The latter throws kUnavailable where there
-// is none.
+// Return the same benchmarks, on this build's emulator and on GPU number `number`.  The latter throws
+// kUnavailable where there is no such GPU.
 OpenedGpu open_emulated_gpu();
 OpenedGpu open_cuda_gpu(int number);
 

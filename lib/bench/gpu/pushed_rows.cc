@@ -19,7 +19,7 @@ PushedRows::PushedRows(std::span<const uint64_t> ranks, size_t size, uint32_t wi
   }
 }
 
-// The first ranks, which are the most frequent, and others from all over the batches.
+// Chooses the lowest ranks, which are the most frequent, and others from all over the batches.
 void PushedRows::choose_ranks(std::span<const uint64_t> ranks) {
   constexpr size_t kFirst = 8, kOthers = 56;
   for (uint64_t rank = 0; rank < kFirst; ++rank) ranks_.push_back(rank);

@@ -1,4 +1,5 @@
-// PushedRows: the weights that a few rows should have after pushes, for the checks of the suite `gpu`.
+// PushedRows: computes the weights that a few rows should have after pushes, for the checks of the suite
+// `gpu`.
 #ifndef PS_BENCH_GPU_PUSHED_ROWS_H_
 #define PS_BENCH_GPU_PUSHED_ROWS_H_
 
@@ -10,28 +11,28 @@
 
 namespace ps {
 
-// The batches of ranks that pushes take in turn, as far as a check needs them: the sums of the gradients of a few ranks, the most frequent ones
-// among them, in a few columns.  Constant after construction.
+// The sums of the gradients in each batch, for a few ranks, with the most frequent ones among them, and in a
+// few columns.  Pushes take the batches in turn.  Constant after construction; any thread may use it.
 class PushedRows {
  public:
   static constexpr size_t kColumns = 4;
 
-  // The share of its move by which a weight may differ: sums of a hundred thousand gradients round in single
-  // precision.
+  // The share of its move by which a weight may differ, since sums of a hundred thousand gradients round in
+  // single precision.
   static constexpr double kTolerance = 1e-3;
 
   // The gradient of look-up `i` of its batch in column `column` is gradient(i, column).
   using Gradient = float (*)(uint64_t i, uint32_t column);
 
-  // ranks [batches, size].
+  // ranks [batches, size]; each batch has `size` look-ups of rows that are `width` wide.
   PushedRows(std::span<const uint64_t> ranks, size_t size, uint32_t width, Gradient gradient);
 
-  // The ranks that are looked at, each once; and the columns.
+  // The ranks for which weights are computed, each once; and the columns.
   std::span<const uint64_t> ranks() const { return ranks_; }
   const std::array<uint32_t, kColumns>& columns() const { return columns_; }
 
-  // Returns the weight in column number `column` of columns() that starts as `start`, after as many pushes.  `step` is
-  // one of optim/kernels/steps.h with double.
+  // Returns the weight of rank number `rank_index` of ranks() in column number `column` of columns(), which
+  // starts as `start`, after `pushes` pushes.  `step` is one of optim/kernels/steps.h with double.
   template <class Step>
   double weight_after(size_t rank_index, size_t column, double start, int64_t pushes,
                       const Step& step) const {

@@ -19,7 +19,8 @@ OpenedGpu open(const std::string& device) {
   return number ? open_cuda_gpu(*number) : open_emulated_gpu();
 }
 
-// The emulator has the list; the workload is made on the device of the settings.
+// Makes the benchmark of this name on the device of the settings.  The list of names comes from the emulator,
+// which has the same benchmarks.
 std::unique_ptr<Workload> make_on_device(const std::string& name, const BenchSettings& settings) {
   const OpenedGpu opened = open(settings.device);
   const auto found = std::find_if(opened.benchmarks.begin(), opened.benchmarks.end(),
@@ -28,7 +29,8 @@ std::unique_ptr<Workload> make_on_device(const std::string& name, const BenchSet
   return found->make(settings);
 }
 
-// Has benchmarks of the processor skipped where there is no device to set them beside.
+// Makes these benchmarks of the processor throw kUnavailable where there is no device to compare them with;
+// they are then skipped.
 std::vector<Benchmark> beside_device(std::vector<Benchmark> benchmarks) {
   for (Benchmark& benchmark : benchmarks) {
     benchmark.make = [make = std::move(benchmark.make)](const BenchSettings& settings) {

@@ -1,5 +1,5 @@
-// Whole steps of models on a device, and on the processor of the same machine: passes over data in memory, by the classes
-// that ps-train is made of.
+// Times whole steps of models on a device, and on the processor of the same machine: passes over data in
+// memory, by the classes that ps-train is made of.
 #include <algorithm>
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ namespace {
 
 struct ModelCase {
   const char *name, *help;
-  SyntheticKind data;  // as records, which need no parsing
+  SyntheticKind data;  // records, which need no parsing
   uint64_t full_samples;
   int batch_size;
   ModelAndOptimizer job;
@@ -25,14 +25,14 @@ struct ModelCase {
 
 constexpr const char* kCpu = "cpu";
 
-// The device memory for sparse rows: the rows of the demo take a gigabyte.
+// Returns the device memory for sparse rows; the rows of the demo take a gigabyte.
 std::string cache_bytes(const std::string& device, double scale) {
   constexpr double kFull = double(int64_t{8} << 30), kLeast = 64 << 20;
   const double free_bytes = static_cast<double>(open_row_device(device)->free_bytes());
   return cat(static_cast<int64_t>(std::max(kLeast, std::min(kFull * scale, free_bytes / 4))) >> 20, "M");
 }
 
-// `trains` as device.trains; `device` may be the processor.
+// Makes the job of a model on a device.  `trains` is its device.trains; `device` may be the processor.
 Job job_on(const ModelCase& model, const std::string& device, const std::string& trains, double scale) {
   Job job = memory_job(model.name, model.job);
   if (device == kCpu) return job;
@@ -42,7 +42,7 @@ Job job_on(const ModelCase& model, const std::string& device, const std::string&
   return job;
 }
 
-// Passes of a job by the strategy and on the device that it names.
+// Trains passes of a job, by the strategy and on the device that the job names.  One owner thread.
 class JobPasses {
  public:
   // `job` must outlive this.
@@ -73,6 +73,7 @@ class JobPasses {
   const std::unique_ptr<RunningStrategy> running_;
 };
 
+// Passes of a model.  One owner thread.
 class ModelTraining final : public Workload {
  public:
   ModelTraining(const BenchSettings& settings, const ModelCase& model, const std::string& device,
@@ -96,7 +97,7 @@ class ModelTraining final : public Workload {
     if (first) first_cost_ = cost;
   }
 
-  // Sums in other orders agree to far less than a half per cent.
+  // Losses whose sums run in another order agree to far less than a half per cent.
   void check() override {
     expect_equal("examples trained on", static_cast<uint64_t>(passes().result().samples),
                  data_.digest.examples);

@@ -1,7 +1,7 @@
-// A file in the scratch folder, written and read through the system's cache and past it.
+// Times a file in the scratch folder, which is written and read through the system's cache and past it.
 //
-// Each write is of a new file, as those of checkpoints, logs and models are, and ends with fdatasync: to
-// write over blocks that a file has can be much faster.  Reads begin with nothing in the cache.
+// Each write is of a new file, as those of checkpoints, logs and models are, and ends with fdatasync: writing
+// over the blocks of an old file can be much faster.  Before a read, nothing of the file is in the cache.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,10 +20,11 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kFullBytes = uint64_t{1} << 30;   // more than caches of processors have
-constexpr uint64_t kBlockBytes = uint64_t{1} << 20;  // of a read or write: aligned as direct access wants it
+constexpr uint64_t kFullBytes = uint64_t{1} << 30;  // larger than the caches of processors
+// Bytes of a read or write, aligned as direct access requires it
+constexpr uint64_t kBlockBytes = uint64_t{1} << 20;
 
-// A nameless file: it goes with the process, however that ends.
+// A file without a name.  The system removes it when the process ends, in whatever way.  One owner thread.
 class ScratchFile {
  public:
   ScratchFile(const std::string& folder, int flags) {
@@ -63,6 +64,7 @@ class ScratchFile {
   int file_;
 };
 
+// The file and its bytes, which writing and reading share.  One owner thread.
 class Disk : public Workload {
  public:
   Disk(const BenchSettings& settings, int flags)

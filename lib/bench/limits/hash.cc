@@ -1,4 +1,4 @@
-// Checksums of memory.
+// Times checksums of memory.
 #include "base/hash.h"
 #include "bench/limits/suite.h"
 #include "bench/pages.h"
@@ -7,6 +7,7 @@ namespace ps {
 
 namespace {
 
+// XXH3 of an array.  One owner thread.
 class Hash final : public Workload {
  public:
   explicit Hash(const BenchSettings& settings)
@@ -17,7 +18,8 @@ class Hash final : public Workload {
 
   void run() override { hash_ = hash_bytes(bytes()); }
 
-  // XXH3 of no bytes is in its specification; and one changed bit must show.
+  // Compares the hash of no bytes with that of the specification of XXH3, and checks that one changed bit
+  // changes the hash.
   void check() override {
     expect_equal("XXH3 of nothing", hash_bytes({}), 0x2d06800538d394c2);
     expect_equal("XXH3 of the same bytes", hash_, hash_bytes(bytes()));

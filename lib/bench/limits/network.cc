@@ -1,4 +1,4 @@
-// TCP between two threads of this process, over the loopback device.
+// Times TCP between two threads of this process, over the loopback device.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -19,8 +19,9 @@ namespace ps {
 
 namespace {
 
-constexpr int kDeadlineSeconds = 30;  // of one call: a machine that is stuck shows as an error, not as a wait
+constexpr int kDeadlineSeconds = 30;  // of one call, so that a machine that is stuck ends with an error
 
+// A socket of TCP.  One owner thread.
 class Socket {
  public:
   explicit Socket(int descriptor) : descriptor_(descriptor) {
@@ -58,7 +59,7 @@ class Socket {
   const int descriptor_;
 };
 
-// Two ends of a connection.
+// The two ends of a connection.  One thread may use each end.
 class Connection {
  public:
   Connection() : Connection(Socket(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))) {}
@@ -70,7 +71,7 @@ class Connection {
   explicit Connection(const Socket& listener) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);  // and any port that is free
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);  // any port that is free
     sockaddr* where = reinterpret_cast<sockaddr*>(&address);
     socklen_t size = sizeof address;
     near_ = std::make_unique<Socket>(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -84,7 +85,7 @@ class Connection {
   std::unique_ptr<Socket> near_, far_;
 };
 
-// Runs `other` on a thread of its own while `own` runs here, and rethrows what either threw.
+// Runs `other` on a thread of its own while `own` runs here, and throws again what either has thrown.
 template <class Own, class Other>
 void run_both(Own&& own, Other&& other) {
   std::exception_ptr own_error, other_error;
@@ -102,7 +103,7 @@ void run_both(Own&& own, Other&& other) {
   if (other_error) std::rethrow_exception(other_error);
 }
 
-// A stream in one direction, in pieces that stay in the cache.
+// Sends a stream in one direction, in pieces that stay in the cache.  One owner thread.
 class Rate final : public Workload {
  public:
   explicit Rate(const BenchSettings& settings)
@@ -140,7 +141,7 @@ class Rate final : public Workload {
   const Connection connection_;
 };
 
-// A small message there and back, one at a time.
+// Sends a small message there and back, one at a time.  One owner thread.
 class RoundTrip final : public Workload {
  public:
   explicit RoundTrip(const BenchSettings& settings) : trips_(scaled_power(settings.scale, 1 << 15, 64)) {}

@@ -1,7 +1,7 @@
-// Memory out of order: cache lines read where each address is known beforehand (independent) or is what the
-// last line said (dependent), and rows read, changed and written.
+// Times random accesses to memory.  Cache lines are read where each address is known beforehand (independent)
+// or where each line holds the address of the next (dependent); rows are read, changed and written.
 //
-// The region is far larger than what caches and, with small pages, the tables of addresses hold.
+// The region is far larger than caches and, with small pages, than the address range of the processor's TLBs.
 #include <algorithm>
 #include <numeric>
 
@@ -23,8 +23,9 @@ uint64_t random_bytes(const BenchSettings& settings) {
   return scaled_power(settings.scale, kFullRandomBytes, kLeastRandomBytes);
 }
 
-// Calls use(position) for hashed positions in [0, mask], those of counters [begin, end); asks for each line
-// kAhead positions before: more than the processor finds by itself, fewer than the first-level cache holds.
+// Calls use(position) for the hashed positions, in [0, mask], of the counters [begin, end).  Prefetches the
+// line of each position kAhead positions before: further than the processor looks ahead by itself, and fewer
+// lines than the first-level cache holds.
 template <class Address, class Use>
 void visit_ahead(int64_t begin, int64_t end, uint64_t mask, Address&& address, Use&& use) {
   constexpr int64_t kAhead = 32;
@@ -34,6 +35,7 @@ void visit_ahead(int64_t begin, int64_t end, uint64_t mask, Address&& address, U
   }
 }
 
+// Independent reads of lines.  One owner thread, which the threads of pool_ help.
 class IndependentLines final : public Workload {
  public:
   IndependentLines(const BenchSettings& settings, PageKind kind)
@@ -57,7 +59,7 @@ class IndependentLines final : public Workload {
     });
   }
 
-  // Line n holds n: the sum is that of the positions, which needs no memory.
+  // Line n holds n, so the sum of the lines is the sum of the positions, which needs no memory.
   void check() override {
     uint64_t expected = 0;
     for (int64_t i = 0; i < reads_; ++i) expected += hash_key(static_cast<uint64_t>(i)) & mask_;
@@ -74,10 +76,11 @@ class IndependentLines final : public Workload {
   ThreadPool pool_;
   const Pages pages_;
   const uint64_t mask_;
-  const int64_t reads_;  // of all threads together
+  const int64_t reads_;  // by all threads together
   std::vector<uint64_t> sums_;
 };
 
+// Dependent reads of lines, on each thread.  One owner thread, which the threads of pool_ help.
 class DependentLines final : public Workload {
  public:
   DependentLines(const BenchSettings& settings, PageKind kind)
@@ -112,23 +115,23 @@ class DependentLines final : public Workload {
   }
 
  private:
-  // A linear congruential generator of full period (Knuth, TAOCP 2, 3.2.1.2): one cycle through all lines,
-  // whose order no prefetcher guesses.
+  // Returns the line after `line`, by a linear congruential generator of full period (Knuth, TAOCP 2,
+  // 3.2.1.2): it makes one cycle through all lines, whose order no prefetcher guesses.
   uint64_t next(uint64_t line) const {
     return (line * 6364136223846793005ULL + 1442695040888963407ULL) & mask_;
   }
 
-  // Threads begin far from each other on the cycle.
+  // Returns the first line of a thread.  Threads begin far from each other on the cycle.
   uint64_t start(int64_t thread) const { return hash_key(static_cast<uint64_t>(thread) + 1) & mask_; }
 
   ThreadPool pool_;
   const Pages pages_;
   const uint64_t mask_;
-  const int64_t steps_;  // of each thread
+  const int64_t steps_;  // by each thread
   std::vector<uint64_t> ends_;
 };
 
-// Adds 1 to every float of random rows.
+// Adds 1 to every float of random rows.  One owner thread, which the threads of pool_ help.
 class ChangedRows final : public Workload {
  public:
   ChangedRows(const BenchSettings& settings, PageKind kind, int64_t row_bytes)
@@ -142,7 +145,7 @@ class ChangedRows final : public Workload {
 
   void run() override {
     ++runs_;
-    // Every thread has rows of its own, as every thread of a table has its partitions.
+    // Every thread has rows of its own, just as every thread of a table has its partitions.
     pool_.run(pool_.threads(), [&](int64_t index) {
       const ThreadPart part = thread_part(changes_, pool_.threads(), index);
       float* memory = pages_.as<float>().data() + index * static_cast<int64_t>(mask_ + 1) * width_;
@@ -167,7 +170,7 @@ class ChangedRows final : public Workload {
   }
 
  private:
-  // The power of two that makes room for the parts of all threads.
+  // Returns the least power of two that is not less than the number of threads.
   uint64_t threads_power() const {
     uint64_t power = 1;
     while (power < static_cast<uint64_t>(pool_.threads())) power *= 2;
@@ -177,8 +180,8 @@ class ChangedRows final : public Workload {
   ThreadPool pool_;
   const Pages pages_;
   const int64_t width_;
-  const uint64_t mask_;    // of the rows of a thread
-  const int64_t changes_;  // of all threads together
+  const uint64_t mask_;    // of the rows of one thread
+  const int64_t changes_;  // by all threads together
   int64_t runs_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Memory in order: reads, copies, and the cost of touching a page for the first time.
+// Times sequential accesses to memory: reads, copies, and the first touch of pages.
 #include <cstring>
 #include <optional>
 
@@ -18,7 +18,7 @@ uint64_t stream_bytes(const BenchSettings& settings) {
   return scaled_power(settings.scale, kFullStreamBytes, kLeastStreamBytes);
 }
 
-// Sums in eight lanes, which leaves nothing but the loads to wait for.
+// Sums in eight lanes, so that the additions wait for the loads alone.
 uint64_t sum_words(const uint64_t* words, int64_t count) {
   uint64_t lanes[8] = {};
   for (int64_t i = 0; i < count; i += 8) {
@@ -34,6 +34,7 @@ void fill_with_index(const Pages& pages) {
   for (uint64_t& word : pages.as<uint64_t>()) word = index++;
 }
 
+// Reads of an array.  One owner thread, which the threads of pool_ help.
 class ReadMemory final : public Workload {
  public:
   ReadMemory(const BenchSettings& settings, PageKind kind)
@@ -43,7 +44,7 @@ class ReadMemory final : public Workload {
 
   void run() override {
     pool_.run(pool_.threads(), [&](int64_t index) {
-      // Whole groups of the eight words that sum_words takes at a time.
+      // The shares of threads are whole groups of the eight words that sum_words takes at a time.
       const ThreadPart part = thread_part(static_cast<int64_t>(pages_.size() / 64), pool_.threads(), index);
       sums_[index] = sum_words(pages_.as<uint64_t>().data() + part.begin * 8, (part.end - part.begin) * 8);
     });
@@ -60,9 +61,10 @@ class ReadMemory final : public Workload {
  private:
   ThreadPool pool_;
   const Pages pages_;
-  std::vector<uint64_t> sums_;  // one a thread
+  std::vector<uint64_t> sums_;  // one for each thread
 };
 
+// Copies of an array.  One owner thread, which the threads of pool_ help.
 class Copy final : public Workload {
  public:
   Copy(const BenchSettings& settings, PageKind kind)
@@ -79,7 +81,7 @@ class Copy final : public Workload {
 
   void check() override {
     if (std::memcmp(from_.data(), to_.data(), from_.size()) != 0) fail(Code::kInternal, "the copy differs");
-    std::memset(to_.data(), 0, to_.size());  // so that the next check sees the next copy
+    std::memset(to_.data(), 0, to_.size());  // so that the next check sees what the next run copies
   }
 
   Work work() const override { return {.bytes = static_cast<double>(from_.size())}; }
@@ -89,6 +91,7 @@ class Copy final : public Workload {
   const Pages from_, to_;
 };
 
+// The first touch of pages.  One owner thread, which the threads of pool_ help.
 class FirstTouch final : public Workload {
  public:
   FirstTouch(const BenchSettings& settings, PageKind kind)
@@ -119,7 +122,7 @@ class FirstTouch final : public Workload {
   const uint64_t bytes_;
   const PageKind kind_;
   ThreadPool pool_;
-  std::optional<Pages> pages_;  // fresh for every run
+  std::optional<Pages> pages_;  // new for every run
 };
 
 template <class Kind>

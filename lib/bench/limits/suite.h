@@ -1,4 +1,5 @@
-// The suite `limits`: what the machine can do, which everything else is divided by.
+// The suite `limits`: it measures what the machine can do; the results of other suites are reported as shares
+// of it.
 #ifndef PS_BENCH_LIMITS_SUITE_H_
 #define PS_BENCH_LIMITS_SUITE_H_
 
