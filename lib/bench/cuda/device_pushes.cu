@@ -206,7 +206,7 @@ __global__ void step_weights(float* rows, uint32_t size, uint32_t width, uint32_
 }
 
 // Makes the same steps by calls for a table without push: a sort brings equal keys together, their gradients
-// are added up, and the rows are read, stepped, and set again.
+// are added up, and the rows are read, stepped, and set again.  One owner thread.
 template <class Rule>
 class UnfusedSteps final : public Steps<Rule> {
  public:

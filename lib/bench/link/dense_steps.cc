@@ -6,7 +6,7 @@ namespace ps {
 
 namespace {
 
-constexpr size_t kBucketFloats = size_t{2} << 20;  // of an overlapped exchange
+constexpr size_t kBucketFloats = size_t{2} << 20;  // number of values of a bucket of an overlapped exchange
 
 void fill_gradient(int rank, std::span<float> values) {
   for (size_t i = 0; i < values.size(); ++i) values[i] = emulated_gradient(rank, i);
@@ -30,7 +30,8 @@ DenseStep::DenseStep(ExchangeCommunicator& communicator, const ModelShape& model
   fill_gradient(communicator.rank(), gradient_);
 }
 
-// Backward gives the gradient from its end on.
+// Exchanges the gradient from its end on, since the backward pass computes it in that order.  When
+// overlapped, each bucket is exchanged as soon as its gradient is there, and the rest when all are.
 void DenseStep::run() {
   const std::span<float> all(gradient_);
   accelerator_.begin_step();
@@ -45,7 +46,7 @@ void DenseStep::run() {
   communicator_.all_reduce_by(algorithm_, all.first(end));
 }
 
-// Zeros from then on: sums of sums would grow.
+// Counts the wrong sums, and clears the gradient: later runs would add sums to sums, which grow.
 uint64_t DenseStep::count_wrong() {
   uint64_t wrong = 0;
   for (size_t i = 0; i < gradient_.size(); ++i) {

@@ -13,7 +13,7 @@ namespace {
 
 const SparseEncoding kPacking = find_sparse_encoding(DgcOptions().encoding);
 
-// A plain sum of values in the order of ranks, with the indices' bytes and then the values'.
+// Returns a hash of the bytes of the indices and then of the values.
 uint64_t digest_of(const SparseVector& sparse, uint64_t seed) {
   const auto bytes = [](const auto& values) {
     return std::string_view(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
@@ -74,7 +74,7 @@ void DgcExchangeStep::run() {
   first_run_ = false;
 }
 
-// Backward gives the gradient of the last tensor first.
+// Packs the last tensor first, since the backward pass computes its gradient first.
 void DgcExchangeStep::pack() {
   for (size_t i = tensors_.size(); i-- > 0;) {
     Tensor& tensor = tensors_[i];
@@ -85,7 +85,7 @@ void DgcExchangeStep::pack() {
   }
 }
 
-// tensors := { length:u32 vector[length] }...
+// Returns the packed tensors one after the other: tensors := { length:u32 vector[length] }...
 std::string DgcExchangeStep::packed_tensors() const {
   std::string all;
   for (const Tensor& tensor : tensors_) {
@@ -122,7 +122,8 @@ void DgcExchangeStep::apply(Tensor& tensor, std::vector<std::string_view>& rest)
   tensor.dgc.apply(sum, tensor.weights);
 }
 
-// In the first step a move is the gradient the other way round, at a rate of 1.
+// Counts the values of `sparse` that are not the rank's.  In the first step, at a rate of 1, a tensor's move
+// is its gradient with the opposite sign.
 uint64_t DgcExchangeStep::wrong_in(const SparseVector& sparse, int rank, uint64_t first) const {
   uint64_t wrong = 0;
   for (size_t i = 0; i < sparse.size(); ++i)

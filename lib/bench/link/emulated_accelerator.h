@@ -1,5 +1,5 @@
-// Compute that takes time and no processor, so that of a step only communication needs the machine's cores.
-// Used by the steps of bench/link.
+// EmulatedAccelerator: stands for compute that takes time but no processor, so that communication alone needs
+// the cores of the machine.  Used by the steps of bench/link.
 #ifndef PS_BENCH_LINK_EMULATED_ACCELERATOR_H_
 #define PS_BENCH_LINK_EMULATED_ACCELERATOR_H_
 
@@ -7,16 +7,16 @@
 
 namespace ps {
 
-// Forward takes a third of a step; backward takes the rest, and gives the gradient evenly over it, that of the
-// last layer first.  One owner thread, which waits here as it would for a device.
+// The forward pass takes a third of a step.  The backward pass takes the rest, and gives the gradient evenly
+// over this time, that of the last layer first.  One owner thread, which waits here as it would for a device.
 class EmulatedAccelerator {
  public:
   explicit EmulatedAccelerator(double step_seconds);
 
-  // Forward and backward of a batch begin.
+  // Begins the forward and backward pass of a batch.
   void begin_step() { begun_ = Clock::now(); }
 
-  // Returns when this share of the step's gradient, in [0, 1], is there.
+  // Waits until this share, in [0, 1], of the step's gradient is there.
   void await_gradient(double share) const;
 
  private:

@@ -1,4 +1,4 @@
-// Lists that flags of ps-bench give.  Used by the programs of bench/link.
+// Reads lists from flags of ps-bench.  Used by the programs of bench/link.
 #ifndef PS_BENCH_LINK_LINK_FLAGS_H_
 #define PS_BENCH_LINK_LINK_FLAGS_H_
 
@@ -9,10 +9,12 @@
 
 namespace ps {
 
-// The numbers of --NAME, one at least.  Throws kUsage for one that is not from `least` to `most`.
+// Returns the numbers of --NAME, at least one.  Throws kUsage for a number that is not from `least` to
+// `most`.
 std::vector<int> integer_list(const Flags& flags, std::string_view name, int least, int most);
 
-// Bits a second: the rates of --bandwidth, one at least.  Throws kUsage for others than 100K to 1T.
+// Returns the rates of --bandwidth, at least one, in bits a second.  Throws kUsage for rates outside 100K to
+// 1T.
 std::vector<double> bandwidth_list(const Flags& flags);
 
 }  // namespace ps

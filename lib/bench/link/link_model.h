@@ -1,4 +1,4 @@
-// The cost model's view of links as ranks have measured them.  Used by the measurements of bench/link.
+// Describes links to the cost model, as ranks have measured them.  Used by the measurements of bench/link.
 #ifndef PS_BENCH_LINK_LINK_MODEL_H_
 #define PS_BENCH_LINK_LINK_MODEL_H_
 
@@ -10,16 +10,16 @@
 
 namespace ps {
 
-// The bytes of a step of the model, dense and packed at 99.9 %.
+// Returns the bytes of a step of the model: dense, and packed with a sparsity of 99.9 %.
 StepBytes link_payload(const ModelShape& model);
 
-// Without rates of codecs, and with one server of one port.
+// Returns the parameters of a cluster without rates of codecs, and with one server of one port.
 ClusterParameters link_cluster(int ranks, const LinkProbe& probe);
 
-// The exchange of this name in the cost model; throws kInternal when it has none.
+// Returns the exchange that has this name in the cost model; throws kInternal when there is none.
 ExchangeKind exchange_named(const std::string& name);
 
-// The timeout of a collective: long enough for a link that is only slow.
+// Returns the timeout of a collective.  It is long enough for a link that is merely slow.
 Duration link_patience(const LinkRequest& request);
 
 }  // namespace ps

@@ -12,7 +12,8 @@
 
 namespace ps {
 
-// A server and its thread, which alone has opened its sockets: that is how they come to be behind the link.
+// A server and its thread.  The thread enters the link and opens all sockets itself, so that they are behind
+// the link.  LinkServers' owner thread makes and destroys it.
 class LinkServers::Server {
  public:
   Server(const RankLinks& links, int link, const ServedJob& job, const ShardLimits& limits) {
@@ -41,7 +42,8 @@ class LinkServers::Server {
   const Address& address() const { return where_; }
 
  private:
-  // The constructor has thrown, or knows the address, when this comes to run the loop.
+  // Opens the server behind the link, and runs its loop.  The constructor waits for the address, or throws
+  // the error, before the loop runs.
   void run(const RankLinks& links, int link, const ServedJob& job, const ShardLimits& limits) {
     links.enter(link);
     const std::unique_ptr<Transport> network = make_network();
@@ -56,13 +58,14 @@ class LinkServers::Server {
     network->loop().run();
   }
 
-  Loop* loop_ = nullptr;  // set before address_
+  Loop* loop_ = nullptr;  // set before address_ gets its value
   std::promise<Address> address_;
   Address where_;
   std::thread thread_;
 };
 
-// Gradients are summed, and weights begin at zero: after one step they are what was summed, with the other sign.
+// Gradients are summed and weights begin at zero, so after one step the weights are the sums with the
+// opposite sign.
 LinkServers::LinkServers(const RankLinks& links, int first_link, int count, const ModelShape& model,
                          Duration timeout) {
   for (size_t i = 0; i < model.tensors.size(); ++i) {

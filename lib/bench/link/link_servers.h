@@ -1,5 +1,6 @@
-// LinkServers: servers behind links, each a thread of this process with one port, as ps-serve has them; they hold the dense
-// parameters of a model, from which they subtract what trainers push.  Used by ServerStep.
+// LinkServers: servers behind links, each a thread of this process with one port, as in ps-serve.  They hold
+// the dense parameters of a model, from which they subtract the gradients that trainers push.  Used by
+// ServerStep.
 #ifndef PS_BENCH_LINK_LINK_SERVERS_H_
 #define PS_BENCH_LINK_LINK_SERVERS_H_
 
@@ -15,10 +16,11 @@
 
 namespace ps {
 
-// One owner thread; any thread may call the getters.  Trainers must have gone before it does.
+// One owner thread; any thread may call the getters.  Trainers must disconnect before this is destroyed.
 class LinkServers {
  public:
-  // The servers are behind the links `first_link` and those after it.  Throws what a server throws that cannot begin.
+  // The servers are behind the links from `first_link` on, one behind each.  Throws the error of a server
+  // that cannot begin.
   LinkServers(const RankLinks& links, int first_link, int count, const ModelShape& model, Duration timeout);
   ~LinkServers();
 

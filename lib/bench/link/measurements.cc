@@ -17,11 +17,12 @@ namespace ps {
 
 namespace {
 
-// The results of ranks, each written by its own thread.
+// The results of ranks; each rank's thread writes its own.
 template <class Result>
 using ByRank = std::vector<Result>;
 
-// Opens the links, probes them, and runs `body` on all ranks.
+// Opens the links, probes them, and runs `body` on all ranks.  One owner thread; the ranks' threads only read
+// it, except that rank 0's sets `probe`.
 struct LinkSession {
   LinkSession(const LinkRequest& wanted, Log& log)
       : request(wanted), links(make_rank_links(wanted.link, wanted.ranks, wanted.bits_per_second, log)) {}
@@ -34,7 +35,7 @@ struct LinkSession {
     });
   }
 
-  // Makes a row with the keys that all rows have.
+  // Makes a row with the keys that all rows of a suite have.
   Json row(const char* suite) const {
     return {{"suite", suite},
             {"model", request.model.name},
@@ -49,7 +50,7 @@ struct LinkSession {
             {"compute_seconds", request.compute_seconds}};
   }
 
-  // A step by the cost model, over links as they were measured.
+  // Returns the seconds of a step by the cost model, over links with the measured bandwidth and latency.
   double modelled(ExchangeKind exchange) const {
     const ExchangeCost cost =
         exchange_cost(exchange, link_cluster(request.ranks, probe), link_payload(request.model));
@@ -90,12 +91,13 @@ Json published(const std::string& table, const std::string& what) {
 
 struct DgcRank {
   StepRun momentum, overlapped, dgc;
-  double bytes = 0, dgc_bytes = 0;  // by formula
+  double bytes = 0, dgc_bytes = 0;  // by the formula of the exchange
   DgcExchangeStep::Terms terms;
   uint64_t digest = 0;
 };
 
-// Dense momentum, with the exchange after backward as in the published table, and beside it.
+// Measures dense momentum and DGC.  The exchange of momentum runs after the backward pass, as in the
+// published table, and in a second measurement beside it.
 DgcRank measure_dgc_rank(const LinkRequest& request, ExchangeCommunicator& communicator) {
   DgcRank out;
   for (const auto exchange : {DenseStep::Exchange::kAfterwards, DenseStep::Exchange::kOverlapped}) {
@@ -173,7 +175,7 @@ Json local_sgd_row(const LinkSession& session, int period, const StepRun& run) {
   return row;
 }
 
-// How many times faster than the first row's.
+// Sets the key `gain` of each row to the ratio of its rate to that of the first row.
 void add_gains(std::vector<Json>& rows, const char* rate, const char* gain) {
   for (Json& row : rows) {
     row[gain] = nullptr;
@@ -260,8 +262,8 @@ std::vector<Json> measure_scaling(const LinkRequest& request, Log& log) {
   return rows;
 }
 
-// Returns the bars of PaddlePaddle's set-up on 2 ranks, of the bytes that DGC's paper published, which need no fast link,
-// and of local SGD with k = 16 over 1 Gbit/s.
+// Returns the bars for PaddlePaddle's configuration on 2 ranks, for the bytes that the paper of DGC
+// published, which need no fast link, and for local SGD with k = 16 over 1 Gbit/s.
 std::vector<LinkBar> link_bars(const std::vector<Json>& rows) {
   std::vector<LinkBar> bars;
   for (const Json& row : rows) {

@@ -1,5 +1,5 @@
-// Measures steps over links of given bandwidths: the suites of ps-bench that emulate computing and exchange
-// real bytes.  Used by bench/link/program.h.
+// Measures steps over links of given bandwidths: these suites of ps-bench emulate compute and exchange real
+// bytes.  Used by bench/link/program.h.
 #ifndef PS_BENCH_LINK_MEASUREMENTS_H_
 #define PS_BENCH_LINK_MEASUREMENTS_H_
 
@@ -13,33 +13,35 @@
 
 namespace ps {
 
+// The configuration of a measurement.
 struct LinkRequest {
   ModelShape model;
   int ranks = 2;
-  double bits_per_second = 1e9;  // of a link, each way
-  double compute_seconds = 0;    // of a step
-  std::string link = "auto";     // of link_choices()
+  double bits_per_second = 1e9;  // bandwidth of a link in each direction
+  double compute_seconds = 0;    // compute of a step
+  std::string link = "auto";     // one of link_choices()
   int most_runs = 5;
-  double budget_seconds = 5;  // for the runs of one kind of step
+  double budget_seconds = 5;  // time for the runs of one kind of step
 
-  // Used by local SGD alone.
+  // Only local SGD uses these.
   std::vector<int> periods = {};
-  int batch = 1;  // examples of a trainer and step
+  int batch = 1;  // number of examples of a trainer in a step
 
-  // Used by weak scaling alone: names of all-reduce algorithms, or "dgc".
+  // Only weak scaling uses these: names of all-reduce algorithms, or "dgc".
   std::vector<std::string> algorithms = {};
 };
 
-// Rows are flat objects, one a result, with the same keys in all rows of a suite; seconds are medians over
-// runs of the slowest rank's.  Throw kInternal when a sum is wrong, or differs between ranks.
+// Each returns rows that are flat objects, one for each result, and have the same keys in one suite.  Seconds
+// are medians over the runs of the slowest rank.  Throw kInternal when a sum is wrong or differs between
+// ranks.
 std::vector<Json> measure_dgc(const LinkRequest& request, Log& log);
 std::vector<Json> measure_local_sgd(const LinkRequest& request, Log& log);
 std::vector<Json> measure_scaling(const LinkRequest& request, Log& log);
 
-// A link that carries less than this share of its bandwidth is not what its name says: headers take 5 %.
+// A link that carries less than this share of its bandwidth is too slow for its name; headers alone take 5 %.
 inline constexpr double kFullLink = 0.8;
 
-// The bar of a row.
+// A bar that a row is held to.
 struct LinkBar {
   std::string what, unit;
   double value, must, want;

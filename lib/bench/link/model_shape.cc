@@ -15,8 +15,8 @@ namespace {
 
 constexpr const char* kFasterRcnn = "faster-rcnn";
 
-// The detector of PaddlePaddle's table on DGC: 264 MB a step, as follows from its rows of 1 and 10 Gbit/s.
-// How these are divided it does not say.
+// Returns the detector of PaddlePaddle's table on DGC: 264 MB a step, which follows from its rows of 1 and 10
+// Gbit/s.  The table does not say how the values are divided into tensors.
 ModelShape faster_rcnn() {
   constexpr int kLayers = 63, kSize = 1024;
   ModelShape model{.name = kFasterRcnn, .tensors = {}};
@@ -27,7 +27,7 @@ ModelShape faster_rcnn() {
   return model;
 }
 
-// The job file of a net that comes with the programs.
+// Returns the path of a job file in the folder `nets` that comes with the programs.
 std::optional<std::string> find_net(const std::string& name) {
   const std::string folder = job_folder();
   if (folder.empty() || name.find('/') != std::string::npos) return std::nullopt;

@@ -1,5 +1,5 @@
-// The gradients of a model, as far as an exchange cares: how many values, in tensors of which shapes.  Used by
-// the steps of bench/link.
+// The gradients of a model as an exchange needs them: the number of values, and the shapes of the tensors
+// that have them.  Used by the steps of bench/link.
 #ifndef PS_BENCH_LINK_MODEL_SHAPE_H_
 #define PS_BENCH_LINK_MODEL_SHAPE_H_
 
@@ -15,7 +15,7 @@ struct TensorShape {
   bool one_dimensional() const { return rows == 1; }
 };
 
-// In the order in which forward uses the tensors.
+// The tensors of a model, in the order in which the forward pass uses them.
 struct ModelShape {
   std::string name;
   std::vector<TensorShape> tensors;
@@ -24,12 +24,13 @@ struct ModelShape {
   double bytes() const { return 4 * static_cast<double>(elements()); }
 };
 
-// "faster-rcnn", the name of a job in share/jobs/nets, or a job file, whose dense parameters count.  Throws
-// kUsage for other names, and for a job that has none.
+// Returns the shape of "faster-rcnn", or of a job's dense parameters.  `name` may also be the name of a job
+// in share/jobs/nets, or a job file.  Throws kUsage for any other name, and for a job without dense
+// parameters.
 ModelShape find_model_shape(const std::string& name);
 
-// Value `index` of the gradient that rank `rank` gives: mostly small, one in 512 larger, and such that the
-// sum over all ranks is exact in any order.
+// Returns value `index` of the gradient that rank `rank` gives: one value in 512 is larger than the others,
+// and the sum over all ranks is exact in any order.
 float emulated_gradient(int rank, uint64_t index);
 
 }  // namespace ps

@@ -19,7 +19,7 @@ namespace ps {
 
 namespace {
 
-// Runs it on a thread of its own: a thread that has entered a namespace stays there.
+// Runs `body` on a thread of its own, since a thread that has entered a namespace stays there.
 void on_own_thread(const std::function<void()>& body) {
   std::exception_ptr error;
   std::thread([&] {
@@ -32,7 +32,8 @@ void on_own_thread(const std::function<void()>& body) {
   if (error) std::rethrow_exception(error);
 }
 
-// A network namespace without a name: it lives as long as it is open here, or a thread or device is in it.
+// A network namespace without a name.  It exists as long as this object has it open, or a thread or a device
+// is in it.
 class NetNamespace {
  public:
   NetNamespace() {
@@ -47,13 +48,13 @@ class NetNamespace {
   NetNamespace(const NetNamespace&) = delete;
   NetNamespace& operator=(const NetNamespace&) = delete;
 
-  // The calling thread is in it from here on, and so are the children that it starts.
+  // Moves the calling thread into the namespace; children that it starts are in it too.
   void enter() const {
     if (setns(file_, CLONE_NEWNET) != 0)
       fail(Code::kUnavailable, "cannot enter a network namespace: ", error_text(errno));
   }
 
-  // For ip(8), while this process has it open.
+  // Returns a path for ip(8), which exists while this process has the namespace open.
   std::string path() const { return cat("/proc/", getpid(), "/fd/", file_); }
 
  private:
@@ -62,7 +63,7 @@ class NetNamespace {
   int file_ = -1;
 };
 
-// "ip link set br0 up", in the namespace that the calling thread is in.
+// Runs a command such as "ip link set br0 up" in the namespace of the calling thread.
 void configure(const std::string& errors, const std::string& line) {
   Command command{.words = {}, .errors = errors};
   for (std::string_view word : split(line, ' ')) command.words.emplace_back(word);
@@ -74,8 +75,9 @@ void configure(const std::string& errors, const std::string& line) {
   }
 }
 
-// A token bucket of the system holds 2 ms at least, since timers of the kernel wake it no more often than
-// that under load, and a segment of 64 KiB, which it would cut up otherwise.
+// Returns the command that limits the rate of a device.  The token bucket holds at least the bytes of 2 ms,
+// since timers of the kernel wake it no more often under load, and at least a segment of 64 KiB, which the
+// kernel would otherwise divide.
 std::string token_bucket(const std::string& device, double bits_per_second) {
   constexpr double kBurstSeconds = 0.002, kLeastBurst = 128 << 10, kMostBurst = 64 << 20;
   constexpr double kLeastQueue = 4 << 20;
@@ -84,6 +86,7 @@ std::string token_bucket(const std::string& device, double bits_per_second) {
              std::llround(burst), " limit ", std::llround(std::max(kLeastQueue, 2 * burst)));
 }
 
+// Links of network namespaces.  Constant after construction; any thread may use it.
 class NamespaceLinks final : public RankLinks {
  public:
   NamespaceLinks(int ranks, double bits_per_second) : ranks_(static_cast<size_t>(ranks)) {

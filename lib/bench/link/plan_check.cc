@@ -22,9 +22,9 @@ namespace {
 constexpr const char* kServer = "server";
 constexpr const char* kDgc = "dgc";
 
-// The rates of DGC on tensors that no measured model has, while all ranks are busy.
+// The rates of DGC's codec while all ranks are busy, measured on tensors that none of the models has.
 struct CodecRates {
-  double encode = 0, decode = 0;  // bytes a second of dense and of packed gradients
+  double encode = 0, decode = 0;  // bytes a second of dense gradients, and of packed ones
 };
 
 CodecRates probe_codec(ExchangeCommunicator& communicator) {
@@ -48,13 +48,13 @@ ExchangeCost divided(const ExchangeCost& cost, double by) {
   return {cost.latency / by, cost.overhead / by, cost.transfer / by, cost.sum / by, cost.codec / by};
 }
 
-// A run of a strategy, of one rank or of the slowest.
+// The runs of a strategy, by one rank, or by the slowest rank in each run.
 struct CheckedRun {
   StepRun run;
-  double codec_seconds = 0;  // of DGC, in its last step
+  double codec_seconds = 0;  // of DGC in its last step
 };
 
-// The ranks' runs travel as JSON, and each rank gets those of all.
+// Combines the runs of all ranks; all ranks call it and get the same result.  Runs travel as JSON.
 CheckedRun slowest_run(ExchangeCommunicator& communicator, const CheckedRun& own) {
   const Json json = {{"seconds", own.run.seconds}, {"wrong", own.run.wrong}, {"codec", own.codec_seconds}};
   std::vector<StepRun> runs;
@@ -68,7 +68,8 @@ CheckedRun slowest_run(ExchangeCommunicator& communicator, const CheckedRun& own
   return all;
 }
 
-// A configuration: links, servers behind some of them, and the steps that ranks run.  Constant after construction.
+// A configuration: the links, the servers behind some of them, and the steps that ranks run.  Constant after
+// construction; one owner thread calls run().
 class PlanCheck {
  public:
   PlanCheck(const PlanCheckRequest& request, Log& log)
@@ -170,7 +171,7 @@ class PlanCheck {
     return row;
   }
 
-  // The codec is the one term that ranks can time apart from the others.
+  // Adds the terms of the model, and the seconds of the codec, the only term that ranks can time by itself.
   static void add_terms(Json& row, const CheckedStrategy& strategy, const CheckedRun& measured,
                         const ExchangeCost& cost) {
     row["modelled_latency_seconds"] = cost.latency + cost.overhead;
@@ -184,7 +185,7 @@ class PlanCheck {
   const PlanCheckRequest& request_;
   const LinkRequest& link_;
   const std::unique_ptr<RankLinks> links_;
-  std::map<int, std::unique_ptr<LinkServers>> servers_;  // by their number
+  std::map<int, std::unique_ptr<LinkServers>> servers_;  // by the number of servers
 };
 
 }  // namespace

@@ -75,7 +75,7 @@ std::vector<Flag> measuring_flags() {
            .group = "measuring"}};
 }
 
-// The configurations to be measured, less the strategies of which there are rows.
+// Returns the configurations to be measured, without strategies that already have rows.
 std::vector<PlanCheckRequest> requests_of(const Flags& flags, const std::vector<Json>& known) {
   std::vector<PlanCheckRequest> requests;
   const std::vector<CheckedStrategy> strategies = checked_strategies(

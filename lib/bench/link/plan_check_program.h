@@ -1,4 +1,4 @@
-// ps-bench plan-check: how far the plan is from steps that were measured.  Used by cmd/ps-bench.cc.
+// ps-bench plan-check compares the plan with measured steps.  Used by cmd/ps-bench.cc.
 #ifndef PS_BENCH_LINK_PLAN_CHECK_PROGRAM_H_
 #define PS_BENCH_LINK_PLAN_CHECK_PROGRAM_H_
 
@@ -8,7 +8,7 @@
 
 namespace ps {
 
-// A program of its own to the command line: its flags are not those of other suites.
+// Returns the program.  It is separate from the suites, since its flags are different.
 Program plan_check_program();
 
 int run_plan_check(const Flags& flags, Log& log);

@@ -12,11 +12,12 @@ namespace ps {
 
 namespace {
 
-constexpr double kNear = 1.05;  // times the fastest
-// The bars of all rows together, in percent; the last of configurations.
+constexpr double kNear = 1.05;  // a choice within this ratio of the fastest counts as right
+// The bars for all rows together, in percent: for the errors of steps, and for the share of configurations
+// with a right choice.
 constexpr double kMedianBar = 5, kNinetiethBar = 10, kWorstBar = 15, kRightBar = 95;
 
-// Sizes of errors in percent, of all rows of a group.
+// The sizes of the errors of all rows in a group, in percent.
 struct Errors {
   std::vector<double> step, exchange, codec;
 

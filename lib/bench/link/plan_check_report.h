@@ -1,4 +1,5 @@
-// How far the plan is from what was measured, as tables for people and as a document.  Used by plan_check_program.h.
+// Reports the difference between the plan and measured steps, as tables for people and as a document.  Used
+// by plan_check_program.h.
 #ifndef PS_BENCH_LINK_PLAN_CHECK_REPORT_H_
 #define PS_BENCH_LINK_PLAN_CHECK_REPORT_H_
 
@@ -11,31 +12,33 @@
 
 namespace ps {
 
-// The sizes of errors, in percent of what was measured.
+// The sizes of errors, in percent of the measured seconds.
 struct ErrorFigures {
   double median = 0, ninetieth = 0, worst = 0;
 };
 
-// The rows of a strategy.  The terms: a step; its exchange, all of a step but compute; and DGC's packing and adding.
+// The errors of the rows of a strategy, by term: a step; its exchange, which is all of a step except compute;
+// and the codec of DGC, which packs and adds.
 struct PlanErrors {
   std::string strategy;
   int64_t count = 0;
-  ErrorFigures step, exchange, codec;  // codec: zeros where there is none
+  ErrorFigures step, exchange, codec;  // the errors of the codec are zero for a strategy without one
 };
 
-// The strategies of one model, number of ranks, bandwidth and compute: the one that the plan names, since it takes the
-// shortest by the model, and the one that was measured to be.
+// The choice of the plan for one model, number of ranks, bandwidth and compute time.  It names the strategy
+// that is fastest by the model; beside it stands the one that was measured to be fastest.
 struct PlanChoice {
   std::string configuration;  // "lenet, 2 ranks, 1G"
   std::string named, fastest;
-  double named_seconds = 0, fastest_seconds = 0;  // measured
+  // The measured seconds of a step by the named strategy, and by the fastest.
+  double named_seconds = 0, fastest_seconds = 0;
 
-  // The plan has named the fastest, or one within 5 % of it.
+  // Returns true if the plan has named the fastest strategy, or one within 5 % of it.
   bool right() const;
 };
 
-// `rows` are those of check_plan, in any order, one at least.  The errors of each strategy in the order of rows, then those of
-// all rows together.
+// Returns the errors of each strategy, in the order of rows, then those of all rows together.  `rows`, at
+// least one, are those of check_plan in any order.
 std::vector<PlanErrors> plan_errors(const std::vector<Json>& rows);
 std::vector<PlanChoice> plan_choices(const std::vector<Json>& rows);
 

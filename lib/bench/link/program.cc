@@ -17,11 +17,12 @@ namespace ps {
 
 namespace {
 
-// The differences between the suites.
+// The differences between the programs of the suites.
 struct LinkSuiteEntry {
   LinkSuite suite;
   const char *name, *summary;
-  const char *model, *ranks, *bandwidth, *compute;  // defaults; no bandwidth: it must be given
+  // The defaults of the flags.  Without a default for the bandwidth, the flag is required.
+  const char *model, *ranks, *bandwidth, *compute;
   std::vector<Json> (*measure)(const LinkRequest& request, Log& log);
   std::vector<Example> examples;
 };
@@ -63,6 +64,7 @@ const LinkSuiteEntry& entry_of(LinkSuite suite) {
   PS_CHECK(false);
 }
 
+// The flags are grouped as in --help.
 std::vector<Flag> shared_flags(const LinkSuiteEntry& entry) {
   return {
       {.name = "bandwidth",
@@ -146,7 +148,7 @@ std::vector<std::string> algorithms(const Flags& flags) {
   return names;
 }
 
-// But for bandwidth and ranks.
+// Reads all of a request except the bandwidth and the number of ranks.
 LinkRequest read_request(LinkSuite suite, const Flags& flags) {
   LinkRequest request;
   request.model = find_model_shape(*flags.text("model"));

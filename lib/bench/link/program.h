@@ -1,4 +1,4 @@
-// ps-bench dgc --bandwidth, local-sgd and scaling: steps whose compute is emulated and whose bytes are real,
+// ps-bench dgc --bandwidth, local-sgd and scaling measure steps that emulate compute and exchange real bytes
 // over links of given bandwidths.  Used by cmd/ps-bench.cc.
 #ifndef PS_BENCH_LINK_PROGRAM_H_
 #define PS_BENCH_LINK_PROGRAM_H_
@@ -15,11 +15,11 @@ namespace ps {
 
 enum class LinkSuite { kDgc, kLocalSgd, kScaling };
 
-// The suite that a command line asks for, by its words after the program's name: `local-sgd`, `scaling`, or
-// `dgc` with --bandwidth; without that flag `dgc` is an ordinary suite.
+// Returns the suite that a command line asks for, by its words after the program's name: `local-sgd`,
+// `scaling`, or `dgc` with --bandwidth.  Without that flag `dgc` is an ordinary suite.
 std::optional<LinkSuite> find_link_suite(std::span<const char* const> words);
 
-// Each is a program of its own to the command line: its flags are not those of other suites.
+// Returns the program of a suite.  It is separate from other suites, since its flags are different.
 Program link_program(LinkSuite suite);
 
 int run_link_suite(LinkSuite suite, const Flags& flags, Log& log);

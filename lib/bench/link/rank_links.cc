@@ -6,6 +6,7 @@ namespace ps {
 
 namespace {
 
+// Links that limit what each rank sends.  Constant after construction; any thread may use it.
 class BucketLinks final : public RankLinks {
  public:
   explicit BucketLinks(double bits_per_second) {

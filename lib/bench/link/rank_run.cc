@@ -17,7 +17,8 @@ namespace ps {
 
 namespace {
 
-// How the others learn where rank 0 listens, or that it never will.
+// Tells the other ranks where rank 0 listens, or that it has failed before it listened.  Any thread may use
+// it.
 class MeetingPoint {
  public:
   void set(const Address& address) { promise_.set_value(address); }
@@ -25,7 +26,7 @@ class MeetingPoint {
     try {
       promise_.set_exception(why);
     } catch (const std::future_error&) {
-      // It has listened: the others hear of its end by their connections.
+      // Rank 0 has listened, so the others notice its end by their connections.
     }
   }
   Address wait() const { return where_.get(); }
@@ -72,7 +73,8 @@ double median_of_three(const std::function<double()>& measure) {
   return median({measure(), measure(), measure()});
 }
 
-// Every rank sends as much to each other one, so that all links are full both ways.
+// Returns the bits a second of a link.  Every rank sends the same amount to each other rank, so that all
+// links are full in both directions.
 double probe_bandwidth(ExchangeCommunicator& communicator, double nominal) {
   constexpr double kSeconds = 0.1, kLeast = 64 << 10, kMost = 32 << 20;
   const int others = communicator.size() - 1;
@@ -85,7 +87,7 @@ double probe_bandwidth(ExchangeCommunicator& communicator, double nominal) {
     communicator.all_gather(data);
     return monotonic_seconds() - begin;
   };
-  seconds();  // connections that have sent little are slow
+  seconds();  // first round is not timed, since new connections are slow
   return 8.0 * static_cast<double>(count * sizeof(float)) * others / median_of_three(seconds);
 }
 

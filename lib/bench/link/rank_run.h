@@ -1,5 +1,5 @@
-// Ranks as threads of this process that meet over links and do something together.  Used by the measurements
-// of bench/link.
+// Runs ranks as threads of this process, which meet over links and run a function together.  Used by the
+// measurements of bench/link.
 #ifndef PS_BENCH_LINK_RANK_RUN_H_
 #define PS_BENCH_LINK_RANK_RUN_H_
 
@@ -12,22 +12,24 @@ namespace ps {
 
 using RankBody = std::function<void(ExchangeCommunicator& communicator)>;
 
-// `network` is that of the communicator, behind the rank's link: what a rank does over it takes its share of the link.
+// `network` is the transport of the communicator, behind the rank's link: other uses of it take their share
+// of the link.
 using NetworkBody = std::function<void(ExchangeCommunicator& communicator, Transport& network)>;
 
-// Runs `body` for each rank at once, on a thread of its own, to its end.  `timeout` is that of a collective.
-// Throws what a rank threw, rather than what its end did to the others.
+// Runs `body` for each rank at once, on a thread of its own, and waits until all have ended.  `timeout` is
+// that of a collective.  When ranks fail, throws the first error that is no consequence of another rank's
+// end.
 void run_ranks(const RankLinks& links, int ranks, Duration timeout, const NetworkBody& body);
 void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBody& body);
 
-// The speed of links and processors that the ranks measure while all are busy.
+// The speeds of links and processors, which the ranks measure while all are busy.
 struct LinkProbe {
-  double bits_per_second = 0;  // each way at once, of what collectives move
-  double latency_seconds = 0;  // of a small message, its processor time at both ends included
-  double sum_rate = 0;         // bytes a second that a rank adds
+  double bits_per_second = 0;  // in each direction at once, of the bytes that collectives move
+  double latency_seconds = 0;  // of a small message, with its processor time at both ends
+  double sum_rate = 0;         // bytes a second that a rank adds up
 };
 
-// Called by all ranks; takes about a second.
+// Measures the speeds.  All ranks call it; it takes about a second.
 LinkProbe probe_links(ExchangeCommunicator& communicator, double nominal_bits_per_second);
 
 }  // namespace ps

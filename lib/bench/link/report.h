@@ -1,4 +1,4 @@
-// Rows of measurements over links as tables for people.  Used by bench/link/program.h.
+// Writes rows of measurements over links as tables for people.  Used by bench/link/program.h.
 #ifndef PS_BENCH_LINK_REPORT_H_
 #define PS_BENCH_LINK_REPORT_H_
 
@@ -10,7 +10,7 @@
 
 namespace ps {
 
-// `rows` are all of one suite, one at least.  `markdown`: tables of Markdown, else aligned columns.
+// `rows`, at least one, are all of one suite.  With `markdown` the tables are Markdown, else aligned columns.
 std::string link_report(const Machine& machine, const std::vector<Json>& rows, bool markdown);
 
 Json link_document(const Machine& machine, const std::vector<Json>& rows);

@@ -30,7 +30,7 @@ ServerStep::~ServerStep() {
     store_.finish_pushes();
     communicator_.barrier();
   } catch (const Error&) {
-    // Another rank has failed, and its error counts.
+    // Another rank has failed, and its error is the one that is reported.
   }
 }
 
@@ -38,7 +38,8 @@ void ServerStep::pull() {
   store_.pull(plans_, PullMode::kTrain, views_);
 }
 
-// The gradient is put where it is pushed from while the accelerator computes, as backward would.
+// The gradient is copied to the place that it is pushed from while the accelerator computes, where a backward
+// pass would write it.
 void ServerStep::run() {
   accelerator_.begin_step();
   const float* gradient = gradient_.data();

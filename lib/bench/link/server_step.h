@@ -1,4 +1,5 @@
-// ServerStep: a step whose gradients go to servers, and whose weights come from them.  Used by plan_check.h.
+// ServerStep: a step that pushes its gradients to servers and pulls its weights from them.  Used by
+// plan_check.h.
 #ifndef PS_BENCH_LINK_SERVER_STEP_H_
 #define PS_BENCH_LINK_SERVER_STEP_H_
 
@@ -12,14 +13,14 @@
 
 namespace ps {
 
-// One owner thread: the rank's.
+// One owner thread, which is the rank's.
 class ServerStep final : public LinkStep {
  public:
-  // `network` is that of the communicator.  All outlive this.
+  // `network` is the transport of the communicator.  All arguments outlive this.
   ServerStep(ExchangeCommunicator& communicator, Transport& network, const LinkServers& servers,
              const ModelShape& model, double compute_seconds);
 
-  // All ranks end together: a server would wait for one that has gone.
+  // Waits until all ranks end, since a server would wait for one that has gone.
   ~ServerStep() override;
 
   void run() override;
@@ -33,9 +34,9 @@ class ServerStep final : public LinkStep {
   EmulatedAccelerator accelerator_;
   RemoteStore store_;
   const std::vector<ParameterSpec>& parameters_;
-  const std::vector<KeyPlan> plans_;  // empty ones: no parameter is pulled by keys
+  const std::vector<KeyPlan> plans_;  // empty plans, since no parameter is pulled by keys
   std::vector<ParameterView<float>> views_;
-  std::vector<float> gradient_;  // of all parameters, one after the other
+  std::vector<float> gradient_;  // the gradients of all parameters, one after the other
 };
 
 }  // namespace ps

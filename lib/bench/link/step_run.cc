@@ -14,7 +14,7 @@ uint64_t sent_to_all(const ExchangeCommunicator& communicator) {
   return bytes;
 }
 
-// Rank 0 decides: 0, when the first run is to count.
+// Returns the number of further runs, which rank 0 decides for all ranks; 0 when the first run is to count.
 int agree_on_runs(ExchangeCommunicator& communicator, double first_seconds, int most, double budget) {
   std::vector<int64_t> runs(1);
   if (first_seconds <= budget) {

@@ -1,5 +1,5 @@
-// Steps of training in which compute is emulated and communication is real: each rank has one of these, and
-// all run them together.  Used by the measurements of bench/link (measurements.h).
+// Steps of training that emulate compute and communicate in earnest: each rank has an object of one of these
+// classes, and all ranks run their steps together.  Used by the measurements of bench/link (measurements.h).
 #ifndef PS_BENCH_LINK_STEPS_H_
 #define PS_BENCH_LINK_STEPS_H_
 
@@ -14,25 +14,26 @@
 
 namespace ps {
 
-// One owner thread: the rank's.
+// A step of one rank.  One owner thread, which is the rank's, also for the classes below.
 class LinkStep {
  public:
   virtual ~LinkStep() = default;
 
-  // A step, or a period of several: compute, then the exchange.  The first one's answer can be checked.
+  // Runs a step, or a period of several: compute, then the exchange.  Only the first run has a result that
+  // can be checked.
   virtual void run() = 0;
 
-  // Values that came out wrong, after the first run.
+  // Returns how many values of the first run are wrong.  Called after that run.
   virtual uint64_t count_wrong() = 0;
 
-  // Bytes that the busiest rank sends in a run, by formula.
+  // Returns the bytes that the busiest rank sends in a run, by the formula of the exchange.
   virtual double expected_bytes() const = 0;
 };
 
-// The whole gradient is summed.
+// A step in which the whole gradient is summed over the ranks.
 class DenseStep final : public LinkStep {
  public:
-  // In kOverlapped the exchange of a bucket begins when its gradient is there, else when all are.
+  // kOverlapped exchanges a bucket as soon as its gradient is there; kAfterwards exchanges all at the end.
   enum class Exchange { kAfterwards, kOverlapped };
 
   DenseStep(ExchangeCommunicator& communicator, const ModelShape& model, double compute_seconds,
@@ -47,14 +48,14 @@ class DenseStep final : public LinkStep {
   const AllReduceAlgorithm& algorithm_;
   const Exchange exchange_;
   EmulatedAccelerator accelerator_;
-  std::vector<float> gradient_;  // after a run, the sum
+  std::vector<float> gradient_;  // the sum, after a run
 };
 
-// The gradient is packed by Deep Gradient Compression, and exchanged when all is packed; tensors of one dimension are summed
-// whole.
+// A step that packs the gradient by Deep Gradient Compression and exchanges it when all of it is packed.
+// Tensors of one dimension are summed whole.
 class DgcExchangeStep final : public LinkStep {
  public:
-  // In kBeside a tensor is packed as soon as its gradient is there, else when all are.
+  // kBeside packs a tensor as soon as its gradient is there; kAfterwards packs all at the end.
   enum class Packing { kAfterwards, kBeside };
 
   DgcExchangeStep(ExchangeCommunicator& communicator, const ModelShape& model, double compute_seconds,
@@ -64,14 +65,14 @@ class DgcExchangeStep final : public LinkStep {
   uint64_t count_wrong() override { return wrong_; }
   double expected_bytes() const override;
 
-  // Seconds of the last run: those of a processor that packs, most of them while the accelerator computes;
-  // then those of the exchange, and of adding what came.
+  // Seconds of the last run: `pack` is the time of a processor that packs, most of it while the accelerator
+  // computes; `exchange` is the time of the exchange, and `apply` that of adding the vectors of all ranks.
   struct Terms {
     double pack = 0, exchange = 0, apply = 0;
   };
   const Terms& terms() const { return terms_; }
 
-  // Returns a digest of all sums so far, which must be equal on all ranks.
+  // Returns a hash of all sums so far, which must be equal on all ranks.
   uint64_t digest() const { return digest_; }
 
  private:
@@ -81,8 +82,8 @@ class DgcExchangeStep final : public LinkStep {
     DeepGradientCompression dgc;
     std::vector<float> gradient, weights;
     std::string packed;
-    uint64_t first = 0;   // of the model's values
-    double ready_at = 0;  // share of the model's gradient that is there by then
+    uint64_t first = 0;   // position of the tensor in the values of the model
+    double ready_at = 0;  // share of the model's gradient that is there before this tensor's is
   };
 
   void make_tensors(const ModelShape& model);
@@ -95,15 +96,15 @@ class DgcExchangeStep final : public LinkStep {
   ExchangeCommunicator& communicator_;
   const Packing packing_;
   EmulatedAccelerator accelerator_;
-  std::vector<Tensor> tensors_;      // those that are packed
-  std::vector<float> whole_, sums_;  // gradients of the others, and what the ranks' add up to
+  std::vector<Tensor> tensors_;      // the tensors that are packed
+  std::vector<float> whole_, sums_;  // the gradients of the other tensors, and their sums over the ranks
   std::vector<uint64_t> whole_index_;
   Terms terms_;
   uint64_t digest_ = 0, wrong_ = 0;
   bool first_run_ = true;
 };
 
-// Local SGD: several steps without an exchange, then the weights are averaged.
+// A period of local SGD: several steps without an exchange, after which the weights are averaged.
 class LocalSgdPeriod final : public LinkStep {
  public:
   LocalSgdPeriod(ExchangeCommunicator& communicator, const ModelShape& model, double compute_seconds,
@@ -121,19 +122,19 @@ class LocalSgdPeriod final : public LinkStep {
   std::vector<float> weights_;
 };
 
-// The measurements of one rank in runs of a step.
+// The times of one rank in runs of a step.
 struct StepRun {
   std::vector<double> seconds;  // of each timed run
-  double bytes = 0;             // that it sent in one
+  double bytes = 0;             // bytes that the rank sent in one run
   uint64_t wrong = 0;
 };
 
-// The first run is checked.  It counts when it takes longer than `budget` seconds; else as many follow as
-// take so long, `most` at most.  Called by all ranks.
+// Runs a step, and checks the first run.  It counts if it takes longer than `budget` seconds; else it is
+// followed by as many timed runs as fit into that time, but at most `most`.  All ranks call it.
 StepRun run_step(ExchangeCommunicator& communicator, LinkStep& step, int most, double budget);
 
-// Combines the ranks' runs: the seconds of the slowest rank in each run, the most bytes, the sum of wrong
-// values.
+// Combines the runs of the ranks: the seconds of the slowest rank in each run, the most bytes, and the sum of
+// wrong values.
 StepRun slowest(const std::vector<StepRun>& of_ranks);
 
 }  // namespace ps

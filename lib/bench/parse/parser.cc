@@ -1,4 +1,4 @@
-// Parsers over blocks of text in memory: what one batch after the other costs once its bytes are there.
+// Times parsers on blocks of text in memory, which is the cost of batches once their bytes are there.
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -16,13 +16,13 @@ namespace ps {
 
 namespace {
 
-// `text` cut at lines into blocks of the size that the reader makes.
+// Divides `text` at ends of lines into blocks of the size that the reader makes.
 std::vector<Block> cut(const std::string& text) {
   auto name = std::make_shared<const std::string>("synthetic");
   std::vector<Block> blocks;
   for (size_t begin = 0, line = 1; begin < text.size();) {
     size_t end = std::min(begin + LineSplitter::kBlockBytes, text.size());
-    end = text.find('\n', end - 1) + 1;  // every line has one
+    end = text.find('\n', end - 1) + 1;  // every line has a line feed
     Block& block = blocks.emplace_back();
     block.file = name;
     block.position = line;
@@ -35,6 +35,7 @@ std::vector<Block> cut(const std::string& text) {
   return blocks;
 }
 
+// A parser on all threads.  One owner thread, which the threads of pool_ help.
 class Parse final : public Workload {
  public:
   Parse(const BenchSettings& settings, SyntheticData data, bool keeps_ids)
@@ -56,7 +57,8 @@ class Parse final : public Workload {
     });
   }
 
-  // The runs count, which costs nothing; here the same is parsed once more to look at every id.
+  // The runs count examples and ids, which costs nothing; the check parses the same text once more and looks
+  // at every id.
   void check() override {
     Digest counted = total();
     expect_equal("examples parsed", counted.examples, data_.digest.examples);
@@ -68,7 +70,7 @@ class Parse final : public Workload {
   Work work() const override { return data_.parsing(); }
 
  private:
-  // Threads take blocks as they come, each into examples that stay in its cache.
+  // Parses all blocks.  Each thread takes the next block, and parses it into examples that stay in its cache.
   template <class Look>
   void parse_all(Look look) {
     std::atomic<size_t> next{0};
@@ -92,8 +94,8 @@ class Parse final : public Workload {
     return sum;
   }
 
-  // The output of one thread.  Two threads' outputs never share a cache line, since every example changes the
-  // ends of its arrays.
+  // The output of one thread.  The outputs of two threads share no cache line, since every example changes
+  // the ends of its arrays.
   struct alignas(64) Share {
     Parsed parsed;
     Digest found;
@@ -105,7 +107,7 @@ class Parse final : public Workload {
   DataSchema schema_;
   std::unique_ptr<Parser> parser_;
   ThreadPool pool_;
-  std::vector<Share> shares_;  // one a thread
+  std::vector<Share> shares_;  // one for each thread
 };
 
 Benchmark parse_as(const std::string& name, const std::string& help,

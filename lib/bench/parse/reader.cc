@@ -1,5 +1,5 @@
-// BatchReader: a file in memory to batches, read, cut, parsed and put together as in training; and the passes
-// after the first, from the examples that it keeps.
+// Times BatchReader, which reads a file in memory, divides it into blocks, parses them and puts batches
+// together as in training; and the passes after the first, which take the examples that it keeps.
 #include "data/reader.h"
 
 #include <climits>
@@ -34,6 +34,7 @@ void count(const Batch& batch, Digest& found) {
   found.keys += batch.slots[0].keys.size();
 }
 
+// The first pass over a file.  One owner thread.
 class ReadBatches final : public Workload {
  public:
   ReadBatches(const BenchSettings& settings, const SyntheticKind& kind)
@@ -70,7 +71,7 @@ class ReadBatches final : public Workload {
   Digest found_;
 };
 
-// The first run, which is not timed, reads the file.
+// Passes over kept examples.  The first run, which is not timed, reads the file.  One owner thread.
 class KeptBatches final : public Workload {
  public:
   KeptBatches(const BenchSettings& settings, const SyntheticKind& kind)
@@ -91,7 +92,7 @@ class KeptBatches final : public Workload {
     found_.expect(data_.digest, true);
   }
 
-  // The bytes of the batches: ids, labels and offsets.
+  // Counts the bytes of the batches: ids, labels and offsets.
   Work work() const override {
     double ids = static_cast<double>(data_.digest.keys),
            examples = static_cast<double>(data_.digest.examples);

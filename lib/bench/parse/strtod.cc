@@ -1,4 +1,4 @@
-// libsvm as a plain program reads it: strtod and strtoull over the same text.
+// Times a plain program's way to read libsvm: strtof and strtoull on the same text.
 #include <cstdlib>
 
 #include "bench/parse/suite.h"
@@ -9,6 +9,7 @@ namespace ps {
 
 namespace {
 
+// A loop over all lines.  One owner thread.
 class PlainParse final : public Workload {
  public:
   PlainParse(const BenchSettings& settings, const SyntheticKind& kind)
@@ -33,7 +34,8 @@ class PlainParse final : public Workload {
   Work work() const override { return data_.parsing(); }
 
  private:
-  // Gives the examples to `look` in batches as large as the parser's, which stay in the cache like its own.
+  // Hands the examples to `look` in batches as large as the parser's, which stay in the cache as the parser's
+  // do.
   template <class Look>
   void parse_all(Look look) {
     const char *p = data_.bytes.c_str(), *end = p + data_.bytes.size();
@@ -56,7 +58,7 @@ class PlainParse final : public Workload {
     }
     slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
     batch.labels.push_back(label);
-    return next + 1;  // behind the end of the line
+    return next + 1;  // after the line feed
   }
 
   const SyntheticData data_;

@@ -1,4 +1,4 @@
-// The suite `parse`: from text to examples.
+// The suite `parse`: it turns text into examples.
 #ifndef PS_BENCH_PARSE_SUITE_H_
 #define PS_BENCH_PARSE_SUITE_H_
 
@@ -9,7 +9,7 @@
 namespace ps {
 
 std::vector<Benchmark> parser_benchmarks();  // parser.cc: blocks of text in memory
-std::vector<Benchmark> strtod_benchmarks();  // strtod.cc: what the parsers are set beside
+std::vector<Benchmark> strtod_benchmarks();  // strtod.cc: the peer of the parsers
 std::vector<Benchmark> reader_benchmarks();  // reader.cc: a file to batches
 
 }  // namespace ps

@@ -1,4 +1,4 @@
-// Tables of text: clicks as those of the generator criteo, as csv and as lines of JSON.
+// Generates tables of text: clicks as those of the generator criteo, in csv and in lines of JSON.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -23,7 +23,7 @@ CsvColumn table_column_of(const std::string& name, const char* type) {
   return out;
 }
 
-// Files have no header; the first column is the label.
+// Returns the options to read the tables.  Files have no header, and the first column is the label.
 DataOptions table_options(const std::string& format) {
   DataOptions options;
   options.format = format;
@@ -38,7 +38,8 @@ DataOptions table_options(const std::string& format) {
   return options;
 }
 
-// Writes the fields of a row, one after the other; of JSON with their names, and null where there is none.
+// Writes the fields of a row, one after the other.  In JSON they have names, and a field without a value is
+// null.
 class RowFields {
  public:
   RowFields(bool json, const std::vector<std::string>& names, std::string& out)

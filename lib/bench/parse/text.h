@@ -1,4 +1,4 @@
-// The texts that the suite `parse` is measured on.
+// The texts that the suite `parse` is measured on.  Used by its sources.
 #ifndef PS_BENCH_PARSE_TEXT_H_
 #define PS_BENCH_PARSE_TEXT_H_
 
@@ -12,11 +12,11 @@ namespace ps {
 inline const SyntheticKind kLibsvmBinary = {"sparse-binary", "libsvm", forty_ids()};
 inline const SyntheticKind kLibsvmValues = {"sparse-float", "libsvm", forty_ids(), true};
 
-// Examples at full size: some 80 MB of text, which no cache holds.
+// The number of examples at full size: some 80 MB of text, which no cache holds.
 inline constexpr uint64_t kParsedExamples = 200000;
 
-// scale * full_samples rows of the generator criteo as csv or jsonl, without a header.  The ids that the digest counts are
-// not those that parsers make.
+// Makes scale * full_samples rows of the generator criteo as csv or jsonl, without a header.  The digest
+// counts the generator's ids, which differ from the ids that parsers make.
 SyntheticData make_table(const std::string& format, double scale, uint64_t full_samples);  // tables.cc
 
 }  // namespace ps

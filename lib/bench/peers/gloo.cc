@@ -12,6 +12,7 @@ namespace ps {
 
 namespace {
 
+// The all-reduce of one rank by Gloo.  Its rank's thread owns it.
 class GlooSum final : public RankSum {
  public:
   GlooSum(int rank, int size, gloo::rendezvous::HashStore& store)

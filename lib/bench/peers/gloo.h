@@ -6,7 +6,7 @@
 
 namespace ps {
 
-// Throws kUnavailable where Gloo was not installed when this was built.
+// Returns a function that makes the ranks.  Throws kUnavailable if Gloo was not installed at build time.
 MakeRankSum make_gloo_sums(int size);
 
 }  // namespace ps

@@ -8,13 +8,14 @@ namespace ps {
 
 namespace {
 
-// std::hash is the number itself, whose low bits alone would choose the bucket.
+// A hash that spreads keys.  std::hash of a number is the number itself, whose low bits alone would choose
+// the bucket.
 struct Spread {
   size_t operator()(uint64_t key) const { return hash_key(key); }
 };
 
-// A map that many threads may change, as the embedding tables of other toolkits use it: every access is a
-// function that runs under the locks of a bucket.
+// A map that many threads may change, used as the embedding tables of other toolkits use it: every access is
+// a function that runs under the locks of a bucket.
 class CuckooTable final : public RowTable {
  public:
   void insert(const KeyPlan& plan) override {

@@ -1,4 +1,4 @@
-// Shared by the peers' tables: a row as the value of a map, and a table over any map like std::unordered_map.
+// A row as the value of a map, and a table over any map like std::unordered_map.  Used by the peers' tables.
 #ifndef PS_BENCH_PEERS_MAP_ROWS_H_
 #define PS_BENCH_PEERS_MAP_ROWS_H_
 
@@ -14,7 +14,7 @@ struct MapRow {
   float weights[kBenchWidth] = {};
   float squares[kBenchWidth] = {};
 
-  // Added column by column: no column waits for another.
+  // Adds each column to its own sum, so that no addition waits for another column's.
   void add_to(float* sums) const {
     for (int i = 0; i < kBenchWidth; ++i) sums[i] += weights[i];
   }
@@ -33,6 +33,7 @@ inline double total(const float* sums) {
   return sum;
 }
 
+// A table whose rows are the values of a map.  One owner thread.
 template <class Map>
 class MapTable final : public RowTable {
  public:
@@ -66,7 +67,7 @@ class MapTable final : public RowTable {
   float weight(uint64_t key) override { return map_.find(key)->second.weights[0]; }
 
  private:
-  // tsl::robin_map lets values be changed through value() alone.
+  // Returns the row of an entry; a tsl::robin_map gives write access to values through value() alone.
   template <class Iterator>
   static MapRow& row(Iterator& entry) {
     if constexpr (requires { entry.value(); }) {

@@ -1,6 +1,6 @@
-// Hash maps that other programs keep their rows in, and what they keep them in on disk.  Each is a file that
-// is compiled where CMake found the library's headers (share/cmake/Peers.cmake), else its twin
-// NAME_absent.cc, which throws kUnavailable.
+// Hash maps in which other programs keep their rows, and RocksDB, in which they keep rows on disk.  Each is a
+// source that is compiled where CMake found the library's headers (share/cmake/Peers.cmake); else
+// NAME_absent.cc takes its place, which throws kUnavailable.
 #ifndef PS_BENCH_PEERS_MAPS_H_
 #define PS_BENCH_PEERS_MAPS_H_
 
@@ -17,7 +17,7 @@ std::unique_ptr<RowTable> make_absl_table();
 std::unique_ptr<RowTable> make_robin_map_table();
 std::unique_ptr<RowTable> make_unordered_map_table();
 
-// In a folder of its own in `directory`.
+// Makes a table in a folder of its own inside `directory`.
 std::unique_ptr<RowTable> make_rocksdb_table(const std::string& directory, uint64_t memory_bytes);
 
 }  // namespace ps

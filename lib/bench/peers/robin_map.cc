@@ -8,7 +8,8 @@ namespace ps {
 
 namespace {
 
-// std::hash is the number itself, which this map spreads by its low bits alone.
+// A hash that spreads keys.  std::hash of a number is the number itself, and this map uses its low bits
+// alone.
 struct Spread {
   size_t operator()(uint64_t key) const { return hash_key(key); }
 };

@@ -22,7 +22,8 @@ rocksdb::Slice slice_of(const uint64_t& key) {
   return {reinterpret_cast<const char*>(&key), sizeof key};
 }
 
-// Half of the memory is for what is not written out yet, half for blocks that were read; nothing is logged.
+// Half of the memory is for rows that are not written to files yet, half for blocks that were read.  There is
+// no log.
 rocksdb::Options options_of(uint64_t memory_bytes) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(memory_bytes / 2);
@@ -38,7 +39,7 @@ rocksdb::Options options_of(uint64_t memory_bytes) {
   return options;
 }
 
-// A batch is one MultiGet, and one WriteBatch.
+// Rows in RocksDB.  Each batch is one MultiGet and one WriteBatch.  One owner thread.
 class RocksTable final : public RowTable {
  public:
   RocksTable(const std::string& directory, uint64_t memory_bytes) : folder_(directory) {
@@ -98,7 +99,7 @@ class RocksTable final : public RowTable {
     return row;
   }
 
-  // values_ <- the rows of these keys, all of which are there.
+  // Reads the rows of these keys, all of which exist, into values_.
   void get(const KeyPlan& plan) {
     const size_t count = plan.keys.size();
     slices_.clear();

@@ -19,8 +19,9 @@ namespace {
 
 constexpr int kDeadlineSeconds = 300;  // of an answer: a pass at full size takes seconds
 
-// Says that torch is there.  Standard input: the numbers of TorchTask and of the examples as a line, then
-// keys (int64) and labels (float32) as they lie in memory; then a line for each pass, answered by its loss.
+// The script first says that torch is installed.  On standard input it expects a line with the numbers of
+// TorchTask and of the examples, then keys (int64) and labels (float32) as they are in memory.  Each line
+// after that asks for a pass, and the answer is its loss.
 constexpr const char* kScript = R"python(
 import sys
 try:
@@ -52,8 +53,9 @@ while source.readline():
     print(total / examples, flush=True)
 )python";
 
-// The same for selections.  Standard input: the number of values, how many are wanted and the way as a line,
-// then the values (float32); then a line for each selection, answered by how many were selected.
+// The script for selections likewise says first that torch is installed.  On standard input it expects a line
+// with the number of values, the number of wanted ones and the method, then the values (float32).  Each line
+// after that asks for a selection, and the answer is the number of values that were selected.
 constexpr const char* kSelectionScript = R"python(
 import sys
 try:
@@ -79,7 +81,7 @@ while source.readline():
     print(chosen.numel(), flush=True)
 )python";
 
-// python3 with `socket` as its standard input and output; -1 when there is none.
+// Starts python3 with `socket` as its standard input and output; returns -1 when it is not installed.
 pid_t start_python(std::string script, int socket) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -110,7 +112,7 @@ PythonProcess::PythonProcess(const std::string& script) {
   fail(Code::kUnavailable, "python3 is not installed");
 }
 
-// Its input ends, and with it the script.
+// Closes the input of the script, which then ends.
 PythonProcess::~PythonProcess() {
   close(socket_);
   waitpid(process_, nullptr, 0);

@@ -1,4 +1,4 @@
-// std::unordered_map, which is always there.
+// std::unordered_map, the peer that every build has.
 #include <unordered_map>
 
 #include "bench/peers/map_rows.h"

@@ -44,7 +44,7 @@ struct NamedUnit {
   const char* name;
 };
 
-// The largest unit that leaves a digit before the point, else the last.
+// Returns the largest unit in which the value is at least 1, or the last unit if there is none.
 const NamedUnit& unit_for(double value, std::span<const NamedUnit> units) {
   const auto fits = [&](const NamedUnit& unit) { return std::fabs(value) >= unit.size; };
   const auto found = std::ranges::find_if(units, fits);

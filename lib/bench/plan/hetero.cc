@@ -17,7 +17,7 @@ bool is_more(double a, double b) {
   return a > b * (1 + kSame);
 }
 
-// Seconds a batch that each part of the machines takes.
+// Seconds a batch of each kind of machine, and of the links.
 struct Loads {
   double processors = 0, accelerators = 0, links = 0;
 };
@@ -35,8 +35,8 @@ Loads loads(const HeteroRequest& request, HeteroCut cut, double processors, doub
   return {};
 }
 
-// The fewest readers that do not limit so many compute trainers, neither by themselves nor by their links, if there are
-// as many.
+// Returns the fewest readers that do not limit `accelerators` compute trainers, neither by their processors
+// nor by their links; but at most request.most_processors.
 int64_t fewest_readers(const HeteroRequest& request, int64_t accelerators) {
   const double transfer = request.batch_bytes / request.bandwidth;
   const double others = std::max(request.compute_seconds, transfer) / static_cast<double>(accelerators);

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMostMachines = 1000;
 constexpr double kLongest = 1e6;  // seconds
 
-// Seconds a batch of a plain trainer with one thread.
+// Seconds a batch of a plain trainer with one thread, by phase.
 struct Measured {
   double reading = 0, computing = 0;
 };
@@ -28,7 +28,7 @@ double number_of(const Json& pass, const char* key, const std::string& path) {
   return pass[key].get<double>();
 }
 
-// The last pass: the one before has filled memory.
+// Reads the times of the last pass, since earlier passes fill memory.
 std::optional<Measured> measured(const Flags& flags) {
   const std::optional<std::string> path = flags.text("measured");
   if (!path) return std::nullopt;
@@ -44,9 +44,9 @@ std::optional<Measured> measured(const Flags& flags) {
                   number_of(pass, "computing_seconds", *path) / batches};
 }
 
-// A batch with its rows on its way to a compute trainer: of each parameter that is used by keys the unique keys, 8 bytes each,
-// with their rows, and 4 bytes for every use; and the numbers of dense slots and labels.  Gradients on their way back are
-// fewer bytes.
+// Returns the bytes of a batch and its rows on their way to a compute trainer: for each parameter that is
+// used by keys, its unique keys, 8 bytes each, with their rows, and 4 bytes for every use; and the numbers of
+// dense slots and labels.  Gradients on their way back are fewer bytes.
 double bytes_of_batch(const Network<float>& network, double batch, double ids, double unique) {
   constexpr double kKey = 8, kNumber = 4;
   double bytes = kNumber * batch;

@@ -1,4 +1,4 @@
-// The flags of ps-bench plan --hetero, and what they say about a job.  Used by bench/plan/program.h.
+// Reads the flags of ps-bench plan --hetero, and what they say about a job.  Used by bench/plan/program.h.
 #ifndef PS_BENCH_PLAN_HETERO_FLAGS_H_
 #define PS_BENCH_PLAN_HETERO_FLAGS_H_
 
@@ -15,18 +15,19 @@ namespace ps {
 
 std::vector<Flag> hetero_flags();
 
-// Throws kUsage for costs that are neither given nor measured.
+// Returns the request of --hetero.  Throws kUsage for costs that are neither given nor measured.
 HeteroRequest read_hetero(const Flags& flags, const Job& job);
 
-// For all plans.
+// The functions below are for all plans.
 
-// "10G" of bits or operations a second.
+// Reads a flag such as "10G", in bits or operations a second.
 double decimal_rate(const Flags& flags, std::string_view name);
 
-// Throws kUsage when data would have to be looked at.
+// Makes the network of the job.  Throws kUsage when it depends on data.
 Network<float> planned_network(const Job& job);
 
-// Operations of forward and backward of a batch: two and four for each multiplication of a forward pass.
+// Returns the operations of the forward and the backward pass of a batch: two and four for each
+// multiplication of the forward pass.
 double operations(const std::vector<LayerSize>& layers, int64_t batch);
 
 }  // namespace ps

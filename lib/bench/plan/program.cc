@@ -23,10 +23,11 @@ constexpr int64_t kMostRanks = 100000, kMostServers = 10000;
 
 Flag planning(Flag flag, std::string group) {
   flag.group = std::move(group);
-  flag.environment = false;  // PS_SERVERS and the like speak of a cluster that is there
+  flag.environment = false;  // variables such as PS_SERVERS describe a cluster that exists
   return flag;
 }
 
+// The flags are grouped as in --help.
 std::vector<Flag> cluster_flags() {
   return {
       {.name = "ranks", .argument = "N", .help = "trainers", .default_text = "2"},
@@ -141,7 +142,7 @@ double byte_rate(const Flags& flags, std::string_view name) {
   return static_cast<double>(*flags.bytes(name));
 }
 
-// The rate of a benchmark in what ps-bench limits --json printed.
+// Returns the rate of a benchmark in a document that ps-bench limits --json has printed.
 std::optional<double> limit_rate(const Json& document, const std::string& path, std::string_view benchmark) {
   if (!document.is_object() || !document.contains("results") || !document["results"].is_array())
     fail(Code::kUsage, path, ": not what ps-bench limits --json prints");
@@ -229,7 +230,7 @@ bool names_strategy(const std::string& name, const StrategyPlan& strategy) {
   return strategy.name == name || strategy.name.starts_with(name + ", ");
 }
 
-// The strategies that are simulated.
+// Returns the strategies that --strategies names, or all of the plan without it.
 std::vector<StrategyPlan> simulated_strategies(const Flags& flags, const Plan& plan) {
   const std::vector<std::string> names = flags.list("strategies");
   if (names.empty()) return plan.strategies;
@@ -244,7 +245,7 @@ std::vector<StrategyPlan> simulated_strategies(const Flags& flags, const Plan& p
 }
 
 std::vector<Simulation> simulate_all(const Flags& flags, const Plan& plan, uint64_t seed) {
-  constexpr double kMostMessages = 2e8;  // of all strategies, beside the first exchange of each
+  constexpr double kMostMessages = 2e8;  // of all strategies together, without the first exchange of each
   const Noise noise = read_noise(flags, seed);
   std::vector<Simulation> simulations;
   const std::vector<StrategyPlan> strategies = simulated_strategies(flags, plan);

@@ -1,4 +1,5 @@
-// ps-bench plan: what a cluster would do with a job, by the cost model of lib/simulate.  Used by ps-bench.
+// ps-bench plan predicts how a cluster would train a job, by the cost model of lib/simulate.  Used by
+// ps-bench.
 #ifndef PS_BENCH_PLAN_PROGRAM_H_
 #define PS_BENCH_PLAN_PROGRAM_H_
 
@@ -8,7 +9,7 @@
 
 namespace ps {
 
-// A program of its own to the command line: its flags are not those of suites.
+// Returns the program.  It is separate from the suites, since its flags are different.
 Program plan_program();
 
 int run_plan(const Flags& flags, Log& log);

@@ -1,4 +1,5 @@
-// Plans, simulated runs and published measurements as tables for people, and as JSON.  Used by ps-bench plan.
+// Writes plans, simulated runs and published measurements as tables for people, and as JSON.  Used by
+// ps-bench plan.
 #ifndef PS_BENCH_PLAN_REPORT_H_
 #define PS_BENCH_PLAN_REPORT_H_
 
@@ -11,15 +12,15 @@
 
 namespace ps {
 
-// One strategy on simulated time.
+// The run of one strategy on simulated time.
 struct Simulation {
   std::string name;
-  double formula_seconds = 0;  // a step, without noise
+  double formula_seconds = 0;  // seconds of a step by the formula, without noise
   int64_t steps = 0;
   SimulatedRun run;
 };
 
-// `markdown`: tables of Markdown, else aligned columns.
+// With `markdown` the tables are Markdown, else aligned columns.
 std::string plan_text(const std::string& job, const Plan& plan, bool markdown);
 std::string simulations_text(const std::vector<Simulation>& simulations, bool markdown);
 std::string published_text(const std::vector<PublishedTable>& tables, bool markdown);
