@@ -83,7 +83,7 @@ class DgcExchangeStep final : public LinkStep {
     std::vector<float> gradient, weights;
     std::string packed;
     uint64_t first = 0;   // position of the tensor in the values of the model
-    double ready_at = 0;  // share of the model's gradient that is there before this tensor's is
+    double ready_at = 0;  // share of the model's gradient that is there once this tensor's is
   };
 
   void make_tensors(const ModelShape& model);

@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// The sizes of a model as that of train/embedding-16: sums of rows of an EmbeddingBag and a linear layer on
+// The sizes of the model of train/embedding-16: sums of rows of an EmbeddingBag and a linear layer on
 // top, with logistic loss and AdaGrad.  All examples are in the child's memory before the first pass.
 struct TorchTask {
   int64_t dim, width;
