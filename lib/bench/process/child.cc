@@ -22,9 +22,10 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kMostErrors = uint64_t{16} << 20;  // bytes of messages that are read
+constexpr uint64_t kMostErrors = uint64_t{16} << 20;  // most bytes of messages that are read
 
-// Keeps the calling thread, and with it the children that it starts, on one core while this lives.
+// Keeps the calling thread, and with it the children that it starts, on one core as long as this object
+// exists.  The calling thread owns it.
 class OneCore {
  public:
   explicit OneCore(bool wanted) : wanted_(wanted) {
@@ -48,8 +49,8 @@ class OneCore {
   cpu_set_t before_{};
 };
 
-// posix_spawn rather than fork: no page table is copied, however much memory this process has.
-// `output` is a file to write to, or -1: command.output.
+// Starts a child by posix_spawn rather than fork, so that no page table is copied, however much memory this
+// process has.  `output` is a file to write to, or -1 for command.output.
 int spawn(const Command& command, pid_t& process, int output = -1) {
   std::vector<std::string> words = command.words;
   std::vector<char*> arguments;

@@ -1,4 +1,5 @@
-// Programs run to their end, and what they took.  Used by benchmarks of whole processes, ours and others'.
+// Runs programs to their end, and measures what they take.  Used by benchmarks of whole processes, of pskit
+// and of others.
 #ifndef PS_BENCH_PROCESS_CHILD_H_
 #define PS_BENCH_PROCESS_CHILD_H_
 
@@ -10,38 +11,40 @@
 
 namespace ps {
 
+// A program to run.
 struct Command {
-  std::vector<std::string> words;    // the program, a path or a name on PATH, and its arguments
+  std::vector<std::string> words;    // the program, as a path or a name on PATH, and its arguments
   std::string output = "/dev/null";  // file that its standard output goes to
   std::string errors = "/dev/null";  // file that its standard error goes to
-  bool one_core = false;             // keep it on one core, whatever it starts
+  bool one_core = false;             // keep the program and its children on one core
 };
 
+// The resources that a program has used.
 struct Usage {
-  double cpu_seconds = 0;   // of all its threads, in the program and in the system
-  uint64_t peak_bytes = 0;  // resident; at least what this process held when the child began
+  double cpu_seconds = 0;   // processor time of all its threads, in the program and in the system
+  uint64_t peak_bytes = 0;  // most resident memory; at least what this process held when the child began
 };
 
-// Runs it, with no standard input, to its end.  Throws kUnavailable when there is no such program; kInternal,
-// with the last line of `errors`, when it did not end with status 0.
+// Runs the program, without standard input, to its end.  Throws kUnavailable when there is no such program;
+// kInternal, with the last line of `errors`, when it did not end with status 0.
 Usage run_child(const Command& command);
 
-// One that runs beside this process, as a server does.  One owner thread.
+// A program that runs beside this process, as a server does.  One owner thread.
 class RunningChild {
  public:
-  // Starts it; what it prints is read here, and command.output is not used.  Throws as run_child.
+  // Starts the program.  line() reads its output, so command.output is not used.  Throws as run_child does.
   explicit RunningChild(const Command& command);
 
-  // Kills it, if it was not ended.
+  // Kills the program unless end() was called.
   ~RunningChild();
   RunningChild(const RunningChild&) = delete;
   RunningChild& operator=(const RunningChild&) = delete;
 
-  // The next line that it prints.  Throws kInternal, with the last line of its errors, when it ends, or a
-  // minute goes by, before it has printed one.
+  // Returns the next line that the program prints.  Throws kInternal, with the last line of its errors, when
+  // it ends or a minute passes before the line is there.
   std::string line();
 
-  // Asks it to end, by SIGTERM, and waits until it has.  Throws as run_child.
+  // Asks the program to end, by SIGTERM, and waits until it has ended.  Throws as run_child does.
   Usage end();
 
  private:
@@ -51,17 +54,17 @@ class RunningChild {
   std::string read_;
 };
 
-// Throws kUnavailable, saying where it comes from, unless there is such a program.
+// Throws kUnavailable, with `origin`, which says where it comes from, unless there is a program of this name.
 void expect_program(const std::string& name, const std::string& origin);
 
-// The folder that this program is in.
+// Returns the folder of the running program.
 std::string program_folder();
 
-// The path of the program of this name in `folder`.  Throws kUnavailable when it is not there.
+// Returns the path of the program of this name in `folder`.  Throws kUnavailable when it is not there.
 std::string program_path(const std::string& folder, const std::string& name);
 
-// Returns true if a benchmark at so many threads keeps its children on one core.  At 1 thread it does, since
-// a reader or a writer beside that thread would use another core.
+// Returns true if a benchmark with so many threads keeps its children on one core.  With 1 thread it does,
+// since a reader or a writer beside that thread would use another core.
 inline bool on_one_core(int threads) {
   return threads == 1;
 }

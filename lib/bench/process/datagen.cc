@@ -1,4 +1,4 @@
-// ps-datagen as a user runs it, and the same by numpy.
+// Times ps-datagen as a process of its own, and a script of numpy that does the same.
 #include <memory>
 
 #include "base/error.h"
@@ -14,10 +14,12 @@ namespace ps {
 namespace {
 
 constexpr uint64_t kFullSamples = 1000000;
-constexpr uint64_t kNumpyShare = 10;  // numpy makes a tenth of them: it takes ten times as long
+// The script of numpy generates a tenth of the examples, since it takes ten times as long.
+constexpr uint64_t kNumpyShare = 10;
 
-// Arguments: examples, ids.  Ids by Zipf's law, exponent 1.1, from the inverse of its integral, and spread by
-// a prime; 40 to an example, in ascending order; labels at random.
+// The script's arguments are the numbers of examples and of ids.  Each example has 40 ids in ascending order
+// and a random label.  The ids follow Zipf's law with exponent 1.1: the inverse of its integral gives the
+// rank, and a prime spreads ranks over the ids.
 constexpr const char* kScript = R"python(
 import sys
 import numpy as np
@@ -34,6 +36,7 @@ for first in range(0, samples, 1000):
     sys.stdout.write("".join(lines))
 )python";
 
+// Runs of ps-datagen.  One owner thread.
 class DatagenProcess final : public Workload {
  public:
   explicit DatagenProcess(const BenchSettings& settings)
@@ -52,7 +55,7 @@ class DatagenProcess final : public Workload {
     ran_ = true;
   }
 
-  // The runs wrote to nowhere; here are the bytes of as many threads, beside those of one.
+  // Compares the bytes that as many threads write with those of one thread.  The runs wrote to /dev/null.
   void check() override {
     if (!ran_) fail(Code::kInternal, "ps-datagen was not run");
     std::string path = folder_.path("data");
@@ -95,6 +98,7 @@ class DatagenProcess final : public Workload {
   Usage usage_;
 };
 
+// Runs of the script.  One owner thread.
 class Numpy final : public Workload {
  public:
   explicit Numpy(const BenchSettings& settings)

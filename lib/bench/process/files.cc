@@ -16,9 +16,9 @@ namespace ps {
 namespace {
 
 constexpr uint64_t kFingerprintSamples = 64;
-constexpr uint64_t kLeastHeldOut = 100, kHeldOutShare = 50;  // one in so many
+constexpr uint64_t kLeastHeldOut = 100, kHeldOutShare = 50;  // one example in 50 is held out
 
-// Generator and writer of a kind, and what they write.
+// The generator and the writer of a kind.  Constant after construction; one owner thread.
 class Source {
  public:
   Source(const SyntheticKind& kind, double scale)
@@ -49,7 +49,8 @@ class Source {
   std::unique_ptr<Writer> writer_;
 };
 
-// Writes examples into a file unless it is there, which is then whole.
+// Writes examples into a file unless it exists.  A file that exists is complete, since it gets its name at
+// the end.
 void make_once(const std::string& path, const Source& source, uint64_t first, uint64_t samples, int threads) {
   if (exists(path)) return;
   AtomicFile file(path);

@@ -1,4 +1,4 @@
-// Files of benchmarks of whole processes: data that is made once a machine.
+// Files of data for benchmarks of whole processes, which a machine makes once.  Used by the suite `process`.
 #ifndef PS_BENCH_PROCESS_FILES_H_
 #define PS_BENCH_PROCESS_FILES_H_
 
@@ -13,24 +13,25 @@
 
 namespace ps {
 
-// Examples in files, and others of the same law, which nothing is trained on.
+// Examples in files for training, and others of the same law that nothing is trained on.
 struct DataFiles {
   std::string train, held_out;
   uint64_t samples = 0, held_out_samples = 0;
   int64_t dim = 0;
-  uint64_t bytes = 0;  // of `train`
+  uint64_t bytes = 0;  // size of `train`
 };
 
-// scale * full_samples examples, as ps-datagen writes them, from the folder settings.cache, or made there.  A
-// file's name holds a hash of its first examples: what another version would write is another file.
+// Returns files of scale * full_samples examples, as ps-datagen writes them.  They are in the folder
+// settings.cache, and are made if they do not exist.  The name of a file contains a hash of its first
+// examples, so that a version which writes other examples uses another file.
 DataFiles cached_data(const BenchSettings& settings, const SyntheticKind& kind, uint64_t full_samples);
 
-// Makes the files for a peer that reads another format: `rewrite` appends each line of libsvm in that format.
-// They are made once, in the same folder.
+// Makes the files for a peer that reads another format, in the same folder, if they do not exist.  `rewrite`
+// appends each line of libsvm in that format.
 using RewriteLine = std::function<void(std::string_view line, std::string& out)>;
 DataFiles cached_rewrite(const DataFiles& files, const std::string& suffix, const RewriteLine& rewrite);
 
-// The labels of lines of libsvm.
+// Returns the labels of the lines of a libsvm file.
 std::vector<float> labels_of(const std::string& path);
 
 }  // namespace ps

@@ -1,4 +1,4 @@
-// Time and memory of LIBLINEAR for the data of process/logistic.
+// Measures time and memory of LIBLINEAR on the data of process/logistic.
 #include <cmath>
 #include <fstream>
 #include <memory>
@@ -14,7 +14,7 @@ namespace ps {
 
 namespace {
 
-// Its ids begin at 1.
+// Adds one to each id, since the ids of LIBLINEAR begin at 1.
 void add_one_to_ids(std::string_view line, std::string& out) {
   bool first = true;
   for (std::string_view word : split(line, ' ')) {
@@ -25,8 +25,8 @@ void add_one_to_ids(std::string_view line, std::string& out) {
   }
 }
 
-// The average loss of what liblinear-predict -b 1 printed: "labels 0 1", then for each example the answer and
-// the probabilities of the labels in that order.
+// Returns the average loss of the output of liblinear-predict -b 1.  That is a line "labels 0 1", then for
+// each example a line with the answer and the probabilities of the labels in that order.
 double predicted_loss(const std::string& path, const std::vector<float>& labels) {
   std::ifstream file(path);
   std::string word, first_label, second_label;
@@ -41,6 +41,7 @@ double predicted_loss(const std::string& path, const std::vector<float>& labels)
   return loss / static_cast<double>(labels.size());
 }
 
+// Runs of LIBLINEAR.  One owner thread.
 class Liblinear final : public Workload {
  public:
   explicit Liblinear(const BenchSettings& settings) : folder_(settings.scratch) {
@@ -52,7 +53,7 @@ class Liblinear final : public Workload {
 
   void prepare() override { begin_peak(); }
 
-  // Solver 0 is logistic regression with L2; with this tolerance it stops after some ten times through the
+  // Solver 0 is logistic regression with L2; with this tolerance it stops after some ten passes over the
   // data.
   void run() override {
     usage_ = run_child({.words = {"liblinear-train", "-s", "0", "-e", "0.1", "-q", files_.train, model()},

@@ -1,6 +1,6 @@
-// ps-train through ps-serve on the same machine, beside ps-train alone: what a server costs.  All of it on
-// one core: two programs that share the units of a core, as two processors of a virtual machine may, would
-// each be told of the time that the other took from it.
+// Compares ps-train through ps-serve on the same machine with ps-train alone, to measure the cost of a
+// server.  All programs run on one core: two programs that share the units of a core, as two processors of a
+// virtual machine may, would each count time that the other took from it.
 #include <memory>
 
 #include "base/error.h"
@@ -30,6 +30,7 @@ Json job_of(const ServedCase& task, int64_t dim) {
   return job;
 }
 
+// Runs of ps-train, with a server or without.  One owner thread.
 class ServedProcess final : public Workload {
  public:
   ServedProcess(const BenchSettings& settings, const ServedCase& task, bool served)
@@ -49,7 +50,7 @@ class ServedProcess final : public Workload {
     result_ = process_.result();
   }
 
-  // The model is that of a process alone, bit for bit.
+  // Checks that the model is that of a process alone, bit for bit.
   void check() override {
     expect_equal("passes", result_.passes.size(), static_cast<uint64_t>(task_.passes));
     expect_equal("examples trained on", result_.passes.back().samples, files_.samples);
@@ -81,7 +82,7 @@ class ServedProcess final : public Workload {
   const DataFiles files_;
   const uint64_t warm_bytes_;
   TrainProcess process_;
-  TrainRun result_;  // of the last run
+  TrainRun result_;  // result of the last run
 };
 
 const std::vector<ServedCase>& served_cases() {

@@ -43,7 +43,7 @@ std::string TrainProcess::model() const {
   return join_path(folder_.path("models"), pass_directory(passes_ - 1));
 }
 
-// Models of the run before are taken away: ps-train refuses to mix runs.
+// Models of the run before are removed, since ps-train refuses to mix runs.
 Command TrainProcess::training(const std::string& data) const {
   std::filesystem::remove_all(folder_.path("models"));
   Command training = command(data);
@@ -56,7 +56,7 @@ void TrainProcess::train(const std::string& data) {
   server_cpu_seconds_ = 0;
 }
 
-// The first line that the server prints says where it listens.
+// The first line that the server prints has its port.
 void TrainProcess::train_served(const std::string& data) {
   RunningChild server({.words = {program_path(programs_, "ps-serve"), folder_.path("job.json"), "--host",
                                  "127.0.0.1", "--port", "0", "--local-sockets"},

@@ -1,4 +1,4 @@
-// ps-train on a job, from its start to its end.  Used by the suite `process`.
+// TrainProcess: runs ps-train on a job, from its start to its end.  Used by the suite `process`.
 #ifndef PS_BENCH_PROCESS_TRAIN_PROCESS_H_
 #define PS_BENCH_PROCESS_TRAIN_PROCESS_H_
 
@@ -11,7 +11,7 @@
 
 namespace ps {
 
-// The report of ps-train --json for a job, and the resources that the process used.
+// The report of ps-train --json on a job, and the resources that the process used.
 struct TrainRun {
   struct Pass {
     uint64_t samples = 0;
@@ -19,31 +19,31 @@ struct TrainRun {
     double save_seconds = 0;  // 0: this pass was not saved
   };
   std::vector<Pass> passes;
-  uint64_t rows = 0;              // of sparse parameters in the last model
-  Usage usage;                    // with a server: processor time of both, peak of the trainer
-  double server_cpu_seconds = 0;  // the server's share of it; 0: there was none
+  uint64_t rows = 0;              // number of rows of sparse parameters in the last model
+  Usage usage;                    // processor time of the trainer and the server; peak of the trainer alone
+  double server_cpu_seconds = 0;  // the server's share of the processor time; 0 without a server
 };
 
-// One owner thread; its files are gone when it is.
+// One owner thread.  Its files are removed when it is destroyed.
 class TrainProcess {
  public:
-  // `job` as in ps-job(5), without files; `one_core`: it is kept on one.  Throws kUnavailable where there is
-  // no ps-train.
+  // `job` is a job file of ps-job(5) without files of data.  With `one_core` the programs run on one core.
+  // Throws kUnavailable where there is no ps-train.
   TrainProcess(const BenchSettings& settings, const Json& job, bool one_core);
 
   // Trains, and saves models where the job says.
   void train(const std::string& data);
 
-  // The same through a server of one port on this machine, which runs from before it to after it.
+  // Trains through a server of one port on this machine, which starts before ps-train and ends after it.
   void train_served(const std::string& data);
 
-  // The average loss of the model of the last train() on other data.
+  // Returns the average loss of the model of the last train() on other data.
   double test(const std::string& data) const;
 
   // Returns the result of the last train(), with its model read back.  Throws kInternal when there was none.
   TrainRun result() const;
 
-  // The file of the last model, as it was saved.
+  // Returns the bytes of the file of the last model.
   std::string model_bytes() const;
 
  private:

@@ -1,4 +1,4 @@
-// ps-train as a user runs it: from a file to a saved model.
+// Times ps-train as a process of its own, from a file to a saved model.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -17,21 +17,21 @@ namespace ps {
 
 namespace {
 
-// AdaGrad's sum of squares begins at 1: with that, and this rate, the loss is that of Vowpal Wabbit's
-// defaults, 0.3159 in the first pass against 0.3152, and 0.3008 against 0.3023 on held-out data.
+// AdaGrad's sum of squares begins at 1.  With that and this rate the loss is about that of Vowpal Wabbit's
+// defaults: 0.3159 in the first pass against 0.3152, and 0.3008 against 0.3023 on held-out data.
 constexpr float kRate = 0.1f, kEpsilon = 1;
 
 struct TrainingCase {
   const char *name, *help;
   SyntheticKind data;
   uint64_t full_samples;
-  double ids;  // of an example, on average
+  double ids;  // number of ids of an example, on average
   int batch_size;
   ModelAndOptimizer job;
-  int passes = 1;             // with more than one, what is timed is the median pass after the first
-  bool known_dim = true;      // the job says how many ids there are
-  bool has_plain = false;     // PlainLogistic must lose as much in the first pass
-  bool has_held_out = false;  // the model is tested
+  int passes = 1;             // with more than one, the time is that of the median pass after the first
+  bool known_dim = true;      // the job file gives the number of ids
+  bool has_plain = false;     // the loss of the first pass must be that of PlainLogistic
+  bool has_held_out = false;  // the model is tested on held-out data
   int saving_period = 1;
 };
 
@@ -43,7 +43,7 @@ Json job_of(const TrainingCase& task, int64_t dim) {
   return job;
 }
 
-// The average loss of one pass of a plain loop over a file.
+// Returns the average loss of a pass of PlainLogistic over a file.
 double plain_loss(const TrainingCase& task, const DataFiles& files) {
   DataOptions options;
   options.format = task.data.format;
@@ -57,6 +57,7 @@ double plain_loss(const TrainingCase& task, const DataFiles& files) {
   return loss / static_cast<double>(files.samples);
 }
 
+// Runs of ps-train.  One owner thread.
 class Training final : public Workload {
  public:
   Training(const BenchSettings& settings, const TrainingCase& task)
@@ -74,7 +75,7 @@ class Training final : public Workload {
     result_ = process_.result();
   }
 
-  // Sums in other orders agree to far less than a half per cent.
+  // Losses whose sums run in another order agree to far less than a half per cent.
   void check() override {
     expect_equal("passes", result_.passes.size(), static_cast<uint64_t>(task_.passes));
     for (const TrainRun::Pass& pass : result_.passes) {
@@ -123,10 +124,11 @@ class Training final : public Workload {
   const int cores_;
   const DataFiles files_;
   TrainProcess process_;
-  TrainRun result_;  // of the last run
+  TrainRun result_;  // result of the last run
   std::optional<double> plain_loss_, held_out_loss_;
 };
 
+// The order matters: training_benchmarks() finds the peers of the first cases by their position.
 const std::vector<TrainingCase>& training_cases() {
   static const std::vector<TrainingCase> kCases = {
       {.name = "logistic",
@@ -190,7 +192,7 @@ Benchmark benchmark(const TrainingCase& task) {
 
 }  // namespace
 
-// A model that always predicts 1/2 has the loss log 2.  From a few examples no model learns anything about
+// A model that always predicts 1/2 has the loss log 2.  From few examples no model learns enough to predict
 // others.
 void expect_learned(double held_out_loss, uint64_t samples) {
   constexpr uint64_t kEnough = 5000;

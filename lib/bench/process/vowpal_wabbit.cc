@@ -1,4 +1,4 @@
-// Time and memory of Vowpal Wabbit for the data of process/logistic.
+// Measures time and memory of Vowpal Wabbit on the data of process/logistic.
 #include <memory>
 
 #include "base/error.h"
@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-// "1 17:1 30:1" as "1 | 17 30", label 0 as -1.
+// Rewrites the features "17:1 30:1" as "| 17 30", and the label 0 as -1.
 void rewrite_line(std::string_view line, std::string& out) {
   size_t space = std::min(line.find(' '), line.size());
   append(out, line.substr(0, space) == "0" ? "-1 |" : "1 |");
@@ -21,7 +21,7 @@ void rewrite_line(std::string_view line, std::string& out) {
   }
 }
 
-// "average loss = 0.31" among its messages: of each example before it is learned.
+// Reads "average loss = 0.31" from the messages; the loss of each example counts before it is learned.
 double average_loss(const std::string& path) {
   constexpr std::string_view kLabel = "\naverage loss = ";
   std::string text = read_file(path);
@@ -36,6 +36,7 @@ double average_loss(const std::string& path) {
   return *loss;
 }
 
+// Runs of vw.  One owner thread.
 class VowpalWabbit final : public Workload {
  public:
   explicit VowpalWabbit(const BenchSettings& settings)
@@ -46,7 +47,8 @@ class VowpalWabbit final : public Workload {
 
   void prepare() override { begin_peak(); }
 
-  // Its defaults, but for the loss and for 2^24 weights: about as many as there are ids.
+  // Runs vw with its defaults, except for the loss and for 2^24 weights, which are about as many as there are
+  // ids.
   void run() override {
     usage_ = run_child(command({"-b", "24", "-d", files_.train, "-f", model()}));
     loss_ = average_loss(messages());

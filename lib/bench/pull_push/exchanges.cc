@@ -1,4 +1,4 @@
-// Many rows at a time: pulled, pushed, and both in turn.
+// Times exchanges of many rows at a time: pulls, pushes, and both in turn.
 #include <algorithm>
 
 #include "base/error.h"
@@ -10,7 +10,8 @@ namespace ps {
 
 namespace {
 
-// One pull after the other, each waited for, as by a trainer that does not ask ahead; no pushes follow.
+// Pulls one set after the other and waits for each, as a trainer does that asks for nothing ahead.  There are
+// no pushes.  One owner thread.
 class Pulls final : public TableWorkload {
  public:
   using TableWorkload::TableWorkload;
@@ -25,8 +26,8 @@ class Pulls final : public TableWorkload {
   }
 };
 
-// Pushes, each from its call until it is applied.  The pull of the same keys that a push follows is not
-// timed.
+// Pushes one set after the other; the time is from each call until the push is applied.  The pull of the same
+// keys before it is not timed.  One owner thread.
 class Pushes : public TableWorkload {
  public:
   using TableWorkload::TableWorkload;
@@ -39,16 +40,16 @@ class Pushes : public TableWorkload {
       between(set);
       Section section(*this);
       push(set);
-      table_.store().group().barrier();  // answered by the shard after the push
+      table_.store().group().barrier();  // the shard answers after it has applied the push
       done_ += plans_[set].keys.size();
     }
   }
 
  protected:
-  virtual void between(size_t /*set*/) {}  // when the gradients of the push are there
+  virtual void between(size_t /*set*/) {}  // called when the gradients of the push are there
 };
 
-// The same, and beside each push the check that its gradients are numbers, as its shard makes it of each.
+// Pushes that also time the check that gradients are finite numbers, as the shard makes it of each push.
 class CheckedPushes final : public Pushes {
  public:
   using Pushes::Pushes;
@@ -75,11 +76,12 @@ class CheckedPushes final : public Pushes {
   double check_seconds_ = 0;
 };
 
-// The same, but between pull and push come enough other rows that no cache holds any of these.
+// Pushes of cold rows: between pull and push, enough other rows are read that no cache holds the rows of the
+// set.
 class ColdPushes final : public Pushes {
  public:
   ColdPushes(const BenchSettings& settings, const TableCase& task) : Pushes(settings, task) {
-    constexpr double kCacheBytes = 48e6, kIndexBytes = 17;  // of a row
+    constexpr double kCacheBytes = 48e6, kIndexBytes = 17;  // bytes of index for a row
     const double row_bytes = static_cast<double>(task.width) * sizeof(float) + kIndexBytes;
     const double rows = std::max(1.0, settings.scale * task.rows);
     const double others = std::max(1.0, std::min(settings.scale * kCacheBytes / row_bytes, rows / 2));
@@ -90,11 +92,12 @@ class ColdPushes final : public Pushes {
  private:
   void between(size_t) override { table_.store().read_rows(0, others_, weights_.data()); }
 
-  std::vector<uint64_t> others_;  // keys
-  std::vector<float> weights_;    // of them
+  std::vector<uint64_t> others_;  // keys of the other rows
+  std::vector<float> weights_;    // weights of the other rows
 };
 
-// Whole steps, the rows of the next asked for before the gradients of this one go out.
+// Whole steps, which ask for the rows of the next step before they push the gradients of this one.  One owner
+// thread.
 class Steps final : public TableWorkload {
  public:
   using TableWorkload::TableWorkload;
@@ -102,7 +105,7 @@ class Steps final : public TableWorkload {
   void run() override {
     begin_run();
     Section section(*this);
-    PullTicket begun;  // of the set that comes next
+    PullTicket begun;  // pull of the set that comes next
     for (size_t set = 0; set < plans_.size(); ++set) {
       begun ? table_.store().finish_pull(begun, plan(set), views_)
             : table_.store().pull(plan(set), PullMode::kTrain, views_);
@@ -188,9 +191,9 @@ std::vector<TableCase> step_cases() {
   };
 }
 
-// A server that is the bottleneck: rows of a table beyond the caches, each set from another part of memory,
-// stepped by Adam, for a trainer that has little to do: it gives gradients that it need not compute.  It has
-// five steps in flight, so that no port waits for it.
+// Returns cases in which the server is the bottleneck.  The rows are those of a table beyond the caches, each
+// set is in another part of memory, and Adam steps them.  The trainer has little to do, since it pushes
+// gradients that it need not compute, and it has five steps in flight, so that no port waits for it.
 std::vector<TableCase> busy_cases() {
   const TableCase one = {
       .name = "adam",

@@ -1,4 +1,4 @@
-// One row at a time, for which nothing is pushed, and nothing at all.
+// Times pulls of one row at a time, and the work of a shard whose trainer asks for nothing.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -25,6 +25,7 @@ TableCase encrypted(TableCase task) {
   return task;
 }
 
+// Pulls of one row.  One owner thread.
 class RoundTrips final : public TableWorkload {
  public:
   RoundTrips(const BenchSettings& settings, const TableCase& task)
@@ -42,7 +43,7 @@ class RoundTrips final : public TableWorkload {
     }
   }
 
-  // The limit counts trips.
+  // The limit counts round trips.
   Work work() const override {
     Work work = TableWorkload::work();
     work.of_limit = work.items;
@@ -58,7 +59,7 @@ class RoundTrips final : public TableWorkload {
   std::vector<double> micros_;
 };
 
-// A connected trainer that asks for nothing.
+// Measures the processor time of a shard while a connected trainer asks for nothing.  One owner thread.
 class Idle final : public TableWorkload {
  public:
   explicit Idle(const BenchSettings& settings)

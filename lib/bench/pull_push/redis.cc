@@ -1,5 +1,5 @@
-// Redis as a store of rows, where redis-server is installed: what a server made for something else takes for
-// the same keys.
+// Times Redis as a store of rows, where redis-server is installed: a server that was made for other purposes,
+// with the same keys.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -29,7 +29,7 @@ namespace {
 
 constexpr size_t kWidth = 16, kRowBytes = kWidth * sizeof(float), kKeysOfASet = 10'000, kSets = 32;
 constexpr double kRows = 4e6;
-constexpr size_t kInFlight = 4;  // requests
+constexpr size_t kInFlight = 4;  // number of requests
 
 sockaddr_in loopback(uint16_t port) {
   sockaddr_in address{};
@@ -49,7 +49,7 @@ class RedisSocket {
   RedisSocket(const RedisSocket&) = delete;
   RedisSocket& operator=(const RedisSocket&) = delete;
 
-  // A port that nobody listens on.
+  // Binds the socket to a free port and returns it.
   uint16_t free_port() {
     sockaddr_in address = loopback(0);
     socklen_t size = sizeof address;
@@ -88,7 +88,8 @@ class RedisSocket {
   const int socket_;
 };
 
-// redis-server in memory alone, on a port of its own, for as long as this lives.
+// A process of redis-server that keeps its data in memory alone and has a port of its own.  It runs as long
+// as this object exists.  One owner thread.
 class RedisServer {
  public:
   RedisServer() {
@@ -135,7 +136,7 @@ void fill_row(uint64_t key, float* row) {
   for (size_t j = 0; j < kWidth; ++j) row[j] = static_cast<float>((key + j) % 1000);
 }
 
-// MGET or MSET of some keys, as Redis takes commands.
+// Returns a command MGET or MSET for these keys, in the protocol of Redis.
 std::string command(std::span<const uint64_t> keys, bool sets) {
   std::string out = cat("*", 1 + keys.size() * (sets ? 2 : 1), "\r\n$4\r\n", sets ? "MSET" : "MGET", "\r\n");
   float row[kWidth];
@@ -148,7 +149,8 @@ std::string command(std::span<const uint64_t> keys, bool sets) {
   return out;
 }
 
-// Rows of 16 in Redis, by keys of 8 bytes; sets of random ones pulled or written over, four requests ahead.
+// Pulls or overwrites sets of random rows of 16 in Redis, with keys of 8 bytes, four requests ahead.  One
+// owner thread.
 class RedisRows final : public Workload {
  public:
   RedisRows(const BenchSettings& settings, bool pushes)
@@ -196,7 +198,7 @@ class RedisRows final : public Workload {
     }
   }
 
-  // The text up to the next end of a line, without its first character, which is expected.
+  // Returns the text up to the next end of a line, without its first character, which has to be `kind`.
   std::string_view line(char kind) {
     size_t end;
     while ((end = in_.find("\r\n", at_)) == std::string::npos) more();
@@ -234,7 +236,7 @@ class RedisRows final : public Workload {
   std::unique_ptr<RedisSocket> socket_;
   std::vector<std::vector<uint64_t>> sets_;
   std::vector<std::string> commands_;
-  std::string in_;  // what has come, from at_ on not looked at yet
+  std::string in_;  // received bytes; those from at_ on are still to be read
   size_t at_ = 0;
   uint64_t done_ = 0, wrong_ = 0;
 };

@@ -11,7 +11,8 @@
 
 namespace ps {
 
-// The way to a shard: forwards what comes at its address, and what goes back.
+// The link to a shard: a proxy on a thread of its own, which forwards bytes in both directions.
+// ServedShards' owner thread makes and destroys it.
 class ServedShards::Link {
  public:
   Link(const LinkShape& shape, const Address& target)
@@ -35,7 +36,7 @@ class ServedShards::Link {
   std::thread thread_;
 };
 
-// One shard and its thread.
+// One shard and its thread.  ServedShards' owner thread makes and destroys it.
 class ServedShards::Shard {
  public:
   Shard(const ServedJob& job, const ShardLimits& limits, const LinkShape& link, bool local,
@@ -82,7 +83,7 @@ class ServedShards::Shard {
   TlsTransport transport_;
   ShardServer server_;
   std::thread thread_;
-  std::unique_ptr<Link> link_;  // null: nothing in between
+  std::unique_ptr<Link> link_;  // null: trainers connect to the shard itself
 };
 
 ServedShards::ServedShards(const ServedJob& job, int ports, const LinkShape& link, bool local,

@@ -1,5 +1,5 @@
-// ServedShards: the shards of a job in this process, each a thread with a port of the loopback device, as
-// ps-serve has them.  Used by the suite `pull-push`.
+// ServedShards: the shards of a job in this process, each a thread with a port of the loopback device, as in
+// ps-serve.  Used by the suites `pull-push` and `checkpoint`.
 #ifndef PS_BENCH_PULL_PUSH_SERVED_SHARDS_H_
 #define PS_BENCH_PULL_PUSH_SERVED_SHARDS_H_
 
@@ -15,21 +15,21 @@
 
 namespace ps {
 
-// One owner thread.  Trainers must have gone before it does.
+// One owner thread.  Trainers must disconnect before this is destroyed.
 class ServedShards {
  public:
-  // `link`: of the way to each shard, in either direction; it has a thread of its own, as what stands
-  // between two machines.  `local`: there are Unix sockets beside the ports.  `tls`: of the shards; null: they do not encrypt.
-  // `job` must outlive this.
+  // `link` is the shape of the way to each shard, in either direction; a thread of its own forwards the
+  // bytes, as devices between two machines do.  With `local` there are Unix sockets beside the ports.  `tls`
+  // is that of the shards; null: they do not encrypt.  `job` must outlive this.
   ServedShards(const ServedJob& job, int ports, const LinkShape& link, bool local = false,
                const TlsContexts& tls = {});
   ~ServedShards();
 
-  // For a trainer, the only one.
+  // Returns the options of a trainer, the only one of the job.
   RemoteOptions remote_options(const DataSchema& schema) const;
 
-  // Return the processor time that all shards together have used, and the bytes that went over their connections
-  // in both directions.  The shards must be idle.
+  // Return the processor time that all shards together have used, and the bytes that their connections have
+  // carried in both directions.  The shards must be idle.
   double cpu_seconds() const;
   uint64_t wire_bytes() const;
 

@@ -10,7 +10,7 @@ namespace ps {
 namespace {
 
 constexpr double kLearningRate = 0.125;
-// So that a pull may be under way while a step is not applied, as in training that prefetches.
+// A pull may be under way while a step is not applied yet, as in training that prefetches.
 constexpr int64_t kStaleness = 4;
 
 ParameterSpec table_spec(const ServedTableSettings& settings) {
@@ -44,7 +44,7 @@ ServedTable::ServedTable(const ServedTableSettings& settings)
   fill(settings.rows);
 }
 
-// Rows are there once they were pulled to be trained.
+// Pulls all rows for training, which creates them.
 void ServedTable::fill(uint64_t rows) {
   constexpr uint64_t kAtOnce = 1 << 16;
   std::vector<ParameterView<float>> views;

@@ -1,5 +1,5 @@
-// ServedTable: one sparse table on shards of this process, a trainer's store in front of them, and the same
-// table in one process, to compare with.  Used by the suite `pull-push`.
+// ServedTable: a sparse table on shards of this process, with a trainer's store, and the same table in a
+// local store, to compare with.  Used by the suites `pull-push` and `checkpoint`.
 #ifndef PS_BENCH_PULL_PUSH_SERVED_TABLE_H_
 #define PS_BENCH_PULL_PUSH_SERVED_TABLE_H_
 
@@ -16,15 +16,15 @@ namespace ps {
 
 struct ServedTableSettings {
   int64_t width = 16;
-  uint64_t rows = 0;  // ids 0 to rows - 1, all there from the beginning
+  uint64_t rows = 0;  // number of rows, with ids 0 to rows - 1, which exist from the beginning
   int ports = 1;
   std::string optimizer = "sgd";
-  RowType type = RowType::kF32;     // of rows and gradients on their way
-  LinkShape link = {};              // to each shard, beside what the loopback device is
-  bool local = false;               // over Unix sockets
-  bool tls = false;                 // encrypted
-  std::string checkpoints = {};     // folder of the shards' checkpoints, made when asked for; empty: none are
-  CpuLevel cpu = best_cpu_level();  // of kernels
+  RowType type = RowType::kF32;  // type of rows and gradients in messages
+  LinkShape link = {};           // shape of the way to each shard, in addition to that of the loopback device
+  bool local = false;            // trainers connect by Unix sockets
+  bool tls = false;              // connections are encrypted
+  std::string checkpoints = {};  // folder of the shards' checkpoints, written on request; empty: none
+  CpuLevel cpu = best_cpu_level();  // instructions that kernels use
 };
 
 // One owner thread, which is the trainer's.
@@ -46,7 +46,7 @@ class ServedTable {
   std::unique_ptr<LocalStore> local_;
   std::unique_ptr<ServedShards> shards_;
   const std::unique_ptr<Transport> network_ = make_network({.local = true});
-  TlsTransport transport_;  // in front of network_
+  TlsTransport transport_;  // encrypts the connections of network_
   std::unique_ptr<RemoteStore> store_;
 };
 

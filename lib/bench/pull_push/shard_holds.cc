@@ -1,5 +1,6 @@
-// How long a shard is held at a time: two trainers push the same two million rows, and each call that a port's thread makes on
-// the shard, a request or a slice of a step, is timed alone.  Nobody else is served meanwhile.
+// Measures for how long a shard is held at a time.  Two trainers push the same two million rows, and each
+// call on the shard by the thread of a port, for a request or a slice of a step, is timed by itself, since
+// the shard serves no other request during a call.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -20,7 +21,7 @@ namespace {
 constexpr int kHolders = 2;
 constexpr int64_t kHeldWidth = 16;
 
-// Counts the answers; an error ends the benchmark.
+// Counts the answers; an error ends the benchmark.  One owner thread.
 class CountedReply final : public Reply {
  public:
   explicit CountedReply(uint64_t& answers) : answers_(answers) {}
@@ -32,7 +33,7 @@ class CountedReply final : public Reply {
   uint64_t& answers_;
 };
 
-// A step in which all rows are made, or one that finds them.
+// Steps in which all rows are created, or are found.  One owner thread.
 class ShardHolds final : public Workload {
  public:
   ShardHolds(const BenchSettings& settings, bool first)
@@ -52,7 +53,7 @@ class ShardHolds final : public Workload {
 
   void run() override { step(); }
 
-  // A row that is not there reads as it would begin.
+  // A row that does not exist reads as the one that would be created.
   void check() override {
     if (messages_ == 0) fail(Code::kInternal, "nothing was pushed");
     expect_equal("answers", answers_, messages_);
@@ -87,7 +88,7 @@ class ShardHolds final : public Workload {
     return weights;
   }
 
-  // Gradients of one, in messages as long as a trainer's.
+  // Pushes gradients of one from both trainers, in messages as long as a trainer's.
   void step() {
     longest_ = 0, calls_ = 0, answers_ = 0, messages_ = 0;
     const size_t rows = std::min<size_t>(kMostKeys, kMessageBytes / (kHeldWidth * sizeof(float)));
@@ -133,10 +134,10 @@ class ShardHolds final : public Workload {
   BufferPool pool_;
   std::unique_ptr<Shard> shard_;
   std::vector<float> beginning_;         // some weights before the first step
-  uint64_t steps_ = 0;                   // that the shard has applied
-  uint64_t answers_ = 0, messages_ = 0;  // of the last one
+  uint64_t steps_ = 0;                   // number of steps that the shard has applied
+  uint64_t answers_ = 0, messages_ = 0;  // answers and messages of the last step
   size_t calls_ = 0;
-  double longest_ = 0;  // seconds of the processor
+  double longest_ = 0;  // longest processor time of a call, in seconds
 };
 
 Benchmark holds(const char* name, const char* help, bool first) {

@@ -18,7 +18,8 @@ uint64_t scaled(double scale, double full) {
   return static_cast<uint64_t>(std::max(1.0, scale * full));
 }
 
-// At small scales a set is still much less than the table.
+// Returns the number of keys of a set.  At small scales, too, a set is much smaller than the table, unless it
+// has all keys.
 size_t keys_of_a_set(const BenchSettings& settings, const TableCase& task) {
   uint64_t most = std::max<uint64_t>(1, scaled(settings.scale, task.rows) / 4);
   return std::min(static_cast<uint64_t>(task.keys), task.keys >= task.rows ? 4 * most : most);
@@ -37,7 +38,7 @@ ServedTableSettings table_settings(const BenchSettings& settings, const TableCas
           .cpu = settings.cpu};
 }
 
-// Drawn at random, each once, ascending.  As many as the table has are all its keys.
+// Draws the sets: each has different keys in ascending order.  A set as large as the table has all its keys.
 std::vector<KeyPlan> random_plans(const BenchSettings& settings, const TableCase& task) {
   const uint64_t rows = scaled(settings.scale, task.rows);
   const size_t count = keys_of_a_set(settings, task);
@@ -58,8 +59,8 @@ std::vector<KeyPlan> random_plans(const BenchSettings& settings, const TableCase
 
 constexpr size_t kPattern = 16;
 
-// Makes gradients of 16 kinds, so that a trainer need not compute any: the gradient of a key is the row that
-// begins at pattern[key % 16].
+// Returns gradients of 16 kinds, so that a trainer need not compute any.  The gradient of a key is the row
+// that begins at pattern[key % 16].
 std::vector<float> gradient_pattern(int64_t width) {
   std::vector<float> pattern(kPattern + static_cast<size_t>(width));
   for (size_t i = 0; i < pattern.size(); ++i) pattern[i] = static_cast<float>(i % kPattern) / kPattern - 0.5f;
@@ -96,7 +97,7 @@ TableWorkload::Section::~Section() {
   workload_.wire_bytes_ += workload_.table_.shards().wire_bytes() - wire_start_;
 }
 
-// The system moves messages through memory that it has free.
+// Warms free memory, since the system takes it for the messages that it moves.
 void TableWorkload::prepare() {
   warm_free_memory(warm_bytes_);
 }

@@ -1,5 +1,6 @@
-// Jobs trained through a shard of this process, and without: what that takes of the processor, and how long a
-// trainer on a slow link waits.  Each run is one more pass over data in memory.
+// Compares jobs that are trained through a shard of this process with jobs trained without, by the processor
+// time that they take and by how long a trainer on a slow link waits.  Each run is one more pass over data in
+// memory.
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -25,10 +26,10 @@ struct ServedCase {
   uint64_t full_samples;
   int batch_size;
   ModelAndOptimizer job;
-  std::optional<int> staleness = {};  // nothing: in step with the shard
-  LinkShape link = {};                // to the shard
-  bool local = false;                 // over a Unix socket
-  int64_t pull_ahead = 0;             // of train.pull_ahead
+  std::optional<int> staleness = {};  // nullopt: in step with the shard
+  LinkShape link = {};                // shape of the way to the shard
+  bool local = false;                 // the connection is a Unix socket
+  int64_t pull_ahead = 0;             // value of train.pull_ahead
 };
 
 Json strategy_of(const ServedCase& task) {
@@ -43,13 +44,14 @@ Job job_of(const ServedCase& task) {
   return job;
 }
 
-// In one process.
+// Trains a job in one process.  One owner thread.
 class Alone : public LocalPasses {
  public:
   Alone(const ServedCase& task, const Job& job, const SyntheticData& data, CpuLevel cpu)
       : LocalPasses(job, data, task.batch_size, 1, cpu) {}
 };
 
+// Trains a job through a shard.  One owner thread, which is the trainer's.
 class Served {
  public:
   Served(const ServedCase& task, const Job& job, const SyntheticData& data, CpuLevel cpu)
@@ -78,7 +80,7 @@ class Served {
   ServedShards shards_;
   const std::unique_ptr<Transport> network_;
   RemoteStore store_;
-  std::unique_ptr<LocalStore> local_;  // both null: nothing is pulled ahead
+  std::unique_ptr<LocalStore> local_;  // this and ahead_ are null if nothing is pulled ahead
   std::unique_ptr<AheadStore> ahead_;
 };
 
@@ -96,12 +98,12 @@ class JobPasses final : public Workload {
   void prepare() override { warm_free_memory(warm_bytes_); }
 
   void run() override {
-    const double before = process_cpu_seconds();  // of the trainer's thread and the shard's
+    const double before = process_cpu_seconds();  // of the trainer's thread and of the shard's
     home_.passes().train();
     cpu_seconds_ = process_cpu_seconds() - before;
   }
 
-  // In step with its shard, a trainer loses as much as one alone, to the last bit.
+  // In step with its shard, a trainer has the same loss as one without a shard, to the last bit.
   void check() override {
     MemoryPasses& passes = home_.passes();
     expect_equal("examples trained on", static_cast<uint64_t>(passes.result().samples),
@@ -141,7 +143,7 @@ class JobPasses final : public Workload {
   double cpu_seconds_ = 0;
 };
 
-// More to compute than to send, so that waiting can be hidden.
+// This model has more to compute than to send, so that waiting can be hidden.
 constexpr const char* kDeep = R"({
   "layers": [{"name": "vectors", "type": "embedding", "input": "features", "size": 8, "sparse_update": true},
              {"name": "hidden1", "type": "fc", "input": "vectors", "size": 512, "activation": "tanh"},
@@ -149,7 +151,7 @@ constexpr const char* kDeep = R"({
              {"name": "score", "type": "fc", "input": "hidden2", "size": 1}],
   "cost": {"type": "binary_cross_entropy", "input": "score"}})";
 
-// Little to compute, so that the link is what takes the time.
+// This model has little to compute, so that the link takes the time.
 constexpr const char* kNarrow = R"({
   "layers": [{"name": "vectors", "type": "embedding", "input": "features", "size": 16, "sparse_update": true},
              {"name": "hidden", "type": "fc", "input": "vectors", "size": 32, "activation": "tanh"},

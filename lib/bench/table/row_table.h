@@ -1,4 +1,5 @@
-// Rows by id, as the suite `table` uses them: one interface for SparseTable and for the maps that others use.
+// RowTable: rows by id, with one interface for SparseTable and for the maps that others use.  Used by the
+// suite `table`.
 #ifndef PS_BENCH_TABLE_ROW_TABLE_H_
 #define PS_BENCH_TABLE_ROW_TABLE_H_
 
@@ -12,7 +13,7 @@
 
 namespace ps {
 
-// Weights of a row; it has as many floats of optimizer state.
+// The number of weights of a row, which has as many floats of optimizer state.
 inline constexpr int kBenchWidth = 16;
 inline constexpr double kBenchRowBytes = 2 * kBenchWidth * sizeof(float);
 
@@ -30,19 +31,19 @@ class RowTable {
   // Finds the rows of ids that are there, and counts them.
   virtual uint64_t find(const KeyPlan& plan) = 0;
 
-  // The sum of all weights of the rows of ids that are there.
+  // Returns the sum of all weights in the rows of ids that are there.
   virtual double sum(const KeyPlan& plan) = 0;
 
-  // A step of AdaGrad on the rows of ids that are there.
+  // Makes a step of AdaGrad on the rows of ids that are there.
   virtual void update(const KeyPlan& plan) = 0;
 
   virtual uint64_t size() const = 0;
 
-  // Number 0 of the weights of a row that is there.
+  // Returns the first weight of a row that is there.
   virtual float weight(uint64_t key) = 0;
 };
 
-// Makes an empty one.  Throws kUnavailable when the library was not installed at build time.
+// Makes an empty table.  Throws kUnavailable when its library was not installed at build time.
 using MakeRowTable = std::function<std::unique_ptr<RowTable>(Device& device)>;
 
 }  // namespace ps

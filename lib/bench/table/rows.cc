@@ -1,5 +1,5 @@
-// Batches of random ids over a table of 10 million rows of 16 weights with AdaGrad: rows found, read,
-// updated, added.
+// Times operations with batches of random ids on a table of 10 million rows of 16 weights with AdaGrad: rows
+// are found, read, updated and added.
 #include <algorithm>
 #include <cmath>
 
@@ -19,9 +19,10 @@ namespace {
 
 constexpr double kFullRows = 10e6;
 constexpr uint64_t kBatchKeys = 8192;
-constexpr double kFullBatches = 256;  // different ones: 2 million rows, which no cache holds
+constexpr double kFullBatches = 256;  // number of different batches: 2 million rows, which no cache holds
 
-// Row r of a table has the id hash_key(r), so that ids are spread over all of 64 bits.
+// Returns the number of rows.  Row r of a table has the id hash_key(r), so that ids are spread over all of 64
+// bits.
 uint64_t num_rows(double scale) {
   return std::max<uint64_t>(kBatchKeys, static_cast<uint64_t>(scale * kFullRows));
 }
@@ -31,11 +32,11 @@ KeyPlan plan_of(KeyPlanner& planner, std::span<const uint64_t> keys) {
   KeyList list{offsets, keys};
   KeyPlan plan;
   planner.plan({&list, 1}, plan);
-  plan.uses.clear();  // they refer to `offsets`, and only layers need them
+  plan.uses.clear();  // the uses refer to `offsets`, and only layers need them
   return plan;
 }
 
-// Plans of all rows, kBatchKeys new ones each.
+// Returns plans of all rows, each with kBatchKeys new ones.
 std::vector<KeyPlan> plans_of_all(uint64_t rows) {
   KeyPlanner planner;
   std::vector<KeyPlan> plans;
@@ -48,21 +49,22 @@ std::vector<KeyPlan> plans_of_all(uint64_t rows) {
   return plans;
 }
 
-// Plans of rows drawn at random.
+// Returns plans of rows that are drawn at random.
 std::vector<KeyPlan> random_plans(uint64_t rows, double scale) {
   KeyPlanner planner;
   std::vector<KeyPlan> plans;
   std::vector<uint64_t> keys(kBatchKeys);
   size_t batches = std::max<size_t>(2, static_cast<size_t>(scale * kFullBatches));
   for (uint64_t draw = 0; plans.size() < batches;) {
-    // Counters beyond the rows: no draw is a row's own hash.
+    // The counters are beyond the rows, so that no draw is the hash of a row itself.
     for (uint64_t& key : keys) key = hash_key(hash_key(rows + draw++) % rows);
     plans.push_back(plan_of(planner, keys));
   }
   return plans;
 }
 
-// Shared by the benchmarks find, sum and update: a full table, and batches of its ids.
+// The base of the benchmarks find, pull and push: a full table, and batches of its ids.  One owner thread; a
+// table may use the threads of device_.
 class Batches : public Workload {
  public:
   Batches(const BenchSettings& settings, const MakeRowTable& make, int passes)
@@ -88,13 +90,13 @@ class Batches : public Workload {
     }
   }
 
-  const int passes_;  // over all batches, in a run
+  const int passes_;  // of a run over all batches
   Device device_;
   const uint64_t rows_;
   const std::unique_ptr<RowTable> table_;
   std::vector<KeyPlan> plans_;
-  uint64_t keys_ = 0;  // of all plans
-  double lines_ = 1;   // random ones that a row costs at least
+  uint64_t keys_ = 0;  // number of keys of all plans
+  double lines_ = 1;   // least number of random cache lines that a row costs
 };
 
 class Find final : public Batches {
@@ -118,7 +120,7 @@ class Find final : public Batches {
 class Pull final : public Batches {
  public:
   Pull(const BenchSettings& settings, const MakeRowTable& make) : Batches(settings, make, 2) {
-    lines_ = 2;  // the index's, and the row's
+    lines_ = 2;  // a line of the index, and one of the row
     for (const KeyPlan& plan : plans_) table_->update(plan);
     for (const KeyPlan& plan : plans_) {
       for (uint64_t key : plan.keys) expected_ += static_cast<double>(table_->weight(key)) * kBenchWidth;
@@ -131,7 +133,7 @@ class Pull final : public Batches {
     for_batches([&](const KeyPlan& plan) { sum_ += table_->sum(plan); });
   }
 
-  // Batches are summed as floats.
+  // A batch is summed in single precision, so the tolerance is wide.
   void check() override { expect_near("sum of weights", sum_, expected_, 1e-4); }
 
  private:
@@ -155,7 +157,7 @@ class Push final : public Batches {
     for (size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
       end = static_cast<size_t>(std::upper_bound(keys.begin(), keys.end(), keys[begin]) - keys.begin());
       int64_t steps = std::max<int64_t>(1, runs_) * passes_ * static_cast<int64_t>(end - begin);
-      // Rounding of a float at each step.
+      // A float is rounded at each step.
       expect_near("weight", table_->weight(keys[begin]), weight_after(steps), 1e-4);
     }
   }
@@ -173,10 +175,12 @@ class Push final : public Batches {
   std::vector<double> expected_ = {0};
 };
 
-// Memory warmed before a table grows, in multiples of its rows: more than any of the tables takes.
+// The memory that is warmed before a table grows, in multiples of its rows' bytes.  It is more than any of
+// the tables takes.
 constexpr double kWarmShare = 3;
 
-// From empty to full, a batch of new ids at a time.
+// Fills an empty table, a batch of new ids at a time.  One owner thread; a table may use the threads of
+// device_.
 class Grow final : public Workload {
  public:
   Grow(const BenchSettings& settings, const MakeRowTable& make)
@@ -185,7 +189,7 @@ class Grow final : public Workload {
         device_(settings.threads, settings.cpu),
         rows_(num_rows(settings.scale)),
         plans_(plans_of_all(rows_)) {
-    make_(device_);  // throws here when there is none
+    make_(device_);  // throws here if the library is not installed
   }
 
   void prepare() override {
@@ -219,8 +223,9 @@ class Grow final : public Workload {
     return {.bytes = rows * kBenchRowBytes, .items = rows};
   }
 
-  // Memory in multiples of the bytes of the rows; the slow batches in multiples of the median one, by the
-  // clock and by the processor time of this thread, which does not count what other programs took.
+  // Returns the memory in multiples of the bytes of the rows, and the slow batches in multiples of the median
+  // batch, by the clock and by the processor time of this thread, which does not count the time of other
+  // programs.
   std::vector<Figure> figures() const override {
     double bytes = static_cast<double>(rows_) * kBenchRowBytes;
     return {{"memory", static_cast<double>(steady_) / bytes},
@@ -241,7 +246,7 @@ class Grow final : public Workload {
   const std::vector<KeyPlan> plans_;
   std::unique_ptr<RowTable> table_;
   uint64_t before_ = 0, steady_ = 0, peak_ = 0;  // resident bytes
-  std::vector<double> wall_, cpu_;               // seconds of the batches of the last run
+  std::vector<double> wall_, cpu_;               // seconds of each batch of the last run
 };
 
 struct Operation {
@@ -273,7 +278,8 @@ constexpr Peer kPeers[] = {{"libcuckoo", make_libcuckoo_table},
                            {"robin_map", make_robin_map_table},
                            {"unordered_map", make_unordered_map_table}};
 
-// The table with a spill has fewer rows than the others, and memory for a quarter of them.
+// The scale of tables with a spill, which have fewer rows than the others, and the share of the rows' bytes
+// that they have as memory.
 constexpr double kSpilledScale = 0.2, kSpilledRoom = 0.25;
 
 using MakeSpilled = std::function<std::unique_ptr<RowTable>(Device& device, const std::string& directory,

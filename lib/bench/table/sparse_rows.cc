@@ -1,4 +1,4 @@
-// SparseTable as the suite uses it.
+// Makes the tables of the suite `table` over SparseTable.
 #include <vector>
 
 #include "bench/table/suite.h"
@@ -15,6 +15,7 @@ std::unique_ptr<Optimizer<float>> make_adagrad(CpuLevel cpu) {
   return entry.make_float({{"epsilon", kBenchEpsilon}}, {}, cpu);
 }
 
+// SparseTable behind the interface of the suite.  One owner thread, which the threads of device_ help.
 class SparseRows final : public RowTable {
  public:
   explicit SparseRows(Device& device, std::unique_ptr<RowSpill> spill = nullptr)
@@ -32,7 +33,8 @@ class SparseRows final : public RowTable {
 
   double sum(const KeyPlan& plan) override {
     table_.pull(plan, device_, rows_);
-    // Every thread has its share of the rows, each sum its place: none depends on another.
+    // Every thread sums its share of the rows, with a place for each column, so that no addition waits for
+    // another.
     sums_.assign(static_cast<size_t>(device_.threads()), Sums{});
     device_.run(device_.threads(), [&](int64_t index) {
       int64_t rows = static_cast<int64_t>(rows_.size());
@@ -71,8 +73,8 @@ class SparseRows final : public RowTable {
   const std::unique_ptr<RowSpill> spill_;  // null: all rows are in memory
   SparseTable table_;
   std::vector<float*> rows_;
-  std::vector<float> gradients_;  // all 1
-  std::vector<Sums> sums_;        // one a thread
+  std::vector<float> gradients_;  // all are 1
+  std::vector<Sums> sums_;        // one for each thread
 };
 
 }  // namespace

@@ -12,8 +12,8 @@
 
 namespace ps {
 
-// Make tables over SparseTable; sparse_rows.cc.  The second keeps rows of `memory_bytes` in memory and the
-// others in a file.
+// Make tables over SparseTable; they are in sparse_rows.cc.  The second keeps rows of `memory_bytes` in
+// memory and the others in a file.
 std::unique_ptr<RowTable> make_sparse_rows(Device& device);
 std::unique_ptr<RowTable> make_spilled_rows(Device& device, const std::string& directory,
                                             uint64_t memory_bytes);

@@ -1,4 +1,4 @@
-// Data and sizes that the benchmarks of training share.
+// The data and sizes that the benchmarks of training share.  Used by the suite `train`.
 #ifndef PS_BENCH_TRAIN_CASES_H_
 #define PS_BENCH_TRAIN_CASES_H_
 

@@ -1,5 +1,5 @@
-// MemoryPasses: a job trained over data in memory, a pass at a time, by the classes that ps-train is made of.  Used by
-// the suites train, pull-push and gpu.
+// MemoryPasses: trains a job on data in memory, one pass at a time, by the classes that ps-train is made of.
+// Used by the suites train, pull-push and gpu.
 #ifndef PS_BENCH_TRAIN_MEMORY_PASSES_H_
 #define PS_BENCH_TRAIN_MEMORY_PASSES_H_
 
@@ -16,11 +16,11 @@
 
 namespace ps {
 
-// Reads the data once, and gives passes over what it keeps.
+// Makes a reader that reads the data once, and makes passes over what it keeps.
 std::unique_ptr<BatchReader> memory_reader(const SyntheticData& data, const MemoryFile& file, int batch_size,
                                            int threads);
 
-// The parameters belong to the store that begin() is given.  One owner thread.
+// The parameters are in the store that begin() is given.  One owner thread.
 class MemoryPasses {
  public:
   // `job` must outlive this.
@@ -32,11 +32,12 @@ class MemoryPasses {
   BatchReader& reader() { return *reader_; }
   Device& device() { return device_; }
 
-  // To be called once, before train and test.  The model is computed by `computes`; null: by device().
+  // Must be called once, before train and test.  The device `computes` computes the model; null: device()
+  // does.
   void begin(ParameterStore& store, TrainerGroup& group, Device* computes = nullptr);
 
   const PassResult& train();
-  double test();                                        // the cost of all examples
+  double test();                                        // returns the cost of all examples
   const PassResult& result() const { return result_; }  // of the last pass
   int passes() const { return passes_; }
 
@@ -54,7 +55,7 @@ class MemoryPasses {
   int passes_ = 0;
 };
 
-// The same with the parameters in this process.
+// Trains passes with the parameters in this process.  One owner thread.
 class LocalPasses {
  public:
   LocalPasses(const Job& job, const SyntheticData& data, int batch_size, int threads, CpuLevel cpu);

@@ -1,4 +1,5 @@
-// Jobs over data in memory: each run is one more pass, by the classes that ps-train is made of.
+// Times passes of jobs over data in memory, by the classes that ps-train is made of: each run is one more
+// pass.
 #include <cmath>
 
 #include "bench/jobs.h"
@@ -16,14 +17,14 @@ constexpr float kRate = 0.1f, kEpsilon = 1e-6f;
 // A job, and the data on which it is trained.
 struct TrainCase {
   const char *name, *help;
-  SyntheticKind data;  // as records, which need no parsing
+  SyntheticKind data;  // records, which need no parsing
   uint64_t full_samples;
   int batch_size;
   ModelAndOptimizer job;
-  bool has_plain = false;  // PlainLogistic must lose as much
+  bool has_plain = false;  // the loss must be that of PlainLogistic
 };
 
-// The average loss of the first pass of a plain loop.
+// Returns the average loss of the first pass of PlainLogistic.
 double plain_loss(BatchReader& reader, int64_t dim) {
   PlainLogistic model(dim, kRate, kEpsilon);
   Batch batch;
@@ -36,6 +37,7 @@ double plain_loss(BatchReader& reader, int64_t dim) {
   return loss / examples;
 }
 
+// Passes of a job.  One owner thread.
 class TrainPasses final : public Workload {
  public:
   TrainPasses(const BenchSettings& settings, const TrainCase& task)
@@ -52,7 +54,7 @@ class TrainPasses final : public Workload {
     if (first) first_cost_ = cost;
   }
 
-  // Two programs that sum in other orders agree to far less than a half per cent.
+  // Losses whose sums run in another order agree to far less than a half per cent.
   void check() override {
     expect_equal("examples trained on", static_cast<uint64_t>(passes().result().samples),
                  data_.digest.examples);
@@ -78,6 +80,7 @@ class TrainPasses final : public Workload {
   std::optional<double> plain_loss_;
 };
 
+// Passes of PlainLogistic.  One owner thread.
 class PlainPasses final : public Workload {
  public:
   PlainPasses(const BenchSettings& settings, const TrainCase& task)
@@ -96,7 +99,7 @@ class PlainPasses final : public Workload {
     if (passes_++ == 0) first_loss_ = loss_;
   }
 
-  // Each pass tries to lower the loss; the first begins at log 2 an example.
+  // Each pass should lower the loss; the first begins at log 2 an example.
   void check() override {
     bool fell =
         passes_ > 0 && std::isfinite(loss_) && loss_ <= first_loss_ && first_loss_ <= 2 * std::log(2.0);
@@ -115,6 +118,7 @@ class PlainPasses final : public Workload {
   double loss_ = 0, first_loss_ = 0;
 };
 
+// Each case trains one model; its name follows "train/" in the catalogue.
 std::vector<TrainCase> cases() {
   // Sums of 40 long vectors overshoot at the rate that suits single weights.
   const Json slow = adagrad(0.01, 1e-6);

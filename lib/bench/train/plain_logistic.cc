@@ -13,7 +13,7 @@ double PlainLogistic::step(const Batch& batch) {
   for (size_t b = 0; b < batch.labels.size(); ++b) {
     float logit = weights_[bias].value;
     for (uint32_t k = slot.offsets[b]; k < slot.offsets[b + 1]; ++k) logit += weights_[slot.keys[k]].value;
-    // log(1 + e^-m) for the margin m, without overflow.
+    // This is log(1 + e^-m) for the margin m, without overflow.
     double margin = batch.labels[b] > 0 ? logit : -logit;
     loss += std::max(0.0, -margin) + std::log1p(std::exp(-std::abs(margin)));
     float gradient = static_cast<float>(1 / (1 + std::exp(-static_cast<double>(logit)))) - batch.labels[b];

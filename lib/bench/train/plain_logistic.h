@@ -1,5 +1,6 @@
-// Logistic regression with AdaGrad as a plain program would do it: arrays as long as there are ids, one loop.
-// The loss of pskit's job must be its loss; its time is what a simple loop takes.
+// PlainLogistic: logistic regression with AdaGrad as a plain program would do it, with arrays as long as
+// there are ids, and one loop.  The loss of pskit's job must be its loss, and its time is that of a simple
+// loop.  Used by the suites `train` and `process`.
 #ifndef PS_BENCH_TRAIN_PLAIN_LOGISTIC_H_
 #define PS_BENCH_TRAIN_PLAIN_LOGISTIC_H_
 
@@ -16,7 +17,7 @@ class PlainLogistic {
   PlainLogistic(int64_t dim, float rate, float epsilon)
       : rate_(rate), epsilon_(epsilon), weights_(static_cast<size_t>(dim) + 1) {}
 
-  // One step with the gradient summed over the batch; returns the sum of the losses before it.
+  // Makes one step with the gradient summed over the batch; returns the sum of the losses before it.
   double step(const Batch& batch);
 
  private:
@@ -29,7 +30,7 @@ class PlainLogistic {
 
   const float rate_, epsilon_;
   std::vector<Weight> weights_;  // the last one is the bias
-  std::vector<size_t> touched_;  // by this batch
+  std::vector<size_t> touched_;  // ids of this batch
 };
 
 }  // namespace ps

@@ -1,4 +1,4 @@
-// The suite `train`: passes over data in memory.
+// The suite `train`: it times passes over data in memory.
 #ifndef PS_BENCH_TRAIN_SUITE_H_
 #define PS_BENCH_TRAIN_SUITE_H_
 
@@ -11,7 +11,8 @@ namespace ps {
 
 std::vector<Benchmark> train_benchmarks();
 
-// The same as train/embedding-16 by python3-torch; torch_passes.cc.
+// Returns the benchmark of python3-torch on the same training as train/embedding-16; it is in
+// torch_passes.cc.
 Benchmark torch_benchmark(const std::string& name);
 
 }  // namespace ps

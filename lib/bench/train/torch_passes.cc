@@ -1,4 +1,4 @@
-// The time of python3-torch for a pass of train/embedding-16.
+// Times passes of python3-torch on the training of train/embedding-16.
 #include <cmath>
 #include <memory>
 
@@ -13,6 +13,7 @@ namespace ps {
 
 namespace {
 
+// Passes of torch.  One owner thread.
 class TorchPasses final : public Workload {
  public:
   explicit TorchPasses(const BenchSettings& settings)
