@@ -21,7 +21,7 @@ using Clock = std::function<double()>;  // seconds, from any origin
 
 // The settings with which a benchmark is made.
 struct BenchSettings {
-  double scale = 1;                 // of sizes: results are quoted at 1; 0.01 is enough for a trial
+  double scale = 1;                 // factor of sizes: results are quoted at 1; 0.01 is enough for a trial
   int threads = 1;                  // number of threads that share the work of a run
   CpuLevel cpu = best_cpu_level();  // instructions that kernels may use
   std::string scratch = ".";        // folder for files that are removed at the end
@@ -61,7 +61,7 @@ class Workload {
   // Throws when the last run's answer is wrong.  Not timed.
   virtual void check() = 0;
 
-  virtual Work work() const = 0;  // of the last run
+  virtual Work work() const = 0;  // amount of the last run
 
   // Returns the figures of the last run; the report has the median of each over all runs.
   virtual std::vector<Figure> figures() const { return {}; }

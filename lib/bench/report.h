@@ -38,7 +38,7 @@ class ReportTable {
  private:
   std::string line(std::span<const std::string> cells, const std::string& rest) const;
 
-  std::vector<size_t> widths_;  // of the columns; the first is aligned to the left
+  std::vector<size_t> widths_;  // widths of the columns; the first is aligned to the left
   const bool has_baseline_;
 };
 

@@ -18,7 +18,7 @@ namespace ps {
 // Returns the flags --json-stream, --save and --markdown.  --json is a flag of all programs.
 std::vector<Flag> row_output_flags();
 
-// One owner thread.
+// The rows of one run, and the places that they are written to.  One owner thread.
 class RowOutput {
  public:
   // Begins with the rows `known`, which the file keeps at all times.  Refuses flags that exclude each other,

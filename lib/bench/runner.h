@@ -34,7 +34,7 @@ struct Result {
   std::string name, unit;
   int threads = 1;
   std::string skipped;          // the reason why there are no numbers; empty: there are numbers
-  std::vector<double> seconds;  // of the timed runs, in order
+  std::vector<double> seconds;  // seconds of the timed runs, in order
   Work work;
   std::vector<Figure> figures;  // medians over the runs
 
@@ -45,7 +45,7 @@ struct Result {
   std::vector<Figure> of_peers;       // figures of a paired benchmark, divided by the least of its peers
   std::optional<double> of_baseline;  // ratio of the median rates of this run and of the baseline
 
-  double amount() const { return unit == "B" ? work.bytes : work.items; }  // of a run, in the unit
+  double amount() const { return unit == "B" ? work.bytes : work.items; }  // amount of a run, in the unit
   double median_seconds() const;
   double best_seconds() const;
   double median_rate() const { return amount() / median_seconds(); }  // units a second

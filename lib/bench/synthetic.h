@@ -30,7 +30,7 @@ struct Digest {
 
 struct SyntheticData {
   std::string bytes;    // text or records in the format
-  Digest digest;        // of the examples
+  Digest digest;        // digest of the examples
   DataOptions options;  // options for a reader of the bytes
 
   Work parsing() const;   // the work of reading each byte once
@@ -39,8 +39,8 @@ struct SyntheticData {
 
 // A kind of synthetic data with its format, as ps-datagen writes it.  Shared by the benchmarks on that data.
 struct SyntheticKind {
-  std::string kind;    // of generator_catalog()
-  std::string format;  // of writer_catalog()
+  std::string kind;    // name in generator_catalog()
+  std::string format;  // name in writer_catalog()
   SynthOptions chosen = {};
   bool four_digits = false;  // values are rounded to three decimals, as in most files
 };

@@ -16,7 +16,7 @@ namespace {
 struct Summary {
   std::string strategy;
   double sum = 0, lowest = 0, highest = 0;
-  uint64_t bytes_sent = 0;  // of the training that sent the most
+  uint64_t bytes_sent = 0;  // bytes of the training that sent the most
   std::map<int64_t, double> of_seeds = {};
 
   int64_t num_seeds() const { return std::ssize(of_seeds); }

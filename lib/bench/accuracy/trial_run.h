@@ -33,7 +33,7 @@ struct TrialResult {
   double seconds = 0;       // seconds of the whole training
 };
 
-// One owner thread.
+// Trains a job once for each call of run().  One owner thread.
 class TrialRunner {
  public:
   // `programs` is the folder of ps-train and ps-serve; throws kUnavailable when one of them is not there.

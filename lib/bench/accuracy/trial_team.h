@@ -44,7 +44,7 @@ class TrialTeam {
     TrialRunner runner;
   };
   class Round;
-  std::vector<Member> members_;  // at least one
+  std::vector<Member> members_;  // there is at least one
 };
 
 }  // namespace ps

@@ -22,7 +22,7 @@ namespace {
 struct SizeCase {
   const char* name;
   size_t bytes;
-  int calls;  // of a run at full size
+  int calls;  // number of calls of a run at full size
 };
 
 // These calls take about a second or two in all.

@@ -12,7 +12,7 @@ namespace ps {
 
 struct OpenMpiResult {
   double seconds = 0;          // seconds of all calls on rank 0
-  std::vector<double> micros;  // of each call on rank 0
+  std::vector<double> micros;  // time of each call on rank 0
   uint64_t wrong = 0;          // wrong values on all ranks in one more call
 };
 

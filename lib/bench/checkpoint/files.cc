@@ -19,7 +19,7 @@ namespace ps {
 namespace {
 
 constexpr const char* kFolder = "checkpoints";
-constexpr double kRestartShare = 0.5;  // of the rows: 1 GB
+constexpr double kRestartShare = 0.5;  // share of the rows that a restart has: 1 GB
 
 void drop_from_cache(const std::string& directory) {
   const std::string folder = join_path(directory, step_folder(1));

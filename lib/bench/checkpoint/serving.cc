@@ -31,7 +31,7 @@ double sum(const std::vector<double>& seconds) {
 
 // The times of steps on a shard.  A step is a pull, and a push until it is applied.
 struct Served {
-  std::vector<double> seconds;  // of each step
+  std::vector<double> seconds;  // seconds of each step
   double server_cpu = 0;
 
   double rate() const { return static_cast<double>(seconds.size()) / sum(seconds); }
@@ -134,7 +134,7 @@ class Serving final : private ServingFolder, public TableWorkload {
   const uint64_t steps_;
   const WarmMemory warm_memory_;
   size_t next_set_ = 0;
-  std::vector<float> weights_;  // of a block of the checkpoint
+  std::vector<float> weights_;  // weights of a block of the checkpoint
 
   // Results of the last run.
   Served alone_, with_;

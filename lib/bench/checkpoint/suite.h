@@ -9,7 +9,7 @@
 
 namespace ps {
 
-std::vector<Benchmark> checkpoint_file_benchmarks();  // files.cc: write, restore, restart
+std::vector<Benchmark> checkpoint_file_benchmarks();        // files.cc: write, restore, restart
 std::vector<Benchmark> checkpoint_serving_benchmarks();     // serving.cc: serving during a checkpoint
 std::vector<Benchmark> checkpoint_durability_benchmarks();  // durability.cc: steps with and without a log
 std::vector<Benchmark> checkpoint_model_benchmarks();       // model.cc: ps-ckpt2model

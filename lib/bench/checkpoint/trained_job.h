@@ -31,7 +31,7 @@ uint64_t checkpoint_key(uint64_t i);
 // Fills `out` with noise in [-1, 1), which compresses as badly as gradients of training do.
 void fill_noise(uint64_t seed, std::span<float> out);
 
-// One owner thread.
+// The store of a job, and the checkpoints of the store.  One owner thread.
 class TrainedJob {
  public:
   // Makes a job with `rows` rows, and trains each once.

@@ -12,7 +12,7 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-constexpr double kFullBytes = double(1 << 30);  // of a copy at full size
+constexpr double kFullBytes = double(1 << 30);  // bytes of a copy at full size
 constexpr int64_t kLeastBytes = 1 << 12;
 
 struct alignas(16) Sixteen {

@@ -84,7 +84,7 @@ class TableCalls : public DeviceWorkload {
   double load_ = 0;
 };
 
-// Finds rows and copies them.
+// Finds rows and copies them.  One owner thread.
 class Find final : public TableCalls {
  public:
   Find(const SharedGpu& gpu, const BenchSettings& settings, const TableShape& shape)
@@ -114,7 +114,7 @@ class Find final : public TableCalls {
   gpu::DeviceArray<uint8_t> found_;
 };
 
-// Pulls rows.
+// Pulls rows.  One owner thread.
 class Pull final : public TableCalls {
  public:
   using TableCalls::TableCalls;
@@ -137,7 +137,8 @@ class Pull final : public TableCalls {
 };
 
 // Calls in which half of the keys are new; the others are drawn from the items of the table.  Between runs, a
-// table that is not full erases the new keys; in a full one they become items, in place of the oldest.
+// table that is not full erases the new keys; in a full one they become items, in place of the oldest.  One
+// owner thread.
 class Inserts : public TableCalls {
  public:
   Inserts(const SharedGpu& gpu, const BenchSettings& settings, const TableShape& shape)
@@ -182,7 +183,7 @@ class Inserts : public TableCalls {
   bool ran_ = false;
 };
 
-// Finds rows, or creates them.
+// Finds rows, or creates them.  One owner thread.
 class FindOrInsert final : public Inserts {
  public:
   FindOrInsert(const SharedGpu& gpu, const BenchSettings& settings, const TableShape& shape)
@@ -213,7 +214,7 @@ class FindOrInsert final : public Inserts {
   gpu::DeviceArray<float*> pointers_;
 };
 
-// Sets rows; a full table evicts others.
+// Sets rows; a full table evicts others.  One owner thread.
 class InsertAndEvict final : public Inserts {
  public:
   InsertAndEvict(const SharedGpu& gpu, const BenchSettings& settings, const TableShape& shape)

@@ -160,7 +160,7 @@ class Steps : public DeviceWorkload {
   int64_t pushes_ = 0;
 };
 
-// Pulls the weights of a batch, then pushes its gradients.
+// Pulls the weights of a batch, then pushes its gradients.  One owner thread.
 class PullAndPush final : public Steps<Adam> {
  public:
   using Steps::Steps;

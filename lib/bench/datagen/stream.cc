@@ -79,7 +79,7 @@ class Stream final : public Workload {
   const std::unique_ptr<Generator> generator_;
   std::unique_ptr<Writer> writer_;
   bool sorted_ = false;
-  uint64_t bytes_ = 0, examples_ = 0;  // of the last run
+  uint64_t bytes_ = 0, examples_ = 0;  // sizes of the last run
 };
 
 Benchmark stream(const std::string& help, const SyntheticKind& kind) {

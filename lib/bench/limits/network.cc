@@ -19,7 +19,8 @@ namespace ps {
 
 namespace {
 
-constexpr int kDeadlineSeconds = 30;  // of one call, so that a machine that is stuck ends with an error
+// The seconds that one call may take: a machine that is stuck ends with an error.
+constexpr int kDeadlineSeconds = 30;
 
 // A socket of TCP.  One owner thread.
 class Socket {

@@ -76,7 +76,7 @@ class IndependentLines final : public Workload {
   ThreadPool pool_;
   const Pages pages_;
   const uint64_t mask_;
-  const int64_t reads_;  // by all threads together
+  const int64_t reads_;  // number of reads by all threads together
   std::vector<uint64_t> sums_;
 };
 
@@ -127,7 +127,7 @@ class DependentLines final : public Workload {
   ThreadPool pool_;
   const Pages pages_;
   const uint64_t mask_;
-  const int64_t steps_;  // by each thread
+  const int64_t steps_;  // number of reads by each thread
   std::vector<uint64_t> ends_;
 };
 
@@ -180,8 +180,8 @@ class ChangedRows final : public Workload {
   ThreadPool pool_;
   const Pages pages_;
   const int64_t width_;
-  const uint64_t mask_;    // of the rows of one thread
-  const int64_t changes_;  // by all threads together
+  const uint64_t mask_;    // bits of a row's number among the rows of one thread
+  const int64_t changes_;  // number of changes by all threads together
   int64_t runs_ = 0;
 };
 

@@ -16,7 +16,8 @@
 
 namespace ps {
 
-// One owner thread; any thread may call the getters.  Trainers must disconnect before this is destroyed.
+// The servers of one job.  One owner thread; any thread may call the getters.  Trainers must disconnect
+// before this is destroyed.
 class LinkServers {
  public:
   // The servers are behind the links from `first_link` on, one behind each.  Throws the error of a server

@@ -91,7 +91,7 @@ Json published(const std::string& table, const std::string& what) {
 
 struct DgcRank {
   StepRun momentum, overlapped, dgc;
-  double bytes = 0, dgc_bytes = 0;  // by the formula of the exchange
+  double bytes = 0, dgc_bytes = 0;  // bytes of a step by the formula of the exchange
   DgcExchangeStep::Terms terms;
   uint64_t digest = 0;
 };

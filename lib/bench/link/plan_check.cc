@@ -51,7 +51,7 @@ ExchangeCost divided(const ExchangeCost& cost, double by) {
 // The runs of a strategy, by one rank, or by the slowest rank in each run.
 struct CheckedRun {
   StepRun run;
-  double codec_seconds = 0;  // of DGC in its last step
+  double codec_seconds = 0;  // seconds of DGC's codec in its last step
 };
 
 // Combines the runs of all ranks; all ranks call it and get the same result.  Runs travel as JSON.
@@ -185,7 +185,7 @@ class PlanCheck {
   const PlanCheckRequest& request_;
   const LinkRequest& link_;
   const std::unique_ptr<RankLinks> links_;
-  std::map<int, std::unique_ptr<LinkServers>> servers_;  // by the number of servers
+  std::map<int, std::unique_ptr<LinkServers>> servers_;  // keys are numbers of servers
 };
 
 }  // namespace

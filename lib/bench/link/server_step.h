@@ -13,7 +13,7 @@
 
 namespace ps {
 
-// One owner thread, which is the rank's.
+// A step of one trainer of the servers.  One owner thread, which is the rank's.
 class ServerStep final : public LinkStep {
  public:
   // `network` is the transport of the communicator.  All arguments outlive this.

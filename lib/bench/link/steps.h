@@ -30,7 +30,7 @@ class LinkStep {
   virtual double expected_bytes() const = 0;
 };
 
-// A step in which the whole gradient is summed over the ranks.
+// A step in which the whole gradient is summed over the ranks.  One owner thread, which is the rank's.
 class DenseStep final : public LinkStep {
  public:
   // kOverlapped exchanges a bucket as soon as its gradient is there; kAfterwards exchanges all at the end.
@@ -52,7 +52,7 @@ class DenseStep final : public LinkStep {
 };
 
 // A step that packs the gradient by Deep Gradient Compression and exchanges it when all of it is packed.
-// Tensors of one dimension are summed whole.
+// Tensors of one dimension are summed whole.  One owner thread, which is the rank's.
 class DgcExchangeStep final : public LinkStep {
  public:
   // kBeside packs a tensor as soon as its gradient is there; kAfterwards packs all at the end.
@@ -104,7 +104,8 @@ class DgcExchangeStep final : public LinkStep {
   bool first_run_ = true;
 };
 
-// A period of local SGD: several steps without an exchange, after which the weights are averaged.
+// A period of local SGD: several steps without an exchange, after which the weights are averaged.  One owner
+// thread, which is the rank's.
 class LocalSgdPeriod final : public LinkStep {
  public:
   LocalSgdPeriod(ExchangeCommunicator& communicator, const ModelShape& model, double compute_seconds,
@@ -124,7 +125,7 @@ class LocalSgdPeriod final : public LinkStep {
 
 // The times of one rank in runs of a step.
 struct StepRun {
-  std::vector<double> seconds;  // of each timed run
+  std::vector<double> seconds;  // seconds of each timed run
   double bytes = 0;             // bytes that the rank sent in one run
   uint64_t wrong = 0;
 };

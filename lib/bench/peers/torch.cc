@@ -17,7 +17,7 @@ namespace ps {
 
 namespace {
 
-constexpr int kDeadlineSeconds = 300;  // of an answer: a pass at full size takes seconds
+constexpr int kDeadlineSeconds = 300;  // seconds until an answer: a pass at full size takes seconds
 
 // The script first says that torch is installed.  On standard input it expects a line with the numbers of
 // TorchTask and of the examples, then keys (int64) and labels (float32) as they are in memory.  Each line

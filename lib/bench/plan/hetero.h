@@ -29,7 +29,7 @@ struct HeteroRequest {
   double bandwidth = 0;         // bytes a second of a link, each way
   int64_t most_processors = 1;  // machines that exist or may be hired
   int64_t most_accelerators = 1;
-  double processor_price = 1, accelerator_price = 1;  // of a machine, for the same time
+  double processor_price = 1, accelerator_price = 1;  // price of a machine, for the same time
 };
 
 // The ways to divide the work between processors and accelerators.
@@ -45,7 +45,7 @@ struct HeteroChoice {
   int64_t processors = 0, accelerators = 0;  // numbers of machines
   double batches_per_second = 0;
   std::string limit;  // the slowest kind: "processors" | "accelerators" | "links"
-  double price = 0;   // of all machines together
+  double price = 0;   // price of all machines together
 
   double batch_price() const { return price / batches_per_second; }
 };

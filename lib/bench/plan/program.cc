@@ -245,7 +245,7 @@ std::vector<StrategyPlan> simulated_strategies(const Flags& flags, const Plan& p
 }
 
 std::vector<Simulation> simulate_all(const Flags& flags, const Plan& plan, uint64_t seed) {
-  constexpr double kMostMessages = 2e8;  // of all strategies together, without the first exchange of each
+  constexpr double kMostMessages = 2e8;  // of all strategies together, except for the first exchange of each
   const Noise noise = read_noise(flags, seed);
   std::vector<Simulation> simulations;
   const std::vector<StrategyPlan> strategies = simulated_strategies(flags, plan);

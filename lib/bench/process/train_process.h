@@ -24,7 +24,7 @@ struct TrainRun {
   double server_cpu_seconds = 0;  // the server's share of the processor time; 0 without a server
 };
 
-// One owner thread.  Its files are removed when it is destroyed.
+// Runs ps-train on one job.  One owner thread.  Its files are removed when it is destroyed.
 class TrainProcess {
  public:
   // `job` is a job file of ps-job(5) without files of data.  With `one_core` the programs run on one core.

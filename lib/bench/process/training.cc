@@ -28,7 +28,7 @@ struct TrainingCase {
   double ids;  // number of ids of an example, on average
   int batch_size;
   ModelAndOptimizer job;
-  int passes = 1;             // with more than one, the time is that of the median pass after the first
+  int passes = 1;             // with more than one pass, the time is that of the median pass after the first
   bool known_dim = true;      // the job file gives the number of ids
   bool has_plain = false;     // the loss of the first pass must be that of PlainLogistic
   bool has_held_out = false;  // the model is tested on held-out data

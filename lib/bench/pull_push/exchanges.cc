@@ -49,7 +49,8 @@ class Pushes : public TableWorkload {
   virtual void between(size_t /*set*/) {}  // called when the gradients of the push are there
 };
 
-// Pushes that also time the check that gradients are finite numbers, as the shard makes it of each push.
+// Pushes that also time the check that gradients are finite numbers, as the shard makes it of each push.  One
+// owner thread.
 class CheckedPushes final : public Pushes {
  public:
   using Pushes::Pushes;
@@ -77,7 +78,7 @@ class CheckedPushes final : public Pushes {
 };
 
 // Pushes of cold rows: between pull and push, enough other rows are read that no cache holds the rows of the
-// set.
+// set.  One owner thread.
 class ColdPushes final : public Pushes {
  public:
   ColdPushes(const BenchSettings& settings, const TableCase& task) : Pushes(settings, task) {

@@ -15,7 +15,8 @@
 
 namespace ps {
 
-// One owner thread.  Trainers must disconnect before this is destroyed.
+// The shards of a job, which begin to serve at once.  One owner thread.  Trainers must disconnect before this
+// is destroyed.
 class ServedShards {
  public:
   // `link` is the shape of the way to each shard, in either direction; a thread of its own forwards the

@@ -27,7 +27,7 @@ struct ServedTableSettings {
   CpuLevel cpu = best_cpu_level();  // instructions that kernels use
 };
 
-// One owner thread, which is the trainer's.
+// A table, its shards and its only trainer.  One owner thread, which is the trainer's.
 class ServedTable {
  public:
   explicit ServedTable(const ServedTableSettings& settings);

@@ -28,7 +28,7 @@ struct TableCase {
   std::string checkpoints = {};  // folder of checkpoints; see ServedTableSettings
 };
 
-// One owner thread.
+// Sets of keys on a served table; a subclass pulls or pushes them in run().  One owner thread.
 class TableWorkload : public Workload {
  public:
   TableWorkload(const BenchSettings& settings, const TableCase& task);

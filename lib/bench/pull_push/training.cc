@@ -84,6 +84,7 @@ class Served {
   std::unique_ptr<AheadStore> ahead_;
 };
 
+// Passes of a job in one of the two homes, Alone or Served.  One owner thread.
 template <class Home>
 class JobPasses final : public Workload {
  public:
@@ -98,7 +99,7 @@ class JobPasses final : public Workload {
   void prepare() override { warm_free_memory(warm_bytes_); }
 
   void run() override {
-    const double before = process_cpu_seconds();  // of the trainer's thread and of the shard's
+    const double before = process_cpu_seconds();  // time of the trainer's thread and of the shard's
     home_.passes().train();
     cpu_seconds_ = process_cpu_seconds() - before;
   }

@@ -20,7 +20,7 @@ inline constexpr double kBenchRowBytes = 2 * kBenchWidth * sizeof(float);
 // AdaGrad with a gradient of 1 in every column: h += 1, w -= kBenchRate / sqrt(h + kBenchEpsilon).
 inline constexpr float kBenchRate = 0.1f, kBenchEpsilon = 1e-6f;
 
-// One owner thread.  Rows begin as zeros.
+// A table of rows, which begin as zeros.  One owner thread.
 class RowTable {
  public:
   virtual ~RowTable() = default;

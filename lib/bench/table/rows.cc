@@ -90,7 +90,7 @@ class Batches : public Workload {
     }
   }
 
-  const int passes_;  // of a run over all batches
+  const int passes_;  // number of passes over all batches in a run
   Device device_;
   const uint64_t rows_;
   const std::unique_ptr<RowTable> table_;
@@ -99,6 +99,7 @@ class Batches : public Workload {
   double lines_ = 1;   // least number of random cache lines that a row costs
 };
 
+// Finds rows.  One owner thread.
 class Find final : public Batches {
  public:
   Find(const BenchSettings& settings, const MakeRowTable& make) : Batches(settings, make, 10) {}
@@ -117,6 +118,7 @@ class Find final : public Batches {
   uint64_t found_ = 0;
 };
 
+// Finds rows and reads their weights.  One owner thread.
 class Pull final : public Batches {
  public:
   Pull(const BenchSettings& settings, const MakeRowTable& make) : Batches(settings, make, 2) {
@@ -140,6 +142,7 @@ class Pull final : public Batches {
   double sum_ = 0, expected_ = 0;
 };
 
+// Finds rows and steps them.  One owner thread.
 class Push final : public Batches {
  public:
   Push(const BenchSettings& settings, const MakeRowTable& make) : Batches(settings, make, 2) { lines_ = 2; }

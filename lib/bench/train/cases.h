@@ -8,7 +8,7 @@ namespace ps {
 
 inline const SyntheticKind kFortyRecords = {"sparse-binary", "records", forty_ids()};
 inline constexpr int64_t kIdsOfForty = 40;
-inline constexpr uint64_t kEmbeddingSamples = 200000;  // at full size
+inline constexpr uint64_t kEmbeddingSamples = 200000;  // number of examples at full size
 inline constexpr int kTrainBatchSize = 1024;
 
 }  // namespace ps

@@ -38,7 +38,7 @@ class MemoryPasses {
 
   const PassResult& train();
   double test();                                        // returns the cost of all examples
-  const PassResult& result() const { return result_; }  // of the last pass
+  const PassResult& result() const { return result_; }  // result of the last pass
   int passes() const { return passes_; }
 
  private:
