@@ -35,6 +35,7 @@ std::vector<std::string> suite_choices() {
   return names;
 }
 
+// Describes the command line of the program, as --help prints it: flags by group, then examples.
 Program program() {
   return {
       .name = "ps-bench",

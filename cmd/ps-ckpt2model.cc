@@ -1,4 +1,4 @@
-// ps-ckpt2model: turns a checkpoint into a model file; inspects, verifies and compares checkpoints.
+// ps-ckpt2model: turns a checkpoint into a model file, and inspects, verifies and compares checkpoints.
 // ps-ckpt2model(1)
 #include <algorithm>
 #include <cstdio>
@@ -22,6 +22,7 @@ namespace {
 
 using namespace ps;
 
+// Describes the command line of the program, as --help prints it: flags by group, then examples.
 Program program() {
   return {
       .name = "ps-ckpt2model",

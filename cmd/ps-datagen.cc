@@ -1,4 +1,4 @@
-// ps-datagen: writes synthetic sparse data, and nothing else, to standard output.
+// ps-datagen: writes synthetic sparse data, and nothing else, to standard output.  ps-datagen(1)
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -28,6 +28,7 @@ std::vector<std::string> writer_names() {
   return names;
 }
 
+// Describes the command line of the program, as --help prints it: flags by group, then examples.
 Program program() {
   return {
       .name = "ps-datagen",

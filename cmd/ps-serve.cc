@@ -13,6 +13,7 @@
 
 namespace {
 
+// Describes the command line of the program, as --help prints it: flags by group, then examples.
 ps::Program program() {
   return {
       .name = "ps-serve",

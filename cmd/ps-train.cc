@@ -22,6 +22,7 @@
 
 namespace {
 
+// Describes the command line of the program, as --help prints it: flags by group, then examples.
 ps::Program program() {
   return {
       .name = "ps-train",
@@ -367,8 +368,8 @@ std::vector<ps::Override> overrides(const ps::Flags& flags,
   return all;
 }
 
-// Warns of flags that the task does not use.  Environment variables are set for several commands, so they cause
-// no warning.
+// Warns of flags that the task does not use.  Environment variables are set for several commands, so they
+// cause no warning.
 void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
   if (flags.given("importance") && flags.text("job") != "test")
     flags.refuse("importance", "is of --job test");

@@ -84,8 +84,9 @@ constexpr BarRow kBars[] = {
      "numpy: 0.1 M examples/s", "process/datagen/numpy"},
     {"process/datagen", "ps-datagen, libsvm, sorted ids, 2 threads against 1, the same bytes", 2, kThreadGain,
      "", "x", kAtLeast, 1.7, 1.8},
-    // Servers, beside published figures of ps-lite: one client, one server, 4 requests in flight, ascending keys, on two
-    // cores.  A job through one server on the same machine may take twice the processor time of one process.
+    // Servers, beside published figures of ps-lite: one client, one server, 4 requests in flight, ascending
+    // keys, on two cores.  A job through one server on the same machine may take twice the processor time of
+    // one process.
     {"pull-push/pull/10k-of-16", "pull 10,000 random keys, 4 million rows of 16", 1, kRate, "", "", kAtLeast,
      12.3e6, 20.5e6, "ps-lite: 4.1 M/s"},
     {"pull-push/push/10k-of-16", "push 10,000 random keys, 4 million rows of 16", 1, kRate, "", "", kAtLeast,
@@ -219,7 +220,8 @@ constexpr BarRow kBars[] = {
      kFigure, kBytesOff, "%", kAtMost, 1, 0},
     {"all-reduce/4-ranks/4M/tree", "all-reduce: bytes that the busiest rank sends, off the formula", 1,
      kFigure, kBytesOff, "%", kAtMost, 1, 0},
-    // A table on a GPU, on an H100.  Published figures of HierarchicalKV are of an A100 where no other card is named.
+    // A table on a GPU, on an H100.  Published figures of HierarchicalKV are of an A100 where no other card
+    // is named.
     {"gpu/find", "GPU: find, rows of 8, half full", 1, kRate, "", "", kAtLeast, 2.7e9, 3.9e9,
      "HierarchicalKV, H100: up to 3.9 G/s"},
     {"gpu/find/full", "GPU: find in a full table, of one half full", 1, kPeerRate, "gpu/find", "x", kAtLeast,

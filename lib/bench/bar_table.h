@@ -25,7 +25,7 @@ struct BarRow {
   Bar bar() const;
 };
 
-// Every bar, in the order of the suites and of the report.
+// Returns every bar, in the order of the suites and of the report.
 std::span<const BarRow> bar_table();
 
 }  // namespace ps

@@ -14,10 +14,10 @@
 
 namespace ps {
 
-// The bars of the benchmark of this name.
+// Returns the bars of the benchmark of this name.
 std::vector<Bar> bars_of(std::string_view benchmark);
 
-// Names of the benchmarks that have bars, each once.
+// Returns the names of the benchmarks that have bars, each once.
 std::vector<std::string> barred_benchmarks();
 
 // Returns the quantity that the bar bounds, in its unit, from the result of its benchmark and, for ratios,

@@ -19,7 +19,7 @@ namespace ps {
 
 using Clock = std::function<double()>;  // seconds, from any origin
 
-// The settings with which a benchmark is made.
+// The settings that a benchmark is made with.
 struct BenchSettings {
   double scale = 1;                 // factor of sizes: results are quoted at 1; 0.01 is enough for a trial
   int threads = 1;                  // number of threads that share the work of a run

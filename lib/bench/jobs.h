@@ -28,7 +28,7 @@ Json wide_deep_model();
 Json adagrad(double learning_rate, double epsilon);
 Json demo_optimizer();
 
-// The whole of share/jobs/sparse_binary.json, with its evaluators.
+// Returns the whole of share/jobs/sparse_binary.json, with its evaluators.
 ModelAndOptimizer demo_job();
 
 // Returns options with as many examples, ids in them and labels 1 as the data of the demo have: 2002, 100 on

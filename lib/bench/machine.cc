@@ -14,7 +14,7 @@ namespace ps {
 
 namespace {
 
-// Returns the text behind "model name :" in /proc/cpuinfo.
+// Returns the text after "model name :" in /proc/cpuinfo.
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

@@ -7,6 +7,7 @@
 
 namespace ps {
 
+// A file with the bytes that it was made with.  One owner thread.
 class MemoryFile {
  public:
   // Copies `bytes` into the file.  Throws kExhausted when the system refuses the memory.

@@ -18,7 +18,7 @@ class Planner {
  public:
   explicit Planner(std::span<const Benchmark> catalog) : catalog_(catalog) {}
 
-  // Adds the task after those that it is set beside.
+  // Adds the task after its limit and its peers.
   void add(const Benchmark& benchmark, int threads) {
     Task task{&benchmark, benchmark.threaded ? threads : 1, {}};
     auto same = [&](const Task& other) {

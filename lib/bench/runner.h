@@ -48,7 +48,7 @@ struct Result {
   double amount() const { return unit == "B" ? work.bytes : work.items; }  // amount of a run, in the unit
   double median_seconds() const;
   double best_seconds() const;
-  double median_rate() const { return amount() / median_seconds(); }  // units a second
+  double median_rate() const { return amount() / median_seconds(); }  // in units a second
   double best_rate() const { return amount() / best_seconds(); }
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kSeed = 1;
 constexpr int64_t kLeastIds = 10000;      // enough for rows without repeats
-constexpr int64_t kBlockExamples = 1024;  // generated at a time
+constexpr int64_t kBlockExamples = 1024;  // examples that are generated at a time
 
 // Describes the examples to the format's reader, as a job would.
 DataOptions reading_options(const std::string& format, const DataSchema& schema) {

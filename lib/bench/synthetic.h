@@ -18,7 +18,7 @@ namespace ps {
 // A digest of some examples that does not depend on the order of ids within a row.
 struct Digest {
   uint64_t examples = 0, keys = 0;
-  uint64_t key_sum = 0;  // modulo 2^64
+  uint64_t key_sum = 0;  // sum of the ids, modulo 2^64
   double label_sum = 0, value_sum = 0;
 
   void add(const Batch& batch);
@@ -37,7 +37,7 @@ struct SyntheticData {
   Work training() const;  // the work of training on each id once, which also reads the fewest random lines
 };
 
-// A kind of synthetic data with its format, as ps-datagen writes it.  Shared by the benchmarks on that data.
+// A kind of synthetic data with its format, as ps-datagen writes it.
 struct SyntheticKind {
   std::string kind;    // name in generator_catalog()
   std::string format;  // name in writer_catalog()

@@ -23,8 +23,8 @@ namespace {
 constexpr int64_t kSomeSteps = 100;  // enough to check trials by, before the number of steps is known
 constexpr int64_t kMostTrialRanks = 64, kMostParallel = 64, kMostSeed = INT64_MAX;
 
+// Returns the flags of a run, grouped as in --help.
 std::vector<Flag> trial_flags() {
-  // The flags are grouped as in --help.
   return {
       {.name = "data", .argument = "FILE", .help = "examples that the trainers share", .group = "training"},
       {.name = "test-data",

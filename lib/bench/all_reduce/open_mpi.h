@@ -1,4 +1,4 @@
-// Open MPI's all-reduce over TCP, in processes of its own.  Used by the suite `all-reduce`.
+// Runs the all-reduce of Open MPI over TCP, in processes of its own.  Used by the suite `all-reduce`.
 #ifndef PS_BENCH_ALL_REDUCE_OPEN_MPI_H_
 #define PS_BENCH_ALL_REDUCE_OPEN_MPI_H_
 

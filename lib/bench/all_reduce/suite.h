@@ -1,4 +1,4 @@
-// The suite `all-reduce`: sums of arrays over ranks, over TCP on the loopback device, beside Open MPI and
+// The suite `all-reduce`: it sums arrays over ranks, over TCP on the loopback device, beside Open MPI and
 // Gloo.
 #ifndef PS_BENCH_ALL_REDUCE_SUITE_H_
 #define PS_BENCH_ALL_REDUCE_SUITE_H_

@@ -15,6 +15,7 @@ namespace {
 constexpr double kFullBytes = double(1 << 30);  // bytes of a copy at full size
 constexpr int64_t kLeastBytes = 1 << 12;
 
+// The bytes that a thread copies at a time.
 struct alignas(16) Sixteen {
   uint32_t words[4];
 };

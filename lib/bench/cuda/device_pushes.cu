@@ -25,6 +25,7 @@ __global__ void write_gradients(float* gradients, uint64_t size, uint32_t width)
   if (i < size * width) gradients[i] = bench_gradient(i / width, static_cast<uint32_t>(i % width));
 }
 
+// The optimizers, each with its step in the precision of the template's argument.
 struct Sgd {
   template <class T>
   static SgdStep<T> step() {

@@ -18,6 +18,7 @@ inline int64_t batch_size(double scale) {
   return scaled_count(scale, kFullBatch, 64);
 }
 
+// The shape of a table.
 struct TableShape {
   uint32_t width, arrays;  // number of weights of a row, and of state arrays
   bool full = false;       // every bucket is full; else half of the slots are free

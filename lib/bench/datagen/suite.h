@@ -1,4 +1,4 @@
-// The suite `datagen`: synthetic examples as text, as ps-datagen writes them.
+// The suite `datagen`: it generates synthetic examples as text, as ps-datagen writes them.
 #ifndef PS_BENCH_DATAGEN_SUITE_H_
 #define PS_BENCH_DATAGEN_SUITE_H_
 

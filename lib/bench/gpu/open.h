@@ -9,6 +9,7 @@
 
 namespace ps {
 
+// A device that has been opened.
 struct OpenedGpu {
   std::string description;
   std::vector<Benchmark> benchmarks;

@@ -15,6 +15,7 @@ namespace ps {
 
 namespace {
 
+// A job that is trained on a device and on the processor, and its data.
 struct ModelCase {
   const char *name, *help;
   SyntheticKind data;  // records, which need no parsing

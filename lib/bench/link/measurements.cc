@@ -89,6 +89,7 @@ Json published(const std::string& table, const std::string& what) {
 
 // --- Deep Gradient Compression beside dense momentum
 
+// The results of one rank.
 struct DgcRank {
   StepRun momentum, overlapped, dgc;
   double bytes = 0, dgc_bytes = 0;  // bytes of a step by the formula of the exchange

@@ -64,7 +64,7 @@ const LinkSuiteEntry& entry_of(LinkSuite suite) {
   PS_CHECK(false);
 }
 
-// The flags are grouped as in --help.
+// Returns the flags that all suites have, grouped as in --help.
 std::vector<Flag> shared_flags(const LinkSuiteEntry& entry) {
   return {
       {.name = "bandwidth",

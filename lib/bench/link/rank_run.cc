@@ -36,6 +36,7 @@ class MeetingPoint {
   std::shared_future<Address> where_ = promise_.get_future().share();
 };
 
+// The state that the threads of all ranks share.  Only `point` changes after construction.
 struct Meeting {
   const RankLinks& links;
   int ranks;

@@ -14,12 +14,14 @@ namespace {
 
 enum class CellKind { kText, kNumber, kSeconds, kRate, kMegabytes, kTimes, kPercent, kShare };
 
+// A column: the heading, the key of a row's value, and the way to write it.
 struct LinkColumn {
   const char* heading;
   const char* key;
   CellKind kind;
 };
 
+// A table: its rows are those of a suite.
 struct LinkTable {
   const char* title;
   std::vector<LinkColumn> columns;

@@ -13,7 +13,7 @@ namespace ps {
 
 namespace {
 
-constexpr int64_t kBlockRows = 1024;  // generated at a time
+constexpr int64_t kBlockRows = 1024;  // rows that are generated at a time
 
 CsvColumn table_column_of(const std::string& name, const char* type) {
   CsvColumn out;

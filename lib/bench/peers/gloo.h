@@ -1,4 +1,5 @@
-// Gloo's all-reduce between threads, over TCP on the loopback device.  Used by the suite `all-reduce`.
+// Runs the all-reduce of Gloo between threads, over TCP on the loopback device.  Used by the suite
+// `all-reduce`.
 #ifndef PS_BENCH_PEERS_GLOO_H_
 #define PS_BENCH_PEERS_GLOO_H_
 

@@ -39,6 +39,7 @@ std::string in_markdown(const std::vector<Cells>& rows) {
   return out;
 }
 
+// A unit, and its size in the basic unit.
 struct NamedUnit {
   double size;
   const char* name;

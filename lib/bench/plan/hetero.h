@@ -54,6 +54,7 @@ struct HeteroChoice {
 HeteroChoice hetero_choice(const HeteroRequest& request, HeteroCut cut, int64_t processors,
                            int64_t accelerators);
 
+// The choices for a request.
 struct HeteroPlan {
   HeteroRequest request;
   // The choices are: plain trainers on all processors; then, for each number of accelerators, the fewest

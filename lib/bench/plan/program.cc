@@ -27,7 +27,7 @@ Flag planning(Flag flag, std::string group) {
   return flag;
 }
 
-// The flags are grouped as in --help.
+// Returns the flags that describe a cluster.
 std::vector<Flag> cluster_flags() {
   return {
       {.name = "ranks", .argument = "N", .help = "trainers", .default_text = "2"},
@@ -224,8 +224,8 @@ PlanRequest read_request(const Flags& flags, const Job& job) {
   return request;
 }
 
-// Returns true if `name` names this strategy of a plan.  "local_sgd" names "local_sgd, k = 4" and all other periods,
-// since a comma divides the names of a list.
+// Returns true if `name` names this strategy of a plan.  "local_sgd" names "local_sgd, k = 4" and all other
+// periods, since a comma divides the names of a list.
 bool names_strategy(const std::string& name, const StrategyPlan& strategy) {
   return strategy.name == name || strategy.name.starts_with(name + ", ");
 }

@@ -128,7 +128,7 @@ RunningChild::~RunningChild() {
 }
 
 std::string RunningChild::line() {
-  constexpr int kMinute = 60000;  // ms
+  constexpr int kMinute = 60000;  // in milliseconds
   size_t end;
   while ((end = read_.find('\n')) == std::string::npos) {
     pollfd ready{output_, POLLIN, 0};

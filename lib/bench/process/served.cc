@@ -14,6 +14,7 @@ namespace ps {
 
 namespace {
 
+// A job that is trained with a server and without.
 struct ServedCase {
   const char *name, *help;
   SyntheticKind data;

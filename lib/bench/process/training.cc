@@ -21,6 +21,7 @@ namespace {
 // defaults: 0.3159 in the first pass against 0.3152, and 0.3008 against 0.3023 on held-out data.
 constexpr float kRate = 0.1f, kEpsilon = 1;
 
+// A job, the data that it is trained on, and the checks of its result.
 struct TrainingCase {
   const char *name, *help;
   SyntheticKind data;

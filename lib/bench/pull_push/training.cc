@@ -20,6 +20,7 @@ namespace ps {
 
 namespace {
 
+// A job, the data that it is trained on, and the way to its shard.
 struct ServedCase {
   const char *name, *help;
   SyntheticKind data;

@@ -252,6 +252,7 @@ class Grow final : public Workload {
   std::vector<double> wall_, cpu_;               // seconds of each batch of the last run
 };
 
+// An operation on tables, which every kind of table is measured with.
 struct Operation {
   const char *name, *help, *limit;
   std::unique_ptr<Workload> (*make)(const BenchSettings& settings, const MakeRowTable& make);
@@ -271,6 +272,7 @@ constexpr Operation kGrow = {"grow", "rows added to an empty table; memory in mu
 constexpr Operation kOperations[] = {
     {"find", "rows found by their ids", "limits/lines", make_workload<Find>}, kPull, kPush, kGrow};
 
+// A kind of table that SparseTable is compared with.
 struct Peer {
   const char* name;
   std::unique_ptr<RowTable> (*make)();

@@ -1,4 +1,4 @@
-// The suite `table`: rows by id, in SparseTable and in maps that others use.
+// The suite `table`: it measures rows by id, in SparseTable and in maps that others use.
 #ifndef PS_BENCH_TABLE_SUITE_H_
 #define PS_BENCH_TABLE_SUITE_H_
 

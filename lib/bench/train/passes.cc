@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kRate = 0.1f, kEpsilon = 1e-6f;
 
-// A job, and the data on which it is trained.
+// A job, and the data that it is trained on.
 struct TrainCase {
   const char *name, *help;
   SyntheticKind data;  // records, which need no parsing
