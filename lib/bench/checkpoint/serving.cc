@@ -16,7 +16,7 @@ namespace ps {
 
 namespace {
 
-// steps without a checkpoint: about as many as there are while one of full size is written
+// The number of steps without a checkpoint: about as many as there are while one of full size is written.
 constexpr uint64_t kServingSteps = 1500;
 
 TableCase serving_case(const std::string& checkpoints) {

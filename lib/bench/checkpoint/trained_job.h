@@ -28,7 +28,7 @@ uint64_t checkpoint_rows(double scale);
 // Returns the key of row `i`.
 uint64_t checkpoint_key(uint64_t i);
 
-// Fills `out` with noise in [-1, 1), which compresses as badly as gradients of training do.
+// Fills `out` with a gradient as noisy as those of training, in [-1, 1).
 void fill_noise(uint64_t seed, std::span<float> out);
 
 // The store of a job, and the checkpoints of the store.  One owner thread.

@@ -12,7 +12,7 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-// The number of calls of a run; each has keys of its own, so that no cache holds their rows
+// The number of calls of a run; each has keys of its own, so that no cache holds their rows.
 constexpr int kCalls = 4;
 
 // Times kCalls calls of one operation on a filled table.  One owner thread.

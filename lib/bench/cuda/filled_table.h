@@ -47,7 +47,7 @@ class FilledTable {
   // Returns the share of slots that are taken.
   double load(gpu::Stream& stream) const;
 
-  // Throws if more than one row in a hundred, and two more, are missing.
+  // Throws if more than rows / 100 + 2 rows are missing.
   static void expect_few_missing(uint64_t missing, int64_t rows);
 
  private:

@@ -21,7 +21,7 @@ namespace ps {
 namespace {
 
 constexpr uint64_t kFullBytes = uint64_t{1} << 30;  // larger than the caches of processors
-// Bytes of a read or write, aligned as direct access requires it
+// Bytes of a read or write, aligned as direct access requires.
 constexpr uint64_t kBlockBytes = uint64_t{1} << 20;
 
 // A file without a name.  The system removes it when the process ends, in whatever way.  One owner thread.

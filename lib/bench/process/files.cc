@@ -16,7 +16,8 @@ namespace ps {
 namespace {
 
 constexpr uint64_t kFingerprintSamples = 64;
-constexpr uint64_t kLeastHeldOut = 100, kHeldOutShare = 50;  // one example in 50 is held out
+constexpr uint64_t kLeastHeldOut = 100,
+                   kHeldOutShare = 50;  // one example in 50 is held out, but 100 at least
 
 // The generator and the writer of a kind.  Constant after construction; one owner thread.
 class Source {

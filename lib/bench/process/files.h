@@ -1,4 +1,4 @@
-// Files of data for benchmarks of whole processes, which a machine makes once.  Used by the suite `process`.
+// Files of data for benchmarks of whole processes, made once on each machine.  Used by the suite `process`.
 #ifndef PS_BENCH_PROCESS_FILES_H_
 #define PS_BENCH_PROCESS_FILES_H_
 

@@ -85,7 +85,7 @@ class Served {
   std::unique_ptr<AheadStore> ahead_;
 };
 
-// Passes of a job in one of the two homes, Alone or Served.  One owner thread.
+// Passes of a job, which a `Home`, Alone or Served, trains.  One owner thread.
 template <class Home>
 class JobPasses final : public Workload {
  public:
