@@ -38,6 +38,7 @@ struct InputInfo {
   int64_t cols;  // kLayer, kDenseSlot: values per example; kSparseSlot: the dim of its ids, 0: any
   std::optional<ImageShape> image;  // kLayer: when it gives an image
   std::optional<size_t> sequence;   // kLayer: when it gives sequences, the slot whose ids they follow
+  std::optional<size_t> slot = {};  // kDenseSlot, kSparseSlot: its number in the schema
 };
 
 // The things that a layer may do while the network is built.  Implemented by Network.

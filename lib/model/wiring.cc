@@ -59,7 +59,7 @@ InputInfo input_info(const InputRef& input, const std::string& name, const DataS
   if (input.kind == InputKind::kLayer)
     return {name, input.kind, wiring.cols[input.index], wiring.images[input.index],
             wiring.sequences[input.index]};
-  return {name, input.kind, schema.slots[input.index].dim, std::nullopt, std::nullopt};
+  return {name, input.kind, schema.slots[input.index].dim, std::nullopt, std::nullopt, input.index};
 }
 
 }  // namespace

@@ -107,6 +107,38 @@ at_least "$(measure result recall_at_10)" 0.99
 ps-train --recipe two_tower --data famous.csv --save-dir famous --log-level warning
 ps-train --model famous/pass-00009 --job test --data famous_candidates.csv --set data.csv.group=query --json >result
 at_least "$(measure result mrr)" 0.45  # by true fame alone 0.61, by chance 0.29
+
+echo "so do two towers whose negatives are sampled from all items, by nce"
+cat >sampled.json <<'JSON'
+{
+  "data": {"format": "multislot", "batch_size": 32, "shuffle": "full", "label_slot": "label",
+           "slots": [{"name": "user", "dim": 200}, {"name": "item", "dim": 60}, {"name": "label"}]},
+  "model": {
+    "layers": [
+      {"name": "user_vector", "type": "embedding", "input": "user", "size": 32, "sparse_update": true},
+      {"name": "choice", "type": "nce", "input": ["user_vector", "item"], "num_classes": 60, "num_neg_samples": 20,
+       "bias": false, "sparse_update": true},
+      {"name": "item_vector", "type": "embedding", "input": "item", "size": 32, "share_with": "choice", "sparse_update": true},
+      {"name": "match", "type": "dot", "input": ["user_vector", "item_vector"]}
+    ],
+    "cost": {"type": "sum", "input": "match", "factor": 0},
+    "auxiliary_costs": [{"type": "sum", "input": "choice"}]
+  },
+  "optimizer": {"type": "adagrad", "learning_rate": 0.1},
+  "train": {"passes": 10}
+}
+JSON
+for name in likes likes_candidates; do
+  sed '1d; s/[ui]//g' $name.csv | awk -F, '{ print 1, $1, 1, $2, 1, $3 }' >$name.slots
+done
+ps-train sampled.json --data likes.slots --save-dir sampled --log-level warning
+ps-train --model sampled/pass-00009 --job predict --data likes_candidates.slots --log-level warning >matches
+# The right item of each query comes first in its file, before nine others.
+awk '{ if (NR % 10 == 1) { own = $1; rank = 1 } else if ($1 >= own) rank++ } NR % 10 == 0 { sum += 1 / rank }
+  END { print 10 * sum / NR }' matches >mrr
+at_least "$(cat mrr)" 0.8  # by chance 0.29
+expect_status 2 ps-train sampled.json --data likes.slots --save-dir '' --set model.layers.1.num_classes=59
+expect_text err "num_classes: found 59, but the ids of slot 'item', which are the classes, are below 60"
 ps-train --recipe graph --data people.csv --save-dir graph --log-level warning
 ps-train --model graph/pass-00009 --job test --data people_candidates.csv --set data.csv.group=query --json >result
 at_least "$(measure result mrr)" 0.8

@@ -86,6 +86,8 @@ inline const LayerCase kLayerCases[] = {
     {"nce", R"([{"type": "nce", "name": "cost", "input": "below", "num_classes": 5, "num_neg_samples": 3}])"},
     {"nce", R"([{"type": "nce", "name": "cost", "input": "below", "num_classes": 5, "num_neg_samples": 6,
                  "noise": "log_uniform", "bias": false, "sparse_update": true}])"},
+    {"nce",
+     R"([{"type": "nce", "name": "cost", "input": ["below", "words"], "num_classes": 7, "num_neg_samples": 3}])"},
     {"hsigmoid", R"([{"type": "hsigmoid", "name": "cost", "input": "below", "num_classes": 5}])"},
     {"conv2d",
      R"([{"type": "conv2d", "name": "out", "input": "below", "filters": 3, "kernel": 2, "padding": 1,

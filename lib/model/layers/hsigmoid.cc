@@ -20,8 +20,7 @@ template <class T>
 class Hsigmoid final : public Layer<T> {
  public:
   Hsigmoid(const SampledLayerOptions& options, LayerSetup& setup)
-      : classes_(options.num_classes),
-        rows_(declare_sampled_rows(setup, "hsigmoid", options, options.num_classes - 1)) {}
+      : classes_(options.num_classes), rows_(declare(setup, options)) {}
 
   bool is_cost() const override { return true; }
   bool runs_on_devices() const override { return true; }
@@ -48,6 +47,12 @@ class Hsigmoid final : public Layer<T> {
   void backward(LayerRun<T>& run) override { add_sample_gradients<T>(run, rows_, slopes_.data()); }
 
  private:
+  static SampledRows declare(LayerSetup& setup, const SampledLayerOptions& options) {
+    require_one_input(setup, "hsigmoid");
+    require_dense_inputs(setup, "hsigmoid");
+    return declare_sampled_rows(setup, "hsigmoid", options, options.num_classes - 1);
+  }
+
   Key leaf(float label) const { return static_cast<Key>(label) + static_cast<Key>(classes_); }
 
   const int64_t classes_;

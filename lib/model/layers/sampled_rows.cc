@@ -33,8 +33,6 @@ const ObjectSpec<SampledLayerOptions>& SampledLayerOptions::spec() {
 
 SampledRows declare_sampled_rows(LayerSetup& setup, std::string_view layer,
                                  const SampledLayerOptions& options, int64_t rows) {
-  require_one_input(setup, layer);
-  require_dense_inputs(setup, layer);
   if (options.activation != "linear") {
     fail(Code::kUsage, "activation: ", layer, " gives costs, and takes only 'linear', found ",
          quote(options.activation));

@@ -29,8 +29,8 @@ struct SampledRows {
   int weight_use = -1, bias_use = -1;
 };
 
-// Declares the layer: one dense input, parameters of `rows` rows, an output of one cost per example.  `layer`
-// is the entry's name; throws kUsage.
+// Declares the layer, whose inputs are checked, the first of them a dense one: parameters of `rows` rows, an output
+// of one cost per example.  `layer` is the entry's name; throws kUsage.
 SampledRows declare_sampled_rows(LayerSetup& setup, std::string_view layer,
                                  const SampledLayerOptions& options, int64_t rows);
 

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -194,6 +195,51 @@ TEST(Nce, StartsWithBiasesThatMakeTheProbabilitiesSumToOne) {
   const Initializer& bias = layer.network().parameters()[1].initializer;
   EXPECT_EQ(bias.distribution, Distribution::kConstant);
   EXPECT_DOUBLE_EQ(bias.mean, -std::log(1000.0));
+}
+
+// Examples 0, 2 and 4 choose an item; 1 is of no positive label, and 3 has no item.
+Batch points_with_items() {
+  Batch batch = labelled_points({1, 0, 1, 1, 2}, 5);
+  batch.slots.push_back({.offsets = {0, 1, 2, 4, 4, 5}, .keys = {3, 5, 8, 1, 3}, .values = {}});
+  return batch;
+}
+
+TEST(Nce, ChoosesTheItemOfASlotAsItChoosesALabel) {
+  const Json options = {{"type", "nce"}, {"num_classes", 9}, {"num_neg_samples", 6}};
+  OneLayer<double> by_slot(options, 5, 1, 1, 9), by_label(options, 5);
+  const Batch items = points_with_items();
+  Batch labels = items;
+  labels.slots.pop_back();
+  labels.labels = {3, 5, 8, 0, 3};
+  const std::vector<float> tested = by_slot.costs(items, false), expected = by_label.costs(labels, false);
+  for (size_t b = 0; b < 5; ++b) EXPECT_EQ(tested[b], b == 1 || b == 3 ? 0 : expected[b]) << b;
+
+  const std::vector<float> costs = by_slot.costs(items, true);
+  EXPECT_EQ(by_slot.prepared().samples[0].offsets, (std::vector<uint32_t>{0, 7, 7, 14, 14, 21}));
+  const std::vector<Key>& drawn = by_slot.prepared().samples[0].keys;
+  EXPECT_EQ((std::vector<Key>{drawn[0], drawn[7], drawn[14]}), (std::vector<Key>{3, 8, 3}));
+  EXPECT_EQ(costs[1], 0);
+  EXPECT_EQ(costs[3], 0);
+  // The first example draws the same negatives as the label of the same number does.
+  EXPECT_EQ(costs[0], by_label.costs(labels, true)[0]);
+}
+
+TEST(Nce, LearnsItemsFromSampledNegatives) {
+  const Json options = {{"type", "nce"}, {"num_classes", 9}, {"num_neg_samples", 20}};
+  OneLayer<double> layer(options, 5, 0.1, 1, 9);
+  const Batch batch = points_with_items();
+  for (int step = 0; step < 400; ++step) layer.train(batch, step, 0.5);
+  for (const float cost : layer.costs(batch, false))
+    EXPECT_LT(cost, 0.2) << "the items are not the likely ones";
+}
+
+TEST(Nce, RefusesASlotWhoseIdsAreNoClasses) {
+  const Json options = {{"type", "nce"}, {"num_classes", 9}};
+  EXPECT_THAT(error_of([&] { OneLayer<float>(options, 5, 1, 1, 10); }, Code::kUsage),
+              testing::HasSubstr(
+                  "num_classes: found 9, but the ids of slot 'item', which are the classes, are below 10"));
+  EXPECT_THAT(error_of([&] { OneLayer<float>(options, 5, 1, 1, 0); }, Code::kUsage),
+              testing::HasSubstr("have no dim"));
 }
 
 }  // namespace

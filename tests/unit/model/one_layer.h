@@ -15,10 +15,11 @@ namespace ps {
 template <class T>
 class OneLayer {
  public:
-  // `layer` has its "type" and options.  Weights start as normal numbers of the given deviation.
-  OneLayer(Json layer, int64_t dim, double deviation = 1, int threads = 1)
-      : schema_{{{.name = "x", .dense = true, .dim = dim}}},
-        network_(options(std::move(layer)), schema_, /*seed=*/1),
+  // `layer` has its "type" and options.  Weights start as normal numbers of the given deviation.  With `ids` the
+  // layer has a second input, a slot of ids below it.
+  OneLayer(Json layer, int64_t dim, double deviation = 1, int threads = 1, int64_t ids = -1)
+      : schema_(schema(dim, ids)),
+        network_(options(std::move(layer), schema_), schema_, /*seed=*/1),
         planners_(network_.make_planners()),
         device_(threads, best_cpu_level()) {
     for (const ParameterSpec& spec : network_.parameters()) {
@@ -79,9 +80,16 @@ class OneLayer {
     std::vector<T*> rows;               // [N]
   };
 
-  static ModelOptions options(Json layer) {
+  static DataSchema schema(int64_t dim, int64_t ids) {
+    DataSchema schema{{{.name = "x", .dense = true, .dim = dim}}};
+    if (ids >= 0) schema.slots.push_back({.name = "item", .dim = ids});
+    return schema;
+  }
+
+  static ModelOptions options(Json layer, const DataSchema& schema) {
     layer["name"] = "costs";
-    layer["input"] = {"x"};
+    layer["input"] = Json::array();
+    for (const SlotSchema& slot : schema.slots) layer["input"].push_back(slot.name);
     ModelOptions model;
     model.layers.push_back(std::move(layer));
     model.cost = {{"type", "sum"}, {"input", "costs"}};
