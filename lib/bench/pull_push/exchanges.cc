@@ -238,7 +238,9 @@ std::vector<Benchmark> exchange_benchmarks() {
     if (has_redis) benchmark.peers = {benchmark.name + "/redis"};
     for (const char* variant : {"/2-ports", "/tls"}) {
       const size_t end = benchmark.name.find(variant);
-      if (end != std::string::npos) benchmark.peers = {benchmark.name.substr(0, end)};
+      if (end == std::string::npos) continue;
+      benchmark.peers = {benchmark.name.substr(0, end)};
+      benchmark.paired = std::string_view(variant) == "/tls";
     }
   }
   return out;

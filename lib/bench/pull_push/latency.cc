@@ -108,7 +108,8 @@ std::vector<Benchmark> latency_benchmarks() {
              return std::make_unique<RoundTrips>(settings, encrypted(kOneKey));
            },
        .limit = "limits/tcp/round-trip",
-       .peers = {"pull-push/round-trip"}},
+       .peers = {"pull-push/round-trip"},
+       .paired = true},
       {.name = "pull-push/idle",
        .help = "one pull, then nothing for a second",
        .unit = "trips",
