@@ -45,9 +45,10 @@ mkfifo pipe
 head -6000 train.txt >half.txt
 (cat half.txt; sleep 1000) >pipe &
 feeder=$!
-ps-train "$job" --data pipe --log-level info --save-dir '' "${checkpoints[@]}" 2>trainer.err &
+ps-train "$job" --data pipe --log-level info --save-dir '' "${checkpoints[@]}" --set train.log_period=1 2>trainer.err &
 trainer=$!
-until grep -q 'Checkpoint .*at step 40' trainer.err; do
+# That is all of the data, and a checkpoint before.
+until grep -q 'Checkpoint .*at step 20' trainer.err && grep -q ' Batch=30 ' trainer.err; do
   kill -0 $trainer || fail "it has ended: $(cat trainer.err)"
   sleep 0.05
 done
