@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "data/csv/json_scan.h"
+#include "base/utf8.h"
 #include "job/open_values.h"
 
 namespace ps {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/hash.h"
-#include "data/csv/json_scan.h"
+#include "base/utf8.h"
 #include "data/scan.h"
 
 namespace ps {

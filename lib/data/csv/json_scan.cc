@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/utf8.h"
 #include "data/csv/fields.h"
 #include "data/scan.h"
 
@@ -30,25 +31,7 @@ const char* skip_plain(const char* p) {
   }
 }
 
-bool byte_within(char c, int low, int high) {
-  const int byte = static_cast<unsigned char>(c);
-  return byte >= low && byte <= high;
-}
-
-// Returns the length in bytes of the character at p, beyond ASCII, as RFC 3629 defines it; 0: it is invalid.
-int utf8_bytes(const char* p) {
-  const int first = static_cast<unsigned char>(*p);
-  if (first < 0xc2 || first > 0xf4) return 0;
-  const int low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-  const int high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-  if (!byte_within(p[1], low, high)) return 0;
-  if (first < 0xe0) return 2;
-  if (!byte_within(p[2], 0x80, 0xbf)) return 0;
-  if (first < 0xf0) return 3;
-  return byte_within(p[3], 0x80, 0xbf) ? 4 : 0;
-}
-
-// Does the same, but skips characters beyond ASCII; null: one of them is invalid.
+// Does the same, but skips characters beyond ASCII; returns null if one of them is invalid.
 const char* skip_text(const char* p) {
   for (p = skip_plain(p); static_cast<signed char>(*p) < 0; p = skip_plain(p)) {
     const int bytes = utf8_bytes(p);
@@ -96,16 +79,6 @@ int32_t four_digits(const char* p) {
 }
 
 }  // namespace
-
-// The zero behind a string is no byte of a character.
-bool is_utf8(const std::string& text) {
-  for (const char *p = text.c_str(), *end = p + text.size(); p < end;) {
-    const int bytes = static_cast<signed char>(*p) >= 0 ? 1 : utf8_bytes(p);
-    if (bytes == 0) return false;
-    p += bytes;
-  }
-  return true;
-}
 
 void JsonScan::skip_blanks() {
   while (*p_ == ' ' || *p_ == '\t') ++p_;

@@ -10,9 +10,6 @@
 
 namespace ps {
 
-// True of text as RFC 3629 has it.
-bool is_utf8(const std::string& text);
-
 // Words and names lie in the line itself, unless they have escapes.  All else, and all that is not good, is left to a
 // parser that knows every rule and names every fault.  One owner thread.
 class JsonScan {
