@@ -83,7 +83,7 @@ HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& 
   remote_.links().watch_others([this] { with_trainers([this] { communicator_.check_others(); }); });
   remote_.run().leave_rest();  // the run never goes on without a trainer
   if (!clipping_.any()) return;
-  remote_.pushes().leave_applying();
+  remote_.pushes().leave_committing();
   local_.scales().clip_with_others(
       [this](std::span<const double> squares, float scale) { return clip(squares, scale); });
 }
@@ -234,7 +234,7 @@ void HybridStore::end_step(bool pass_ends) {
   if (!step_.pushed) return push_sparse();
   if (step_.squares.empty()) return;
   if (step_.begins_checkpoint) with_trainers([&] { communicator_.barrier(); });
-  remote_.pushes().apply(std::move(step_.squares));
+  remote_.pushes().commit(std::move(step_.squares));
 }
 
 // ---- models

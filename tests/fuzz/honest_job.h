@@ -131,9 +131,9 @@ class HonestTrainer {
 
   void answered(const Frame& frame) {
     const Done done = decode_done(frame.body.bytes());
-    if (!done.squares.empty() && !std::exchange(applies_, true)) return apply(done);
-    if (done.held && !std::exchange(applies_, true)) return apply({});
-    applies_ = false;
+    if (!done.squares.empty() && !std::exchange(commits_, true)) return commit(done);
+    if (done.held && !std::exchange(commits_, true)) return commit({});
+    commits_ = false;
     ++step_;
     if (!ending_) ++num_done_;
     if (!ending_) return pull();
@@ -141,10 +141,10 @@ class HonestTrainer {
   }
 
   // The other shards, which are not there, would have given squares of nothing.
-  void apply(const Done& measured) {
-    ApplyRequest request{.step = step_, .squares = {}};
-    for (const ExactSquares& squares : measured.squares) request.squares.push_back(squares.value());
-    ask(Message::kApply, encode_apply(request), [this](const Frame& frame) { answered(frame); });
+  void commit(const Done& done) {
+    CommitRequest request{.step = step_, .squares = {}};
+    for (const ExactSquares& squares : done.squares) request.squares.push_back(squares.value());
+    ask(Message::kCommit, encode_commit(request), [this](const Frame& frame) { answered(frame); });
   }
 
   void end_pass() {
@@ -165,7 +165,7 @@ class HonestTrainer {
   BufferPool pool_;
   Channel channel_;
   uint64_t step_ = 0, pass_ = 0, gathering_ = 0, num_done_ = 0;
-  bool applies_ = false;  // the step was measured or is held, and apply was sent
+  bool commits_ = false;  // its squares are there, or it is held, and commit was sent
   bool ending_ = false, ended_ = false;
   std::string weights_;
 };

@@ -135,11 +135,11 @@ inline std::string load_message(Script& script) {
   return body;
 }
 
-inline std::string apply_message(Script& script, uint64_t step) {
-  ApplyRequest request{.step = step + script.choice(3), .squares = {}};
+inline std::string commit_message(Script& script, uint64_t step) {
+  CommitRequest request{.step = step + script.choice(3), .squares = {}};
   const double squares[] = {0.5, 1e300, INFINITY, -1};
   if (script.yes()) request.squares.assign(script.rarely() ? script.byte() : 4, squares[script.choice(4)]);
-  return encode_apply(request);
+  return encode_commit(request);
 }
 
 // All that is given in one, or a piece of four bytes of up to five.

@@ -101,7 +101,7 @@ void decode(uint8_t which, std::span<const char> body) {
       ps::decode_done(body);
       break;
     case 4:
-      ps::decode_apply(body);
+      ps::decode_commit(body);
       break;
     case 5:
       ps::decode_gathered(body);

@@ -181,7 +181,7 @@ class ShardPeers {
     if (action < 20) return say(Message::kPush, push_message(script, step));
     switch (action) {
       case 20:
-        return say(Message::kApply, apply_message(script, step));
+        return say(Message::kCommit, commit_message(script, step));
       case 21:
       case 22:
         return say(Message::kGather, gather_message(script, gathered_));

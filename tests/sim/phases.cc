@@ -64,7 +64,7 @@ std::string name_of(const testing::TestParamInfo<Message>& info) {
       {Message::kHello, "Hello"},
       {Message::kPull, "Pull"},
       {Message::kPush, "Push"},
-      {Message::kApply, "Apply"},
+      {Message::kCommit, "Commit"},
       {Message::kGather, "Gather"},
       {Message::kKeys, "Keys"},
       {Message::kEndRun, "EndRun"},
@@ -106,7 +106,8 @@ TEST_P(PhasesOfTraining, AreSurvivedInBothDirections) {
 
 INSTANTIATE_TEST_SUITE_P(Messages, PhasesOfTraining,
                          testing::Values(Message::kDescribe, Message::kHello, Message::kPull, Message::kPush,
-                                         Message::kApply, Message::kGather, Message::kKeys, Message::kEndRun),
+                                         Message::kCommit, Message::kGather, Message::kKeys,
+                                         Message::kEndRun),
                          name_of);
 
 // A job with rounded gradients and a table whose rows come and go, with checkpoints.

@@ -105,7 +105,7 @@ TEST_F(Strangers, FramesThatAreRefusedAreCounted) {
 }
 
 TEST_F(Strangers, RequestsWithoutAHelloAreAnsweredWithAnError) {
-  for (Message message : {Message::kPull, Message::kPush, Message::kApply, Message::kLoad, Message::kGather,
+  for (Message message : {Message::kPull, Message::kPush, Message::kCommit, Message::kLoad, Message::kGather,
                           Message::kKeys, Message::kEndRun}) {
     come(frame({.type = type(message), .request_id = 1}, ""));
   }

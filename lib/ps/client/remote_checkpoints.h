@@ -33,7 +33,7 @@ class RemoteCheckpoints final : public ServerCheckpoints {
   void wait(const std::function<bool()>& done, double seconds) override { links_.wait(done, seconds); }
 
  private:
-  bool gives_files() const { return links_.welcome(0).run_status.gives_parts; }
+  bool gives_files() const { return links_.welcome(0).run_status.gives_shards; }
 
   ShardLinks& links_;
   RemotePushes& pushes_;

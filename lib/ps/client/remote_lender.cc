@@ -53,7 +53,7 @@ RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const Optimi
       borrowers_(specs.size()),
       gradients_(specs.size()) {
   if (!clipping_.any()) return;
-  remote_.pushes().leave_applying();
+  remote_.pushes().leave_committing();
   local_.scales().clip_with_others(
       [this](std::span<const double> squares, float scale) { return clip(squares, scale); });
 }
@@ -95,7 +95,7 @@ void RemoteLender::push(std::span<const KeyPlan> plans, std::span<const Paramete
   if (!std::exchange(announced_, true)) returns_.announce();
   if (!step_.begins_checkpoint && !clipping_.any()) push_there();
   push_here(plans, views, info);
-  if (!step_.begins_checkpoint && clipping_.any()) remote_.pushes().apply(std::move(step_.squares));
+  if (!step_.begins_checkpoint && clipping_.any()) remote_.pushes().commit(std::move(step_.squares));
 }
 
 // Begins the step of the optimizers of sparse parameters in local_; the borrowers apply it to the rows on the
@@ -137,7 +137,7 @@ void RemoteLender::end_step() {
   end_batch();
   if (!step_.begins_checkpoint) return;
   put_back_all();
-  step_.pushed ? remote_.pushes().apply(std::move(step_.squares)) : push_there();
+  step_.pushed ? remote_.pushes().commit(std::move(step_.squares)) : push_there();
   announced_ = false;
 }
 

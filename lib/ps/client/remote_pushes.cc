@@ -94,10 +94,10 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
                     .ended = ended,
                     .asks = asks,
                     .begins_checkpoint = step + 1 == next_checkpoint_.at};
-  if (header.begins_checkpoint) header.checkpoint = next_checkpoint_.number;
+  if (header.begins_checkpoint) header.checkpoint_number = next_checkpoint_.number;
   header.begins_checkpoint |= ended && !asks && checkpoint_pass_ == info.pass;
   const uint64_t end_number = std::exchange(next_checkpoint_.end_number, 0);
-  if (ended) header.checkpoint = asks ? 0 : end_number;
+  if (ended) header.checkpoint_number = asks ? 0 : end_number;
   header.type = type_;
   header.coded = context_.residuals.codecs().used();
   const PushedState state = context_.states.next(header.begins_checkpoint, ended);
@@ -162,47 +162,48 @@ void RemotePushes::finish_held(uint64_t first) {
   finish();
 }
 
-// Handles the answer of a shard to a push: the step is applied or held, or, with clipping by norm, its squares
-// are measured.  When all shards have answered, those that wait are told to apply the step.
+// Handles the answer of a shard to a push: the step is applied or held, or, with clipping by norm, the squares of
+// its clip norms are there.  When all shards have answered, those that wait are told to commit the step.
 void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
   const Done done = read_done(step, frame);
-  if (done.dealt && shard == 0) next_checkpoint_.end_number = done.checkpoint;
+  if (done.dealt && shard == 0) next_checkpoint_.end_number = done.checkpoint_number;
   const auto found = unanswered_.find(step);
   if (found == unanswered_.end()) return;  // given up by settle
   Unanswered& waiting = found->second;
   ++waiting.pushed;
   if (done.squares.size() == context_.specs.size()) {
-    waiting.measured.push_back(shard);
+    waiting.waiting_for_commit.push_back(shard);
     waiting.squares.resize(context_.specs.size());
     for (size_t p = 0; p < context_.specs.size(); ++p) waiting.squares[p].add(done.squares[p]);
   } else if (done.held) {
-    waiting.measured.push_back(shard);
+    waiting.waiting_for_commit.push_back(shard);
   } else {
     --waiting.shards;
   }
-  if (waiting.pushed < context_.links.size() || (leaves_applying_ && !waiting.measured.empty())) return;
-  apply_measured(step);
+  if (waiting.pushed < context_.links.size() || (leaves_committing_ && !waiting.waiting_for_commit.empty()))
+    return;
+  commit_step(step);
 }
 
-// Tells the waiting shards to apply the step: with the squares of the whole gradient, or because all shards
+// Tells the waiting shards to commit the step: with the squares of the whole gradient, or because all shards
 // hold it.
-void RemotePushes::apply_measured(uint64_t step) {
+void RemotePushes::commit_step(uint64_t step) {
   if (holds_back_) return held_back_.push_back(step);
   std::vector<double> whole;
   for (const ExactSquares& squares : unanswered_[step].squares) whole.push_back(squares.value());
-  apply_measured(step, std::move(whole));
+  send_commit(step, std::move(whole));
 }
 
-void RemotePushes::apply_measured(uint64_t step, std::vector<double> squares) {
+void RemotePushes::send_commit(uint64_t step, std::vector<double> squares) {
   Unanswered& waiting = unanswered_[step];
-  const ApplyRequest request{step, std::move(squares)};
-  for (size_t shard : waiting.measured) {
+  const CommitRequest request{step, std::move(squares)};
+  for (size_t shard : waiting.waiting_for_commit) {
     auto applied = [this, step](const Frame& frame) {
       read_done(step, frame);
       const auto found = unanswered_.find(step);
       if (found != unanswered_.end() && --found->second.shards == 0) finish_step(step);
     };
-    context_.links.request(shard, Message::kApply, Payload(encode_apply(request)), std::move(applied));
+    context_.links.request(shard, Message::kCommit, Payload(encode_commit(request)), std::move(applied));
   }
   if (waiting.shards == 0) finish_step(step);
 }
@@ -220,22 +221,22 @@ void RemotePushes::finish_step(uint64_t step) {
 }
 
 std::vector<double> RemotePushes::wait_for_squares() {
-  PS_CHECK(leaves_applying_);
+  PS_CHECK(leaves_committing_);
   auto waiting = unanswered_.end();
   context_.links.wait_for_others([&] {
     waiting = unanswered_.find(step_ - 1);
     return waiting == unanswered_.end() || waiting->second.pushed == context_.links.size();
   });
   if (waiting == unanswered_.end()) {
-    fail(Code::kData, "servers have measured no gradient, but the job clips by norm");
+    fail(Code::kData, "servers have sent no squares of the gradient, but the job clips by norm");
   }
   std::vector<double> whole;
   for (const ExactSquares& squares : waiting->second.squares) whole.push_back(squares.value());
   return whole;
 }
 
-void RemotePushes::apply(std::vector<double> squares) {
-  apply_measured(step_ - 1, std::move(squares));
+void RemotePushes::commit(std::vector<double> squares) {
+  send_commit(step_ - 1, std::move(squares));
 }
 
 // Decodes an answer, and remembers it if it belongs to the latest step.  An answer that is repeated over a new
@@ -245,7 +246,7 @@ Done RemotePushes::read_done(uint64_t step, const Frame& frame) {
   dropped_ += done.dropped;
   if (done.checkpoint_at > next_checkpoint_.at) {
     next_checkpoint_.at = done.checkpoint_at;
-    next_checkpoint_.number = done.checkpoint;
+    next_checkpoint_.number = done.checkpoint_number;
   }
   if (step >= done_step_ && !done.held) {
     done_step_ = step;
@@ -280,7 +281,7 @@ std::vector<uint64_t> RemotePushes::hold_back() {
 
 void RemotePushes::go_on() {
   holds_back_ = false;
-  for (uint64_t step : std::exchange(held_back_, {})) apply_measured(step);
+  for (uint64_t step : std::exchange(held_back_, {})) commit_step(step);
 }
 
 void RemotePushes::wait_for_steps_before(uint64_t step) {

@@ -73,11 +73,11 @@ class RemotePushes {
   // Returns true when a checkpoint begins after the next step.  Waits until the step before is answered.
   bool next_begins_checkpoint();
 
-  // After leave_applying, servers apply a step when apply() is called, instead of as soon as they have measured
-  // it. wait_for_squares returns the squares of the whole gradient of the last step, by parameter.
-  void leave_applying() { leaves_applying_ = true; }
+  // After leave_committing, servers apply a step when commit() is called, instead of as soon as all have sent the
+  // squares of their clip norms. wait_for_squares returns the squares of the whole gradient of the last step, by parameter.
+  void leave_committing() { leaves_committing_ = true; }
   std::vector<double> wait_for_squares();
-  void apply(std::vector<double> squares);
+  void commit(std::vector<double> squares);
 
   // For several trainers that are ahead.  From hold_back to go_on, this trainer tells no shard that all shards
   // hold a step. hold_back waits until the shards have taken all messages, and returns the number of steps of
@@ -120,9 +120,10 @@ class RemotePushes {
 
   // A step that some shard has not applied yet.
   struct Unanswered {
-    size_t shards = 0, pushed = 0;      // numbers of shards that have not applied it, and that have answered
-    size_t ended = 0, dealt = 0;        // numbers of shards that ended the pass with it, or dealt the rest
-    std::vector<size_t> measured;       // shards that wait for the squares of the whole gradient, or to hear
+    size_t shards = 0, pushed = 0;  // numbers of shards that have not applied it, and that have answered
+    size_t ended = 0, dealt = 0;    // numbers of shards that ended the pass with it, or dealt the rest
+    std::vector<size_t>
+        waiting_for_commit;             // shards that wait for the squares of the whole gradient, or to hear
                                         // that all hold the step
     std::vector<ExactSquares> squares;  // by parameter: the sum over these shards
   };
@@ -133,8 +134,8 @@ class RemotePushes {
                  std::span<const ParameterView<float>> views);
   void send(size_t shard, const PushHeader& header, Payload payload, std::function<void()> on_answer = {});
   void pushed(size_t shard, uint64_t step, const Frame& frame);
-  void apply_measured(uint64_t step);
-  void apply_measured(uint64_t step, std::vector<double> squares);
+  void commit_step(uint64_t step);
+  void send_commit(uint64_t step, std::vector<double> squares);
   Done read_done(uint64_t step, const Frame& frame);
   void finish_step(uint64_t step);
 
@@ -156,7 +157,7 @@ class RemotePushes {
   int64_t ended_pass_ = -1;                  // the pass that ended while this trainer asked for its rest
   CheckpointNumbers next_checkpoint_;
   int64_t checkpoint_pass_ = -1;
-  bool leaves_applying_ = false;
+  bool leaves_committing_ = false;
   int64_t dropped_ = 0;
 };
 

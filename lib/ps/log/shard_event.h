@@ -17,7 +17,7 @@ enum class ShardEvent : uint8_t {
   kGoOn = 3,     // these trainers are given up, and the others go on without them: ranks:u32[]
   kPull = 4,
   kPush = 5,
-  kApply = 6,
+  kCommit = 6,
   kGather = 7,  // the bytes that the trainer gave: number:u64 bytes[...]
   kEndRun = 8,
   kLoad = 9,

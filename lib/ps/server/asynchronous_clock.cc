@@ -56,7 +56,7 @@ bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   }
   const bool drop = max_lag_ > 0 && context_.counters.steps - trainer.pulled_at > max_lag_;
   if (!drop && wait_for_squares(*push)) return false;
-  std::vector<ExactSquares> squares = push->measured;
+  std::vector<ExactSquares> squares = push->squares;
   if (!drop && !context_.applier.apply({&push, 1})) return false;
   context_.counters.pushes_dropped += drop ? 1 : 0;
   trainer.has_marker = trainer.marks_checkpoint(lead());
@@ -66,7 +66,7 @@ bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   finish(trainer, {.learning_rate = context_.applier.rule().learning_rate(),
                    .dropped = drop,
                    .checkpoint_at = marker_at,
-                   .checkpoint = marker_at != 0 ? trainer.marker_number : 0,
+                   .checkpoint_number = marker_at != 0 ? trainer.marker_number : 0,
                    .squares = std::move(squares)});
   begin_aligned_checkpoint();
   return true;
@@ -78,8 +78,8 @@ bool AsynchronousClock::wait_for_squares(PendingPush& push) {
   if (!context_.applier.needs_squares()) return false;
   PendingPush* const alone = &push;
   const std::optional<std::vector<ExactSquares>> squares =
-      push.measured.empty() ? context_.applier.squares({&alone, 1}) : push.measured;
-  if (squares) answer_measured(push, *squares, context_.applier.rule().learning_rate());
+      push.squares.empty() ? context_.applier.squares({&alone, 1}) : push.squares;
+  if (squares) answer_with_squares(push, *squares, context_.applier.rule().learning_rate());
   return true;
 }
 
@@ -104,7 +104,7 @@ void AsynchronousClock::end_pass_of_all() {
   const Done done{.learning_rate = context_.applier.rule().learning_rate(),
                   .pass_ended = ends,
                   .dealt = !ends,
-                  .checkpoint = ends ? 0 : next_number()};
+                  .checkpoint_number = ends ? 0 : next_number()};
   if (ends && checkpoint)
     number_checkpoint(number, 1);
   else if (ends)

@@ -30,8 +30,8 @@ struct PendingPush {
   std::map<uint32_t, std::shared_ptr<const PulledRows>> pulled;  // where a pull has found the rows of a slice
   std::vector<HeldBytes> held;                                   // memory of the slices, without their rows
   std::vector<ReplyPtr> replies;  // to the last slice; several if it was sent again
-  // Squares of the step, once they were sent to the trainer.  Its apply request comes next.
-  std::vector<ExactSquares> measured;
+  // Squares of the step, once they were sent to the trainer.  Its commit request comes next.
+  std::vector<ExactSquares> squares;
   bool all_hold = false;  // the trainer has said that all shards hold its push of this step (AheadClock)
 
   bool complete() const { return num_slices > 0 && slices.size() == num_slices; }

@@ -129,7 +129,7 @@ void Shard::receive_push(int rank, PushRequest request, ReplyPtr& reply) {
 }
 
 // All trainers send the same sums, so the first that come apply the step.
-void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
+void Shard::commit(int rank, CommitRequest request, ReplyPtr& reply) {
   runner_.finish();
   roster_.at(rank);
   runner_.check();
@@ -139,7 +139,7 @@ void Shard::apply(int rank, ApplyRequest request, ReplyPtr& reply) {
     ++counters_.refused_not_finite;
     fail(Code::kData, "apply: step ", request.step, " has a norm that is not finite");
   }
-  changes_.note(ShardEvent::kApply, rank, [&] { return encode_apply(request); });
+  changes_.note(ShardEvent::kCommit, rank, [&] { return encode_commit(request); });
   push.replies.push_back(std::move(reply));
   push.all_hold = true;
   if (!request.squares.empty()) applier_.set_whole_squares(std::move(request.squares));

@@ -63,7 +63,7 @@ class Shard {
   void pull(int rank, PullRequest request, ReplyPtr& reply);
   void push(int rank, PushRequest request, ReplyPtr& reply);
   // For a step whose pushes were measured or held.
-  void apply(int rank, ApplyRequest request, ReplyPtr& reply);
+  void commit(int rank, CommitRequest request, ReplyPtr& reply);
   void gather(int rank, const GatherRequest& request, ReplyPtr& reply);
 
   void load(const PushRequest& request);  // sets weights; takes no part in steps

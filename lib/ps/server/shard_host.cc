@@ -130,7 +130,7 @@ RunStatus ShardHost::join(const Member& member) {
   RunStatus run_status = shard_->membership().join(member, loop_.now());
   if (before != 0 && before != run_status.run) origin_.recovers = false;
   run_status.checkpointed = checkpoints_.is_attached() && checkpoints_.has_directory();
-  run_status.gives_parts = checkpoints_.is_attached();
+  run_status.gives_shards = checkpoints_.is_attached();
   run_status.logged = log_.is_on();
   run_status.finished = finished_.passes();
   run_status.recovers = origin_.recovers;

@@ -196,9 +196,10 @@ void push(ShardPeer& peer, PushRequest request, Responder& responder) {
              [&](ReplyPtr& reply) { host.shard().push(peer.member->rank, std::move(request), reply); });
 }
 
-void apply(ShardPeer& peer, ApplyRequest request, Responder& responder) {
-  with_reply(synced_reply_to(peer, responder),
-             [&](ReplyPtr& reply) { peer.host.shard().apply(peer.member->rank, std::move(request), reply); });
+void commit(ShardPeer& peer, CommitRequest request, Responder& responder) {
+  with_reply(synced_reply_to(peer, responder), [&](ReplyPtr& reply) {
+    peer.host.shard().commit(peer.member->rank, std::move(request), reply);
+  });
 }
 
 void gather(ShardPeer& peer, const Frame& frame, Responder& responder) {
@@ -315,8 +316,8 @@ constexpr std::array kMessages = {
     ShardMessage{Message::kPull, kMaxAskedBytes, Role::kReader, handle<bytes_body<decode_pull>, pull>,
                  is_to_train},
     ShardMessage{Message::kPush, kMaxMessageBytes, Role::kTrainer, handle<push_body, push>, always},
-    ShardMessage{Message::kApply, kMaxMessageBytes, Role::kTrainer, handle<bytes_body<decode_apply>, apply>,
-                 always},
+    ShardMessage{Message::kCommit, kMaxMessageBytes, Role::kTrainer,
+                 handle<bytes_body<decode_commit>, commit>, always},
     ShardMessage{Message::kGather, kMaxGatherBytes, Role::kTrainer, handle<whole_frame, gather>, always},
     ShardMessage{Message::kGatheredPiece, 16, Role::kTrainer,
                  handle<bytes_body<decode_gathered_request>, tell_gathered>, always},

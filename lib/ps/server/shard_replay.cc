@@ -75,8 +75,8 @@ void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time n
       return pull(rank, body);
     case ShardEvent::kPush:
       return shard_.push(rank, decode_push(to_buffer(pool_, body), widths), reply);
-    case ShardEvent::kApply:
-      return shard_.apply(rank, decode_apply(bytes_of(body)), reply);
+    case ShardEvent::kCommit:
+      return shard_.commit(rank, decode_commit(bytes_of(body)), reply);
     case ShardEvent::kGather:
       return gather(rank, body);
     case ShardEvent::kEndRun:

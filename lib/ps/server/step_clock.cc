@@ -42,12 +42,12 @@ std::optional<uint64_t> StepClock::pass_just_ended() const {
 
 // A step without data is not measured: it waits until all shards hold it, while the others wait for sums of
 // squares.
-PendingPush& StepClock::waiting_push(int rank, const ApplyRequest& request) {
+PendingPush& StepClock::waiting_push(int rank, const CommitRequest& request) {
   TrainerSteps& sender = trainer(rank);
   PendingPush* const push = sender.complete_push(request.step);
   const bool is_next = request.step == sender.next_step;
   const bool may_hold = holds_steps() || (needs_word_of_all() && push != nullptr && push->ended);
-  const bool measured = push != nullptr && !push->measured.empty();
+  const bool measured = push != nullptr && !push->squares.empty();
   const bool expected = measured ? is_next && request.squares.size() == context_.applier.num_parameters()
                                  : push != nullptr && request.squares.empty() && may_hold;
   if (!expected) fail(Code::kData, "apply: step ", request.step, " is not waiting for it");

@@ -88,7 +88,7 @@ class StepClock {
 
   // Returns the push whose step waits for these sums of squares, or for all shards to hold it.  Throws kData
   // if there is none.
-  PendingPush& waiting_push(int rank, const ApplyRequest& request);
+  PendingPush& waiting_push(int rank, const CommitRequest& request);
 
   // Returns the position of a trainer, for a process that takes up its rank.
   virtual TrainerPosition position_of(int rank) const;

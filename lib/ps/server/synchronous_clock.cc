@@ -51,7 +51,7 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   }
   Done done{.pass_ended = pushes.empty() && closes_pass(pushers)};
   done.dealt = pushes.empty() && !done.pass_ended;
-  if (!pushes.empty()) done.squares = pushes[0]->measured;
+  if (!pushes.empty()) done.squares = pushes[0]->squares;
   if (!pushes.empty() && !context_.applier.apply(pushes)) return false;
   if (done.pass_ended) context_.applier.end_pass(pass);
   done.learning_rate = context_.applier.rule().learning_rate();
@@ -72,7 +72,7 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
 bool SynchronousClock::wait_for_squares(std::span<PendingPush* const> pushes,
                                         std::span<TrainerSteps* const> pushers) {
   if (pushes.empty() || !context_.applier.needs_squares()) return false;
-  std::vector<ExactSquares> squares = pushes[0]->measured;
+  std::vector<ExactSquares> squares = pushes[0]->squares;
   if (squares.empty()) {
     std::optional<std::vector<ExactSquares>> measured = context_.applier.squares(pushes);
     if (!measured) return true;
@@ -81,8 +81,8 @@ bool SynchronousClock::wait_for_squares(std::span<PendingPush* const> pushes,
   const double learning_rate = context_.applier.rule().learning_rate();
   for (TrainerSteps* trainer : pushers) {
     PendingPush& push = *trainer->next_push();
-    push.measured = squares;
-    if (!push.all_hold) answer_measured(push, squares, learning_rate);
+    push.squares = squares;
+    if (!push.all_hold) answer_with_squares(push, squares, learning_rate);
   }
   return true;
 }
@@ -128,7 +128,7 @@ void SynchronousClock::enter(TrainerSteps& trainer) {
   const uint64_t clock = clock_;
   const bool measured = std::ranges::any_of(trainers_, [clock](const TrainerSteps& each) {
     auto found = each.pushes.find(clock);
-    return found != each.pushes.end() && !found->second.measured.empty();
+    return found != each.pushes.end() && !found->second.squares.empty();
   });
   const bool takes_part = trainer.pushes.contains(clock);
   trainer.next_step = measured && !takes_part ? clock + 1 : clock;

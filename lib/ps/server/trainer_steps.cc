@@ -51,7 +51,7 @@ PendingPush& TrainerSteps::pending_push(const PushRequest& request) {
   push.asks = request.asks;
   push.absent = request.absent;
   push.checkpoint = request.begins_checkpoint;
-  push.checkpoint_number = request.checkpoint;
+  push.checkpoint_number = request.checkpoint_number;
   push.num_slices = request.num_slices;
   return push;
 }
@@ -108,8 +108,8 @@ void release_replies(std::span<TrainerSteps> trainers, std::vector<ReplyPtr>& ou
   }
 }
 
-void answer_measured(PendingPush& push, const std::vector<ExactSquares>& squares, double learning_rate) {
-  push.measured = squares;
+void answer_with_squares(PendingPush& push, const std::vector<ExactSquares>& squares, double learning_rate) {
+  push.squares = squares;
   const Done done{.learning_rate = learning_rate, .squares = squares};
   for (ReplyPtr& reply : std::exchange(push.replies, {})) reply->answer(Payload(encode_done(done)));
 }

@@ -71,7 +71,7 @@ void forget_unwanted(std::span<TrainerSteps> trainers);
 void release_replies(std::span<TrainerSteps> trainers, std::vector<ReplyPtr>& out);  // and forgets all pushes
 
 // Sends the trainer the squares of the step, with the answer to its push.
-void answer_measured(PendingPush& push, const std::vector<ExactSquares>& squares, double learning_rate);
+void answer_with_squares(PendingPush& push, const std::vector<ExactSquares>& squares, double learning_rate);
 
 }  // namespace ps
 

@@ -151,8 +151,8 @@ const ObjectSpec<RunStatus>& RunStatus::spec() {
     s.field("logged", &RunStatus::logged, "pushes are logged, and come with their keys");
     s.field("finished", &RunStatus::finished, "passes of a run of which everything is done")
         .at_most(kMostPasses);
-    s.field("gives_parts", &RunStatus::gives_parts, "servers give out their parts of checkpoints");
-    s.field("cut_at", &RunStatus::checkpoint_at, "steps after which the next checkpoint begins");
+    s.field("gives_shards", &RunStatus::gives_shards, "servers give out their shards of checkpoints");
+    s.field("checkpoint_at", &RunStatus::checkpoint_at, "steps after which the next checkpoint begins");
     s.field("checkpoint_number", &RunStatus::checkpoint_number, "of that checkpoint, if asynchronous");
     s.field("has_rows", &RunStatus::has_rows, "the trainer has rows that it trains itself");
     s.field("was_given_up", &RunStatus::was_given_up, "the others went on without the trainer until now");

@@ -191,15 +191,16 @@ std::string encode_push(const PushHeader& header, uint32_t num_row_slices, std::
   put(out, header.step);
   put(out, static_cast<uint64_t>(header.info.samples));
   put(out, static_cast<uint64_t>(header.info.pass));
-  put(out, static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
-                                (header.begins_checkpoint ? kBeginsCheckpoint : 0) |
-                                (header.chunk ? kChunk : 0) | (header.asks ? kAsks : 0) |
-                                (header.absent ? kAbsent : 0) | (header.checkpoint != 0 ? kNumbered : 0)));
+  put(out,
+      static_cast<uint8_t>((header.ended ? kEnded : 0) | (header.info.shrink ? kShrink : 0) |
+                           (header.begins_checkpoint ? kBeginsCheckpoint : 0) | (header.chunk ? kChunk : 0) |
+                           (header.asks ? kAsks : 0) | (header.absent ? kAbsent : 0) |
+                           (header.checkpoint_number != 0 ? kNumbered : 0)));
   put(out, header.coded ? kCoded : static_cast<uint8_t>(header.type));
   put(out, header.slice);
   put(out, header.num_slices);
   put(out, header.pulled);
-  if (header.checkpoint != 0) put(out, header.checkpoint);
+  if (header.checkpoint_number != 0) put(out, header.checkpoint_number);
   if (header.pulled == 0) {
     put(out, num_row_slices);
     out += row_slices;
@@ -222,7 +223,7 @@ std::string encode_row_slices(uint32_t num_row_slices, std::string_view row_slic
   return out;
 }
 
-std::string encode_apply(const ApplyRequest& request) {
+std::string encode_commit(const CommitRequest& request) {
   std::string out;
   put(out, request.step);
   put(out, static_cast<uint32_t>(request.squares.size()));
@@ -254,7 +255,7 @@ std::string encode_done(const Done& done) {
   put(out, (done.pass_ended ? kPassEnded : 0) | (done.dropped ? kDropped : 0) | (done.held ? kHeld : 0) |
                (done.dealt ? kDealt : 0));
   put(out, done.checkpoint_at);
-  put(out, done.checkpoint);
+  put(out, done.checkpoint_number);
   put(out, static_cast<uint32_t>(done.squares.size()));
   for (const ExactSquares& squares : done.squares) squares.save(out);
   return out;
@@ -315,9 +316,9 @@ PushRequest decode_push(Buffer body, Widths widths) {
   request.asks = (flags & kAsks) != 0;
   request.absent = (flags & kAbsent) != 0;
   request.begins_checkpoint = (flags & kBeginsCheckpoint) != 0;
-  if ((flags & kNumbered) != 0) request.checkpoint = in.get<uint64_t>();
-  if (request.checkpoint > kMostCheckpoint)
-    fail(Code::kData, "push: a checkpoint of number ", request.checkpoint);
+  if ((flags & kNumbered) != 0) request.checkpoint_number = in.get<uint64_t>();
+  if (request.checkpoint_number > kMostCheckpoint)
+    fail(Code::kData, "push: a checkpoint of number ", request.checkpoint_number);
   std::vector<RowSlice> row_slices;
   if (request.pulled == 0) row_slices = decode_row_slices(in, "push");
   if ((flags & kChunk) != 0) request.chunk = read_sized(in);
@@ -389,15 +390,15 @@ Buffer decode_floats(PushRequest& request, Widths widths, BufferPool& pool, cons
   return std::exchange(request.body, std::move(floats));
 }
 
-ApplyRequest decode_apply(std::span<const char> body) {
+CommitRequest decode_commit(std::span<const char> body) {
   ByteReader in(text_of(body));
-  ApplyRequest request;
+  CommitRequest request;
   request.step = in.get<uint64_t>();
   uint32_t count = in.get<uint32_t>();
-  if (!in.has(count * sizeof(double))) cut_short("apply");
+  if (!in.has(count * sizeof(double))) cut_short("commit");
   request.squares.resize(count);
   in.get_array(std::span<double>(request.squares));
-  expect_end(in, "apply");
+  expect_end(in, "commit");
   return request;
 }
 
@@ -433,7 +434,7 @@ Done decode_done(std::span<const char> body) {
   done.held = (flags & kHeld) != 0;
   done.dealt = (flags & kDealt) != 0;
   done.checkpoint_at = in.get<uint64_t>();
-  done.checkpoint = in.get<uint64_t>();
+  done.checkpoint_number = in.get<uint64_t>();
   uint32_t num_squares = in.get<uint32_t>();
   if (!in.has(num_squares * kSquaresBytes)) cut_short("done");
   done.squares.resize(num_squares);

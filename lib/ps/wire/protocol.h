@@ -26,7 +26,7 @@
 
 namespace ps {
 
-inline constexpr int kProtocolVersion = 6;
+inline constexpr int kProtocolVersion = 7;
 
 // On the wire: never renumber.
 enum class Message : uint16_t {
@@ -37,7 +37,7 @@ enum class Message : uint16_t {
   kKeys,
   kLoad,
   kGather,
-  kApply,
+  kCommit,
   kEndRun,
   kRowReport,
   kSaveLease,
@@ -119,7 +119,7 @@ struct PushHeader {
   bool begins_checkpoint = false;  // a checkpoint is to begin after this step
   // The number of that checkpoint, or of the one at the end of the pass, as the job's first shard has told it
   // (Done); 0: it has told none.
-  uint64_t checkpoint = 0;
+  uint64_t checkpoint_number = 0;
   RowType type = RowType::kF32;
   bool coded = false;  // gradients are in the bytes of the job's codec; `type` is not used
   uint32_t slice = 0,
@@ -143,7 +143,7 @@ struct PushRequest : PushHeader {
   }
 };
 
-// The answer to the last slice of a push, and to an apply request.
+// The answer to the last slice of a push, and to a commit request.
 //
 // A job that clips by norm applies a step in two phases: the shards answer a push with the squares of the gradients that they
 // have, and apply the step when a trainer sends them the sums of the squares of all shards.  When a trainer of several shards
@@ -158,12 +158,12 @@ struct Done {
   uint64_t checkpoint_at = 0;  // number of steps after which a checkpoint begins; 0: unknown
   // In asynchronous runs: the number of that checkpoint, or, with `dealt`, of the one at the end of the pass if
   // nobody has data any more; 0: none.
-  uint64_t checkpoint = 0;
-  // By parameter.  Empty if the job does not clip, or if nothing was measured.
+  uint64_t checkpoint_number = 0;
+  // By parameter.  Empty if the job does not clip, or if the step has no data.
   std::vector<ExactSquares> squares = {};
 };
 
-struct ApplyRequest {
+struct CommitRequest {
   uint64_t step = 0;
   std::vector<double> squares;  // by parameter, of the whole gradient; empty: the step was only held
 };
@@ -195,7 +195,7 @@ std::string encode_pull(const PullHeader& header, uint32_t num_row_slices, std::
 std::string encode_push(const PushHeader& header, uint32_t num_row_slices, std::string_view row_slices);
 std::string encode_load(uint32_t num_row_slices, std::string_view row_slices);
 std::string encode_row_slices(uint32_t num_row_slices, std::string_view row_slices);  // not padded
-std::string encode_apply(const ApplyRequest& request);
+std::string encode_commit(const CommitRequest& request);
 std::string encode_keys_request(const KeysRequest& request);
 std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys);
 std::string encode_done(const Done& done);
@@ -221,7 +221,7 @@ void set_row_slices(PushRequest& request, std::shared_ptr<const std::vector<RowS
 // kData for a coded push that the codecs cannot have made; the request must then not be used any more.
 Buffer decode_floats(PushRequest& request, Widths widths, BufferPool& pool, const PushCodecs& codecs = {});
 
-ApplyRequest decode_apply(std::span<const char> body);
+CommitRequest decode_commit(std::span<const char> body);
 KeysRequest decode_keys_request(std::span<const char> body);
 FoundKeys decode_found_keys(std::span<const char> body);
 Done decode_done(std::span<const char> body);

@@ -36,7 +36,7 @@ struct RunStatus {
   std::string checkpoint = {};  // the folder of that checkpoint; empty: there was none
   // Servers write checkpoints, to which a run can go back if some of its state is lost.
   bool checkpointed = false;
-  bool gives_parts = false;    // servers give out their shards of checkpoints
+  bool gives_shards = false;   // servers give out their shards of checkpoints
   uint64_t finished = 0;       // number of passes of a run that has ended and is saved; 0: it has not ended
   bool logged = false;         // pushes are logged, and must come with their keys
   uint64_t checkpoint_at = 0;  // number of steps after which the next checkpoint begins; 0: unknown

@@ -19,7 +19,7 @@ class BarrierMarkersTest : public ShardTest {
                       {.step = step,
                        .info = {1, 0},
                        .begins_checkpoint = cut,
-                       .checkpoint = cut ? number : 0,
+                       .checkpoint_number = cut ? number : 0,
                        .chunk = std::move(chunk)},
                       {static_cast<uint64_t>(rank)}, -1);
   }
@@ -124,7 +124,7 @@ class TwoShards : public BarrierMarkersTest {
     const Done done = sender.answers[0]->done();
     if (done.checkpoint_at > sender.checkpoint_at) {
       sender.checkpoint_at = done.checkpoint_at;
-      sender.number = done.checkpoint;
+      sender.number = done.checkpoint_number;
     }
     move_to(sender, sender.step + 1);
   }

@@ -204,7 +204,7 @@ TEST(Protocol, EveryCutOfAMessageIsRefused) {
   const std::string pull = encode_pull({.step = 7}, 2, two_parts()), push = a_push();
   const std::string load = encode_load(2, two_parts()) + floats_of_two_parts();
   const std::string keys = encode_keys_request({1, {2, 3}, 4}), done = encode_done({0.5, true, false});
-  const std::string apply = encode_apply({3, {0.5, 1}}), measured = encode_done({.squares = {{}, {}}});
+  const std::string commit = encode_commit({3, {0.5, 1}}), measured = encode_done({.squares = {{}, {}}});
   const std::string gathered = encode_gathered(std::vector<std::string>{"one", "", "three"});
   const std::string found = encode_found_keys(true, {1, 2}, std::vector<uint64_t>{3, 1000});
   const std::string report = encode_row_report({1, 2, 3, 4, 5, 6});
@@ -232,7 +232,7 @@ TEST(Protocol, EveryCutOfAMessageIsRefused) {
   cut(
       measured, [](const std::string& bytes) { decode_done(bytes); }, "done with squares");
   cut(
-      apply, [](const std::string& bytes) { decode_apply(bytes); }, "apply");
+      commit, [](const std::string& bytes) { decode_commit(bytes); }, "commit");
   cut(
       report, [](const std::string& bytes) { decode_row_report(bytes); }, "row report");
   cut(

@@ -351,7 +351,7 @@ TEST_F(RemoteRunTest, ServersWithoutCheckpointsAreAskedForNone) {
 }
 
 TEST_F(RemoteRunTest, WhoAsksForACheckpointHearsOfItsEnd) {
-  shards_.statuses[0].gives_parts = true;
+  shards_.statuses[0].gives_shards = true;
   shards_.handlers[Message::kCheckpoint] = [](size_t, std::string_view body) {
     EXPECT_EQ(decode_checkpoint_request(body), 4);
     return encode_asked_checkpoint({true, "step-9", 7});

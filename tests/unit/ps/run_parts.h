@@ -63,9 +63,9 @@ struct RunParts {
   }
   OutcomePtr end(int rank, uint64_t step, bool checkpoint = false, uint64_t number = 0) {
     return send_body(
-        rank,
-        encode_push({.step = step, .ended = true, .begins_checkpoint = checkpoint, .checkpoint = number}, 0,
-                    ""));
+        rank, encode_push(
+                  {.step = step, .ended = true, .begins_checkpoint = checkpoint, .checkpoint_number = number},
+                  0, ""));
   }
   OutcomePtr ask(int rank, uint64_t step) {
     return send_body(rank, encode_push({.step = step, .ended = true, .asks = true}, 0, ""));
@@ -85,7 +85,7 @@ struct RunParts {
   }
 
   // The sums of squares of all shards, for a step that was measured.
-  OutcomePtr apply(int rank, uint64_t step, double squares) {
+  OutcomePtr commit(int rank, uint64_t step, double squares) {
     PendingPush& pending = clock->waiting_push(rank, {step, {squares}});
     auto outcome = std::make_shared<Outcome>();
     pending.replies.push_back(std::make_unique<RecordingReply>(outcome));

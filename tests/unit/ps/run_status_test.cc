@@ -32,7 +32,7 @@ RunStatus full_status() {
           .recovers = true,
           .checkpoint = "step-000000007",
           .checkpointed = true,
-          .gives_parts = true,
+          .gives_shards = true,
           .finished = 8,
           .logged = true,
           .checkpoint_at = 9,
@@ -58,7 +58,7 @@ TEST(RunStatus, EveryMemberTravels) {
   EXPECT_TRUE(again.recovers);
   EXPECT_EQ(again.checkpoint, "step-000000007");
   EXPECT_TRUE(again.checkpointed);
-  EXPECT_TRUE(again.gives_parts);
+  EXPECT_TRUE(again.gives_shards);
   EXPECT_EQ(again.finished, 8u);
   EXPECT_TRUE(again.logged);
   EXPECT_EQ(again.checkpoint_at, 9u);

@@ -218,7 +218,7 @@ TEST_F(AheadReplayTest, ASnapshotKnowsWhichPushesAllShardsHold) {
   make(2, kAhead);
   for (const uint64_t step : {0, 1}) {
     for (const int rank : {0, 1}) push(rank, step, {1}, 1);
-    apply(0, step, {});
+    commit(0, step, {});
   }
   const std::string snapshot = shard_->recovery().save_snapshot();
   make(0, kAhead);
@@ -227,7 +227,7 @@ TEST_F(AheadReplayTest, ASnapshotKnowsWhichPushesAllShardsHold) {
   replay.end(now_);
   EXPECT_EQ(shard_->recovery().save_snapshot(), snapshot);
   EXPECT_EQ(shard_->steps().clock(), 0u);
-  for (const uint64_t step : {0, 1}) apply(1, step, {});
+  for (const uint64_t step : {0, 1}) commit(1, step, {});
   EXPECT_EQ(shard_->steps().clock(), 2u);
 }
 

@@ -203,7 +203,7 @@ TEST_F(ShardGoesOnTest, ATrainerThatWasGivenUpEntersBehindAStepThatIsMeasured) {
   push(0, 0, {1}, 1);
   lose(1, 2);
   EXPECT_EQ(join(1, 2, 7).step, 1u);
-  EXPECT_FALSE(apply(0, 0, {2, 0})->waits());
+  EXPECT_FALSE(commit(0, 0, {2, 0})->waits());
   EXPECT_THAT(weights({1}), ElementsAre(-1));
 }
 

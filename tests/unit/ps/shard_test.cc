@@ -194,11 +194,11 @@ TEST_F(ShardTest, AClippedStepIsMeasuredThenAppliedOnce) {
   EXPECT_EQ(second->done().squares[0].value(), 18) << "two elements of 3";
   EXPECT_THAT(weights({1}), ElementsAre(0));
   EXPECT_EQ(push(0, 0, {1}, 1)->done().squares[0].value(), 18) << "also when it is asked again";
-  EXPECT_THAT(refusal([&] { apply(0, 1, {100, 0}); }, Code::kData), HasSubstr("not waiting"));
-  EXPECT_THAT(refusal([&] { apply(0, 0, {100}); }, Code::kData), HasSubstr("not waiting"));
-  apply(0, 0, {100, 0});  // with what other shards have the norm is 10: the gradient is halved
+  EXPECT_THAT(refusal([&] { commit(0, 1, {100, 0}); }, Code::kData), HasSubstr("not waiting"));
+  EXPECT_THAT(refusal([&] { commit(0, 0, {100}); }, Code::kData), HasSubstr("not waiting"));
+  commit(0, 0, {100, 0});  // with what other shards have the norm is 10: the gradient is halved
   EXPECT_THAT(weights({1}), ElementsAre(-1.5));
-  EXPECT_FALSE(apply(1, 0, {100, 0})->waits());
+  EXPECT_FALSE(commit(1, 0, {100, 0})->waits());
   EXPECT_THAT(weights({1}), ElementsAre(-1.5));
   EXPECT_EQ(shard_->steps().clock(), 1u);
 }

@@ -30,8 +30,8 @@ class ShardTest : public testing::Test {
     for (int rank = 0; rank < trainers; ++rank) join(rank, trainers, 1);
   }
 
-  OutcomePtr apply(int rank, uint64_t step, std::vector<double> squares) {
-    return send([&](ReplyPtr& reply) { shard_->apply(rank, {step, std::move(squares)}, reply); });
+  OutcomePtr commit(int rank, uint64_t step, std::vector<double> squares) {
+    return send([&](ReplyPtr& reply) { shard_->commit(rank, {step, std::move(squares)}, reply); });
   }
 
   RunStatus join(int rank, int trainers, uint64_t generation, bool known = false, uint64_t run = 0) {

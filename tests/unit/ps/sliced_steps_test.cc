@@ -128,7 +128,7 @@ TEST_F(SlicedStepsTest, SquaresAreMeasuredInSlicesToo) {
   go_on();
   ASSERT_FALSE(pushed->waits());
   EXPECT_EQ(pushed->done().squares[0].value(), 32);
-  const OutcomePtr applied = apply(0, 0, {64, 0});
+  const OutcomePtr applied = commit(0, 0, {64, 0});
   EXPECT_TRUE(applied->waits());
   go_on();
   EXPECT_FALSE(applied->waits());

@@ -235,15 +235,15 @@ TEST_P(MeasuringClock, AStepIsAppliedWithTheSquaresOfAllShards) {
   EXPECT_EQ(measured->done().squares[0].value(), 36);
   EXPECT_EQ(run_.weight(), 0);
   EXPECT_EQ(run_.counters.steps, 0u);
-  EXPECT_TRUE(run_.apply(0, 0, 100)->answer) << "the norm of all is 10";
+  EXPECT_TRUE(run_.commit(0, 0, 100)->answer) << "the norm of all is 10";
   EXPECT_EQ(run_.weight(), -3);
   EXPECT_EQ(run_.counters.steps, 1u);
 }
 
 TEST_P(MeasuringClock, SquaresOfAStepThatIsNotMeasuredAreRefused) {
-  EXPECT_EQ(error_of([this] { run_.apply(0, 0, 1); }).code(), Code::kData);
+  EXPECT_EQ(error_of([this] { run_.commit(0, 0, 1); }).code(), Code::kData);
   run_.push(0, 0, 6);
-  EXPECT_EQ(error_of([this] { run_.apply(0, 1, 1); }).code(), Code::kData) << "of another step";
+  EXPECT_EQ(error_of([this] { run_.commit(0, 1, 1); }).code(), Code::kData) << "of another step";
   EXPECT_EQ(error_of([this] {
               run_.clock->waiting_push(0, {0, {1, 2}});
             }).code(),
@@ -254,7 +254,7 @@ TEST_P(MeasuringClock, SquaresOfAStepThatIsNotMeasuredAreRefused) {
 
 TEST_P(MeasuringClock, TheNextStepIsMeasuredAnew) {
   run_.push(0, 0, 6);
-  run_.apply(0, 0, 36);
+  run_.commit(0, 0, 36);
   OutcomePtr next = run_.push(0, 1, 3);
   ASSERT_TRUE(next->answer);
   ASSERT_EQ(next->done().squares.size(), 1u);

@@ -117,7 +117,7 @@ TEST(SynchronousClock, ATrainerThatReturnsTakesNoPartInAStepThatIsMeasured) {
   run.roster.at(1).given_up = false;
   run.clock->take_over(1, /*returns=*/true);
   EXPECT_EQ(run.clock->trainer(1).next_step, 1u);
-  EXPECT_TRUE(run.apply(0, 0, 1)->answer);
+  EXPECT_TRUE(run.commit(0, 0, 1)->answer);
   EXPECT_EQ(run.weight(), -1);
 }
 
@@ -234,7 +234,7 @@ TEST(AheadClock, AStepThatIsMeasuredIsNotHeldToo) {
   EXPECT_FALSE(run.push(0, 0, 1)->done().squares.empty());
   EXPECT_TRUE(run.push(0, 1, 1)->waits()) << "steps are measured one after the other";
   EXPECT_THROW(run.hold(0, 0), Error) << "it needs the norm";
-  EXPECT_TRUE(run.apply(0, 0, 1)->answer);
+  EXPECT_TRUE(run.commit(0, 0, 1)->answer);
   EXPECT_EQ(run.weight(), -1);
 }
 
@@ -274,12 +274,12 @@ TEST(AheadClock, AMeasuredStepOfSeveralNeedsTheWordOfAll) {
   EXPECT_TRUE(first->waits());
   run.push(1, 0, 2);
   EXPECT_FALSE(first->done().squares.empty());
-  OutcomePtr word = run.apply(0, 0, 9);
+  OutcomePtr word = run.commit(0, 0, 9);
   EXPECT_TRUE(word->waits());
   EXPECT_FALSE(run.push(1, 0, 2)->done().squares.empty()) << "a push that is repeated is answered again";
   EXPECT_TRUE(word->waits());
   EXPECT_EQ(run.weight(), 0);
-  EXPECT_TRUE(run.apply(1, 0, 9)->answer && word->answer);
+  EXPECT_TRUE(run.commit(1, 0, 9)->answer && word->answer);
   EXPECT_EQ(run.weight(), -3);
   EXPECT_TRUE(run.end(0, 1)->waits());
   EXPECT_TRUE(run.end(1, 1)->done().held) << "nothing is measured";
@@ -390,21 +390,24 @@ TEST(AsynchronousClock, TrainersTellTheNumberOfACheckpointThatTheFirstShardHasCh
   const Done told = first.push(0, 0, 1)->done();
   second.push(0, 0, 1);
   EXPECT_EQ(told.checkpoint_at, 2u);
-  EXPECT_EQ(told.checkpoint, 4u);
+  EXPECT_EQ(told.checkpoint_number, 4u);
   first.mark(1, 3, 1);
   second.give_up(1);
   for (RunParts* shard : {&first, &second}) {
-    shard->send(0, {.step = 1, .info = {1, 0}, .begins_checkpoint = true, .checkpoint = told.checkpoint}, 1);
+    shard->send(
+        0,
+        {.step = 1, .info = {1, 0}, .begins_checkpoint = true, .checkpoint_number = told.checkpoint_number},
+        1);
     EXPECT_THAT(shard->begun, ElementsAre(Begun(4, false)));
     shard->push(0, 2, 1);
   }
   first.give_up(1);
   const Done dealt = first.ask(0, 3)->done();
   EXPECT_TRUE(dealt.dealt);
-  EXPECT_EQ(dealt.checkpoint, 8u);
+  EXPECT_EQ(dealt.checkpoint_number, 8u);
   second.ask(0, 3);
   for (RunParts* shard : {&first, &second}) {
-    shard->end(0, 4, /*checkpoint=*/true, dealt.checkpoint);
+    shard->end(0, 4, /*checkpoint=*/true, dealt.checkpoint_number);
     EXPECT_THAT(shard->begun, ElementsAre(Begun(4, false), Begun(8, true)));
   }
 }
