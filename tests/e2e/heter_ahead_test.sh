@@ -3,9 +3,6 @@
 # plain trainers, bit for bit, whoever is killed.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
-source "$PS_SOURCE/share/launch/common.sh"
-cd "$scratch"
-PATH=$PS_BIN:$PATH
 source "$PS_SOURCE/tests/e2e/heter_job.sh"
 ahead=(--set train.pull_ahead=6)
 

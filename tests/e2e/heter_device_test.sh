@@ -3,13 +3,10 @@
 # it has no products of matrices, else within their rounding; killed or not, with one batch of a reader on its way or several.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
-source "$PS_SOURCE/share/launch/common.sh"
-cd "$scratch"
-PATH=$PS_BIN:$PATH
-device=${TEST_DEVICE:-emulated} # cuda:0 on a machine that has a GPU
-on_device=(--device "$device" --set device.trains=model)
 need python3
 source "$PS_SOURCE/tests/e2e/heter_job.sh"
+device=${TEST_DEVICE:-emulated} # cuda:0 on a machine that has a GPU
+on_device=(--device "$device" --set device.trains=model)
 close() { python3 "$PS_SOURCE/tests/e2e/close_models.py" "$@"; }
 # Without products models are the same; but on a GPU exp and log are other functions than on the processor.
 same() { if [[ $device == emulated ]]; then cmp "$@"; else close "$@"; fi; }
@@ -85,16 +82,8 @@ train 3 plain --passes 1
 end_servers
 mkfifo pipe
 serve
-places=
-compute compute.a "${on_device[@]}"
-first=$started_compute first_port=$(<compute.a.port)
-compute compute.b "${on_device[@]}"
-second=$started_compute
-readers=()
-for rank in 0 1 2; do
-  run_reader $rank
-  readers+=("$started")
-done
+two_computes "${on_device[@]}"
+three_readers
 open_pipe
 feed 1500
 wait_for_file metrics.0 "${readers[0]}"

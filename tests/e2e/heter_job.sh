@@ -1,4 +1,7 @@
-# A job for the tests of heterogeneous training, and its processes.  Sourced after lib.sh, in $scratch.
+# A job for the tests of heterogeneous training, and its processes.  Sourced after lib.sh; the test then runs in $scratch.
+source "$PS_SOURCE/share/launch/common.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
 processes=()
 trap 'kill -9 "${processes[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
@@ -122,6 +125,26 @@ run_reader() {
   if [[ $1 == 0 && -p pipe ]]; then data=pipe; fi
   start "trainer.$1" ps-train job.json --data $data --servers "$addresses" --trainers 3 --rank "$1" \
     --save-dir killed --passes 1 --set cluster.server_timeout=60 --role reader --compute "$places" --metrics "metrics.$1" --set train.log_period=1 "${@:2}"
+}
+
+# two_computes [flags...]: compute trainers compute.a and compute.b, whose processes are $first and $second; the first has
+# the port $first_port.
+two_computes() {
+  places=
+  compute compute.a "$@"
+  first=$started first_port=$(<compute.a.port)
+  compute compute.b "$@"
+  second=$started
+}
+
+# three_readers [flags...]: all readers of run_reader, whose processes are $readers.
+three_readers() {
+  local rank
+  readers=()
+  for rank in 0 1 2; do
+    run_reader $rank "$@"
+    readers+=("$started")
+  done
 }
 
 # open_pipe: to reader 0, which has been started.

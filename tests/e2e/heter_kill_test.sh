@@ -3,9 +3,6 @@
 # bit.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
-source "$PS_SOURCE/share/launch/common.sh"
-cd "$scratch"
-PATH=$PS_BIN:$PATH
 source "$PS_SOURCE/tests/e2e/heter_job.sh"
 
 make_plain_model
@@ -13,16 +10,8 @@ mkfifo pipe
 
 echo "compute trainers and a reader are killed, and the model is the same, bit for bit"
 serve
-places=
-compute compute.a
-first=$started first_port=$(<compute.a.port)
-compute compute.b
-second=$started
-readers=()
-for rank in 0 1 2; do
-  run_reader $rank
-  readers+=("$started")
-done
+two_computes
+three_readers
 # Reader 0 has one batch in 150 examples, and all wait for it: there are batches to come whenever one is killed.
 open_pipe
 feed 3000
@@ -51,12 +40,7 @@ serve "${checkpoints[@]}"
 places=
 compute compute.a "${checkpoints[@]}"
 rm -rf killed metrics.*
-readers=()
-short=(--checkpoint-dir checkpoints --set cluster.server_timeout=1)
-for rank in 0 1 2; do
-  run_reader $rank "${short[@]}"
-  readers+=("$started")
-done
+three_readers --checkpoint-dir checkpoints --set cluster.server_timeout=1
 open_pipe
 feed 9000
 wait_for_file metrics.0 "${readers[0]}"
@@ -103,19 +87,11 @@ echo "a reader is killed, the others go on without it, and train what it has lef
 # Reports of reader 0 fill a pipe that nobody reads, so that no reader is at the end of its data before one is killed.
 settings=(--set cluster.on_trainer_loss=continue --set cluster.trainer_timeout=3 --set data.batch_size=10)
 serve "${settings[@]}"
-places=
-compute compute.a "${settings[@]}"
-first=$started
-compute compute.b "${settings[@]}"  # of reader 1 alone
-second=$started
+two_computes "${settings[@]}"  # the second is of reader 1 alone
 rm -rf killed metrics.* pipe
 mkfifo metrics.0
 exec 8<>metrics.0
-readers=()
-for rank in 0 1 2; do
-  run_reader $rank "${settings[@]}" 8>&-
-  readers+=("$started")
-done
+three_readers "${settings[@]}" 8>&-
 # Every report is a batch.
 timeout 60 head -n 20 <&8 >reports || fail "reader 0 reports nothing: $(<trainer.0.err)"
 (($(wc -l <reports) == 20)) || fail "reader 0 reports: $(<reports)"

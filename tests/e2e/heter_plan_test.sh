@@ -3,9 +3,6 @@
 # emulated, decides; and it takes the costs of a processor from a run.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
-source "$PS_SOURCE/share/launch/common.sh"
-cd "$scratch"
-PATH=$PS_BIN:$PATH
 source "$PS_SOURCE/tests/e2e/heter_job.sh"
 ps-datagen criteo --samples 2000 --output train.txt
 

@@ -2,9 +2,6 @@
 # Heterogeneous training in which a server is killed: it comes again, and the model is the same, bit for bit.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
-source "$PS_SOURCE/share/launch/common.sh"
-cd "$scratch"
-PATH=$PS_BIN:$PATH
 source "$PS_SOURCE/tests/e2e/heter_job.sh"
 
 make_plain_model

@@ -3,9 +3,6 @@
 # what cannot be is told.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
-source "$PS_SOURCE/share/launch/common.sh"
-cd "$scratch"
-PATH=$PS_BIN:$PATH
 source "$PS_SOURCE/tests/e2e/heter_job.sh"
 
 ps-datagen criteo --samples 3000 --output train.txt

@@ -4,9 +4,6 @@
 # and a layer that reads words in their order learns a language that sums of words do not.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
-source "$PS_SOURCE/share/launch/common.sh"
-cd "$scratch"
-PATH=$PS_BIN:$PATH
 source "$PS_SOURCE/tests/e2e/heter_job.sh"
 
 cat >job.json <<'JSON'
