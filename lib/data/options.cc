@@ -56,6 +56,10 @@ void check_data(const DataOptions& data, std::string_view path) {
     fail(Code::kUsage, path, ".negative_rate: with multi_label an example is positive for some labels and ",
          "negative for others, so that there are no negative examples to leave out");
   }
+  if (!data.csv.labels.empty() && !data.multi_label) {
+    fail(Code::kUsage, path, ".csv.labels: an example has a class for each of several columns: set ",
+         "data.multi_label=true, and the cost multi_label_cross_entropy, or take the recipe tags");
+  }
   check_validation(data, path);
 }
 

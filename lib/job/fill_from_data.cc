@@ -51,9 +51,11 @@ void say_columns(const CsvOptions& csv, Log& log) {
     if (column.type == "ignore") continue;
     (column.type == "number" ? numbers : categories).push_back(column.name);
   }
-  log.info("Columns: label ", csv.label, csv.classes.empty() ? "" : cat(" of ", join(csv.classes, ", ")),
-           numbers.empty() ? "" : cat("; numbers ", join(numbers, ", ")),
-           categories.empty() ? "" : cat("; categories ", join(categories, ", ")));
+  log.info(
+      "Columns: ", csv.labels.empty() ? cat("label ", csv.label) : cat("labels ", join(csv.labels, ", ")),
+      csv.classes.empty() ? "" : cat(" of ", join(csv.classes, ", ")),
+      numbers.empty() ? "" : cat("; numbers ", join(numbers, ", ")),
+      categories.empty() ? "" : cat("; categories ", join(categories, ", ")));
 }
 
 // Throws kUsage if names and words of the data cannot be in a job file, which is UTF-8.

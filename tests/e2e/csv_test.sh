@@ -96,6 +96,37 @@ ps-train --recipe tags --data tagged.csv --passes 100 --save-dir tagged --log-le
   --set 'data.csv.columns=[{"name": "sentence", "type": "text"}]'
 ps-train --model tagged/pass-00099 --job predict --output-format names --data tagged.csv >names 2>err
 cmp names <(printf '%s\n' 'money|travel' money '') || fail "$(cat names)"
+
+echo "several columns are labels: each column of truths a class, and each word of another one"
+python3 - <<'PYTHON'
+import csv, random
+random.seed(3)
+rare = ["rain", "sea", "red", "blue"]
+with open("columns.csv", "w", newline="") as table, open("truth", "w") as truth:
+    out = csv.writer(table, lineterminator="\n")
+    out.writerow(["about_sea", "text", "hue", "about_rain"])
+    for i in range(600):
+        words = [w for w in rare if random.random() < 0.4]
+        hues = [w for w in words if w in ("red", "blue")]
+        text = words + random.choices(["a", "the", "of", "it", "is"], k=5)
+        random.shuffle(text)
+        out.writerow([int("sea" in words), " ".join(text), "|".join(hues), "yes" if "rain" in words else "no"])
+        names = ["about_sea"] * ("sea" in words) + ["hue=" + h for h in sorted(hues)] + ["about_rain"] * ("rain" in words)
+        print("|".join(names), file=truth)
+PYTHON
+ps-train --recipe tags --data columns.csv --passes 20 --save-dir columns \
+  --set 'data.csv.labels=["hue", "about_*"]' 2>err
+expect_text err 'Columns: labels about_sea, hue, about_rain of about_sea, hue=blue, hue=red, about_rain; categories text'
+ps-train --model columns/pass-00019 --job test --data columns.csv --json >out
+at_least "$(python3 -c 'import json; print(json.load(open("out"))["test"]["evaluators"]["micro_f1"])')" 0.99
+ps-train --model columns/pass-00019 --job predict --output-format names --data columns.csv >names 2>err
+diff names truth >differ || true
+(($(grep -c '^<' differ) < 10)) || fail "$(head -5 differ)"
+cut -d, -f2 columns.csv | ps-train --model columns/pass-00019 --job predict --output-format names 2>err | cmp - names
+expect_status 2 ps-train --recipe text --data columns.csv --set 'data.csv.labels=["hue", "about_*"]'
+expect_text err 'data.csv.labels: an example has a class for each of several columns: set data.multi_label=true'
+
+echo "names of classes of fastText's lines"
 for word in red green blue; do echo "__label__$word it is $word"; done >colours.txt
 ps-train --recipe text --data colours.txt --passes 100 --save-dir colours --log-level warning
 ps-train --model colours/pass-00099 --job predict --output-format names --data colours.txt >names 2>err

@@ -51,6 +51,14 @@ DataOptions options_of(const std::string& format, const std::vector<std::string>
   return options;
 }
 
+// The labels of a table in two columns; other formats do without them.
+DataOptions label_columns(const std::string& format) {
+  DataOptions options = options_of(format, {"y", "w=red", "w=blue"});
+  options.csv.label.clear();
+  options.csv.labels = {"y", "w"};
+  return options;
+}
+
 void check_label(float label) {
   if (!(label >= 0 && label < kClasses)) fail(Code::kData, "label ", label, " is no class");
 }
@@ -116,6 +124,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     ps::compare(options, descriptor);
     ps::read_unlabelled(options, descriptor);
   }
+  const ps::DataOptions options = ps::label_columns(format);
+  ps::compare(options, descriptor);
+  ps::read_unlabelled(options, descriptor);
   close(descriptor);
   return 0;
 }

@@ -74,9 +74,15 @@ std::vector<FieldUse> field_uses(const DataOptions& data, const std::vector<std:
     slots += kind == FieldKind::kNumberAndBin ? 2 : 1;
   }
   const bool needs_label = data.labelled() && data.label_use != LabelUse::kIgnored;
-  const std::optional<size_t> label = needs_label ? need_name(names, csv.label) : find_name(names, csv.label);
+  const bool one_column = csv.labels.empty();
+  const std::optional<size_t> label =
+      needs_label && one_column ? need_name(names, csv.label) : find_name(names, csv.label);
   const FieldUse one_label{FieldKind::kLabel}, labels{FieldKind::kLabels, 0, slots};
   if (label && data.labelled()) uses[*label] = data.multi_label ? labels : one_label;
+  for (size_t i = 0; i < csv.labels.size() && data.labelled(); ++i) {
+    const auto found = needs_label ? need_name(names, csv.labels[i]) : find_name(names, csv.labels[i]);
+    if (found) uses[*found] = {FieldKind::kLabelColumn, i, slots};
+  }
   if (!csv.weight.empty()) uses[need_name(names, csv.weight)] = {FieldKind::kWeight};
   if (!csv.group.empty()) uses[need_name(names, csv.group)] = {FieldKind::kGroup};
   return uses;

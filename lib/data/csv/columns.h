@@ -15,6 +15,7 @@ enum class FieldKind {
   kIgnored,
   kLabel,
   kLabels,
+  kLabelColumn,  // one of data.csv.labels
   kWeight,
   kGroup,
   kNumber,
@@ -27,7 +28,7 @@ enum class FieldKind {
 
 struct FieldUse {
   FieldKind kind = FieldKind::kIgnored;
-  size_t column = 0;  // index in CsvOptions::columns
+  size_t column = 0;  // index in CsvOptions::columns; of a label column, in CsvOptions::labels
   size_t slot = 0;    // index of its slot in the batch
 };
 

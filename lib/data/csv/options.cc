@@ -38,6 +38,10 @@ void check_table(const CsvOptions& csv, std::string_view path) {
   check_byte(csv.label_separator, path, "label_separator");
   if (!csv.separator.empty() && csv.separator == csv.quote)
     fail(Code::kUsage, path, ".quote: ", quote(csv.quote), " is the separator too");
+  if (!csv.label.empty() && !csv.labels.empty()) {
+    fail(Code::kUsage, path, ".label: ", quote(csv.label),
+         ", and labels names columns too: leave out one of ", "both");
+  }
   std::set<std::string> names;
   for (const CsvColumn& column : csv.columns) {
     if (!names.insert(column.name).second)
@@ -114,6 +118,10 @@ const ObjectSpec<CsvOptions>& CsvOptions::spec() {
     s.field("missing_values", &CsvOptions::missing_values, "what is written where there is no value");
     s.field("label", &CsvOptions::label,
             "column with the label; empty: that called label, target, class, click or y, else the last");
+    s.field("labels", &CsvOptions::labels,
+            "several columns that are labels, with data.multi_label: names, or patterns with * and ?.  A "
+            "column of 1 and 0, true and false or yes and no is a class called as the column; of any other "
+            "column each word is a class, COLUMN=WORD");
     s.field("label_separator", &CsvOptions::label_separator,
             "byte between the labels of an example, with data.multi_label");
     s.field("classes", &CsvOptions::classes,

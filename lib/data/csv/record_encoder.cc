@@ -80,6 +80,7 @@ RecordEncoder::RecordEncoder(const DataOptions& options)
     columns_.emplace_back(column, first);
     first += static_cast<Key>(column.num_ids());
   }
+  for (const std::string& name : csv_.labels) label_columns_.emplace_back(name, csv_.classes);
 }
 
 float RecordEncoder::label(std::string_view field) const {
@@ -115,6 +116,9 @@ void RecordEncoder::add(std::string_view field, const FieldUse& use, Batch& batc
     case FieldKind::kLabels:
       put_labels(field, batch.slots[use.slot]);
       break;
+    case FieldKind::kLabelColumn:
+      put_label_column(field, use, batch);
+      break;
     case FieldKind::kWeight:
       put_weight(field, batch);
       break;
@@ -142,6 +146,20 @@ void RecordEncoder::put_labels(std::string_view field, SlotData& slot) const {
     field.remove_prefix(std::min(size + 1, field.size()));
   }
   end_ids(slot);
+}
+
+// Appends the classes that a field tells of; those of an example end with its last field.
+void RecordEncoder::put_label_column(std::string_view field, const FieldUse& use, Batch& batch) const {
+  if (missing_.contain(field)) return;
+  while (!field.empty()) {
+    const size_t size = std::min(field.find(csv_.label_separator[0]), field.size());
+    put_label_column_word(field.substr(0, size), use, batch);
+    field.remove_prefix(std::min(size + 1, field.size()));
+  }
+}
+
+void RecordEncoder::put_label_column_word(std::string_view word, const FieldUse& use, Batch& batch) const {
+  if (!word.empty()) label_columns_[use.column].put(word, ignores_label_, batch.slots[use.slot].keys);
 }
 
 void RecordEncoder::put_label(std::string_view word, SlotData& slot) const {
@@ -216,6 +234,10 @@ void RecordEncoder::put_missing_id(const Column& column, SlotData& slot) {
 void RecordEncoder::add_list(std::span<const std::string_view> fields, const FieldUse& use,
                              Batch& batch) const {
   if (fields.empty()) return add_missing(use, batch);
+  if (use.kind == FieldKind::kLabelColumn) {
+    for (std::string_view field : fields) put_label_column_word(field, use, batch);
+    return;
+  }
   if (use.kind == FieldKind::kLabels) {
     for (std::string_view field : fields) put_label(field, batch.slots[use.slot]);
     return end_ids(batch.slots[use.slot]);
@@ -246,6 +268,7 @@ void RecordEncoder::add_missing(const FieldUse& use, Batch& batch) const {
   switch (use.kind) {
     case FieldKind::kIgnored:
     case FieldKind::kLabel:
+    case FieldKind::kLabelColumn:
       break;
     case FieldKind::kLabels:
       end_ids(batch.slots[use.slot]);

@@ -13,6 +13,7 @@
 
 #include "data/batch.h"
 #include "data/csv/columns.h"
+#include "data/csv/label_columns.h"
 #include "data/csv/word_numbers.h"
 #include "data/options.h"
 
@@ -79,6 +80,8 @@ class RecordEncoder {
   std::optional<uint64_t> find_class(std::string_view field) const;
   void put_labels(std::string_view field, SlotData& slot) const;
   void put_label(std::string_view word, SlotData& slot) const;
+  void put_label_column_word(std::string_view word, const FieldUse& use, Batch& batch) const;
+  void put_label_column(std::string_view field, const FieldUse& use, Batch& batch) const;
   void put_weight(std::string_view field, Batch& batch) const;
   bool read_number(std::string_view field, const Column& column, float& value) const;
   void put_number(std::string_view field, const Column& column, SlotData& slot) const;
@@ -92,6 +95,7 @@ class RecordEncoder {
   const MissingValues missing_;
   const WordNumbers classes_;
   std::vector<Column> columns_;
+  std::vector<LabelColumn> label_columns_;
 };
 
 }  // namespace ps

@@ -8,6 +8,7 @@
 #include "base/pattern.h"
 #include "base/text.h"
 #include "data/csv/columns.h"
+#include "data/csv/label_columns.h"
 
 namespace ps {
 
@@ -60,6 +61,12 @@ void fill_in_scale(CsvColumn& column, const ColumnStatistics& seen) {
   column.scale = beside && !column.edges.empty() ? cat(scale, kBinsBeside) : scale;
 }
 
+void check_num_classes(const std::string& label, const ColumnStatistics& seen) {
+  if (seen.num_words() <= kMostClasses) return;
+  fail(Code::kUsage, "data.csv.label: column ", quote(label), " has more than ", kMostClasses,
+       " different words: name the column that is the label");
+}
+
 // Lists the words of a column that hashes them, as long as `bytes_left` reaches for all of them.
 void list_words(CsvColumn& column, const ColumnStatistics& seen, size_t& bytes_left) {
   if (column.type == "text" || column.type == "ignore" || column.dictionary > 0) return;
@@ -95,10 +102,11 @@ void TableColumns::set_header(const std::vector<std::string>& names) {
   check_names(names);
   names_ = names;
   find_label();
-  if (csv_.label.empty()) csv_.label = names.back() == apart_ ? names[names.size() - 2] : names.back();
+  if (csv_.label.empty() && csv_.labels.empty())
+    csv_.label = names.back() == apart_ ? names[names.size() - 2] : names.back();
   check_given();
   for (const std::string& name : names) {
-    if (is_feature(name) || name == csv_.label) add(name);
+    if (is_feature(name) || name == csv_.label || is_label_column(name)) add(name);
   }
 }
 
@@ -147,10 +155,19 @@ const CsvColumn* TableColumns::given(std::string_view name) const {
 }
 
 bool TableColumns::is_feature(std::string_view name) const {
-  return !name.empty() && name != csv_.label && name != csv_.weight && name != csv_.group && name != apart_;
+  return !name.empty() && name != csv_.label && name != csv_.weight && name != csv_.group && name != apart_ &&
+         !is_label_column(name);
+}
+
+// Returns true if `labels` names the column, or has a pattern for it.
+bool TableColumns::is_label_column(std::string_view name) const {
+  return std::any_of(csv_.labels.begin(), csv_.labels.end(), [&](const std::string& label) {
+    return label == name || (is_pattern(label) && matches_pattern(label, name));
+  });
 }
 
 bool TableColumns::may_be_label(const std::string& name) const {
+  if (!csv_.labels.empty()) return is_label_column(name);
   return csv_.label.empty() ? is_usual_label(name) : name == csv_.label;
 }
 
@@ -169,12 +186,26 @@ void TableColumns::check_given() const {
 
 // Finds the label's column by its name; leaves it empty if no name is a usual one.
 void TableColumns::find_label() {
+  if (!csv_.labels.empty()) return find_label_columns();
   if (csv_.label.empty()) {
     const auto found = std::find_if(names_.begin(), names_.end(), is_usual_label);
     if (found != names_.end()) csv_.label = *found;
   } else if (!contains(names_, csv_.label)) {
     fail(Code::kUsage, "data.csv.label: there is no column ", quote(csv_.label),
          did_you_mean(csv_.label, names_));
+  }
+}
+
+// Throws kUsage for a name or pattern of `labels` that no column has.
+void TableColumns::find_label_columns() {
+  for (const std::string& label : csv_.labels) {
+    const bool pattern = is_pattern(label);
+    const bool found = std::any_of(names_.begin(), names_.end(), [&](const std::string& name) {
+      return name == label || (pattern && matches_pattern(label, name));
+    });
+    if (!found) {
+      fail(Code::kUsage, "data.csv.labels: there is no column ", quote(label), did_you_mean(label, names_));
+    }
   }
 }
 
@@ -186,7 +217,7 @@ void TableColumns::leave_out_bins_of_taken_name(CsvColumn& column) const {
 
 CsvOptions TableColumns::finish(int64_t records) {
   find_label();
-  if (csv_.label.empty()) {
+  if (csv_.label.empty() && csv_.labels.empty()) {
     fail(Code::kUsage, "data.csv.label: name the column that is the label, one of ",
          join(std::span(names_).first(std::min<size_t>(names_.size(), 20)), ", "));
   }
@@ -210,13 +241,40 @@ CsvOptions TableColumns::finish(int64_t records) {
   return std::move(csv_);
 }
 
+// Puts the columns that `labels` names in the order of the table, and appends the classes of each.
+void TableColumns::fill_in_label_columns() {
+  std::vector<std::string> labels;
+  for (const std::string& name : names_) {
+    if (!name.empty() && is_label_column(name)) labels.push_back(name);
+  }
+  csv_.labels = std::move(labels);
+  if (!csv_.classes.empty()) return;
+  for (const std::string& label : csv_.labels) add_classes_of(label);
+  const std::set<std::string> distinct(csv_.classes.begin(), csv_.classes.end());
+  if (distinct.size() < csv_.classes.size())
+    fail(Code::kUsage, "data.csv.labels: a column and a word of another give two classes one name: list ",
+         "them in data.csv.classes");
+}
+
+// A column that holds truths, or nothing at all, is one class; else each of its words is one.
+void TableColumns::add_classes_of(const std::string& label) {
+  const ColumnStatistics& seen = statistics_.find(label)->second;
+  check_num_classes(label, seen);
+  std::vector<std::string> words = seen.frequent_words(kMostClasses);
+  std::sort(words.begin(), words.end());
+  if (std::all_of(words.begin(), words.end(),
+                  [](const std::string& word) { return truth_of(word).has_value(); })) {
+    csv_.classes.push_back(label);
+    return;
+  }
+  for (const std::string& word : words) csv_.classes.push_back(class_of_word(label, word));
+}
+
 void TableColumns::fill_in_classes() {
+  if (!csv_.labels.empty()) return fill_in_label_columns();
   const ColumnStatistics& label = statistics_.find(csv_.label)->second;
   if (!csv_.classes.empty() || label.all_numbers()) return;
-  if (label.num_words() > kMostClasses) {
-    fail(Code::kUsage, "data.csv.label: column ", quote(csv_.label), " has more than ", kMostClasses,
-         " different words: name the column that is the label");
-  }
+  check_num_classes(csv_.label, label);
   csv_.classes = label.frequent_words(kMostClasses);
   const auto is_number = [](const std::string& word) { return parse_uint(word).has_value(); };
   if (multi_label_ && std::all_of(csv_.classes.begin(), csv_.classes.end(), is_number)) csv_.classes.clear();

@@ -46,13 +46,17 @@ class TableColumns {
   const CsvColumn* given(std::string_view name) const;
   bool is_column_pattern(const CsvColumn& column) const;
   bool is_feature(std::string_view name) const;
+  bool is_label_column(std::string_view name) const;
   bool may_be_label(const std::string& name) const;
   void add(const std::string& name);
   WordUse word_use(const std::string& name, const CsvColumn* column) const;
   void leave_out_bins_of_taken_name(CsvColumn& column) const;
   void check_given() const;
   void find_label();
+  void find_label_columns();
   void fill_in_classes();
+  void fill_in_label_columns();
+  void add_classes_of(const std::string& label);
 
   CsvOptions csv_;
   const std::string apart_;

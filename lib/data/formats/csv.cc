@@ -103,7 +103,9 @@ class CsvParser : public Parser {
   // Returns the names of the columns.  Files without a header and without labels have no column for the label.
   std::vector<std::string> record_names() const {
     std::vector<std::string> names = options_.csv.names;
-    if (!options_.labelled()) std::erase(names, options_.csv.label);
+    if (options_.labelled()) return names;
+    std::erase(names, options_.csv.label);
+    for (const std::string& label : options_.csv.labels) std::erase(names, label);
     return names;
   }
 

@@ -50,7 +50,8 @@ class JsonLinesParser : public LineParser {
     for (const std::string& name : {csv.weight, csv.group}) {
       if (!name.empty()) names.push_back(name);
     }
-    if (options.labelled()) names.push_back(csv.label);
+    if (options.labelled() && csv.labels.empty()) names.push_back(csv.label);
+    if (options.labelled()) names.insert(names.end(), csv.labels.begin(), csv.labels.end());
     const std::string& part_by = options.validation_by;
     if (!part_by.empty() && std::find(names.begin(), names.end(), part_by) == names.end())
       names.push_back(part_by);

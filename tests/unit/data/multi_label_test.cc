@@ -125,6 +125,60 @@ TEST_F(MultiLabel, OfTablesLearnsItsClasses) {
       << "labels are numbers";
 }
 
+namespace {
+
+DataOptions label_columns(const std::string& format) {
+  DataOptions options = table(format, {"spam", "colour=blue", "colour=red"});
+  options.csv.label.clear();
+  options.csv.labels = {"spam", "colour"};
+  return options;
+}
+
+}  // namespace
+
+TEST_F(MultiLabel, OfSeveralColumnsIsAClassOfEachTruthAndOfEachWord) {
+  const std::vector<std::string> expected = {"0 n:1 labels:0,2", "0 n:2 labels:1,2", "0 n:3 labels:"};
+  EXPECT_EQ(read(label_columns("csv"), "spam,n,colour\n1,1,red\nno,2,blue|red\n,3,NA\n"), expected);
+  EXPECT_EQ(read(label_columns("csv"), "spam,n,colour\nTrue,1,red\n-1,2,blue|red\n0.0,3,\n"), expected);
+  EXPECT_EQ(read(label_columns("jsonl"),
+                 "{\"n\": 1, \"colour\": \"red\", \"spam\": true}\n"
+                 "{\"n\": 2, \"colour\": [\"blue\", \"red\"], \"spam\": 0}\n{\"n\": 3, \"spam\": null}\n"),
+            expected);
+  EXPECT_THAT(error_of(label_columns("csv"), "spam,n,colour\n2,1,red\n"),
+              HasSubstr("value '2' of label column 'spam' is none of 1, 0, true, false, yes, no"));
+  EXPECT_THAT(error_of(label_columns("csv"), "spam,n,colour\n1,1,green\n"),
+              HasSubstr("value 'green' of label column 'colour' is no class"));
+  EXPECT_THAT(error_of(label_columns("csv"), "spam,n\n1,1\n"), HasSubstr("there is no column 'colour'"));
+  DataOptions predicting = label_columns("csv");
+  predicting.label_use = LabelUse::kIgnored;
+  EXPECT_THAT(read(predicting, "n\n1\n"), ElementsAre("0 n:1 labels:"));
+  EXPECT_THAT(read(predicting, "n,colour,spam\n1,green,7\n"), ElementsAre("0 n:1 labels:"));
+  DataOptions other = label_columns("csv");
+  other.csv.classes = {"spam"};
+  EXPECT_THAT(error_of(other, "spam,n,colour\n1,1,red\n"),
+              HasSubstr("none is of the label column 'colour': expected 'colour' or 'colour=WORD'"));
+}
+
+TEST_F(MultiLabel, OfSeveralColumnsLearnsItsClassesByNamesAndPatterns) {
+  const auto learnt = [&](std::vector<std::string> labels, const std::string& bytes) {
+    DataOptions options = sets_of("csv");
+    options.csv.labels = std::move(labels);
+    const DataLook look = look_at_data(options, {put_file("table.csv", bytes)}, {});
+    EXPECT_TRUE(look.labels);
+    EXPECT_EQ(look.csv->columns.size(), 1u);
+    EXPECT_EQ(look.labels->schema.dim, std::ssize(look.csv->classes));
+    return *look.csv;
+  };
+  const CsvOptions named = learnt({"hue", "is_spam"}, "n,is_spam,hue\n1,0,red\n2,1,\n3,,blue|red\n");
+  EXPECT_THAT(named.classes, ElementsAre("is_spam", "hue=blue", "hue=red")) << "in the order of the table";
+  EXPECT_THAT(named.label, IsEmpty());
+  const CsvOptions matched = learnt({"is_*"}, "is_spam,n,is_ham,is_odd\n1,5,no,\n0,6,yes,\n");
+  EXPECT_THAT(matched.labels, ElementsAre("is_spam", "is_ham", "is_odd"));
+  EXPECT_EQ(matched.classes, matched.labels) << "a column without a value is a class too";
+  EXPECT_THAT(error_from([&] { learnt({"is_"}, "n,is\n1,0\n"); }),
+              HasSubstr("data.csv.labels: there is no column 'is_'"));
+}
+
 TEST_F(MultiLabel, ALineWithALabelThatIsNoClassIsABadLine) {
   EXPECT_THAT(error_of_checked(sets_of("libsvm"), "3,7 1:1\n0 2:1\n7,8 1:1\n"),
               HasSubstr("data:3: label 8 is not a class of 8"));
@@ -158,6 +212,7 @@ TEST_F(MultiLabel, DamagedBytesAreRefusedOrTakenWhole) {
       {sets_of("libsvm"), "3,7 1:0.5 2\n 5 4:2\n1 x\n"},
       {sets_of("fasttext"), "__label__1 __label__2 x\n"},
       {table("csv", {}), "n,tags\n1,4|2\n2,\n"},
+      {label_columns("csv"), "spam,n,colour\n1,1,red\nno,2,blue|red\n,3,NA\n"},
       {table("jsonl", {}), "{\"n\": 1, \"tags\": [\"1\", \"0\"]}\n"},
   };
   int tried = 0;

@@ -1,0 +1,46 @@
+// The columns of a table that data.csv.labels names: each tells of one or more classes if an example has them.
+// Used by the encoder of records, and by the code that learns the classes.
+#ifndef PS_DATA_CSV_LABEL_COLUMNS_H_
+#define PS_DATA_CSV_LABEL_COLUMNS_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/batch.h"
+#include "data/csv/word_numbers.h"
+
+namespace ps {
+
+// Returns true for 1, true and yes; false for 0, -1, false and no, in small or capital letters; nullopt for all
+// else.
+std::optional<bool> truth_of(std::string_view word);
+
+// Returns the name of the class of the examples that have this word in a column: "colour=red".
+std::string class_of_word(std::string_view column, std::string_view word);
+
+// Constant after construction: many threads share one.
+//
+// A column that holds truths is a class of its own, which is called as the column.  Of any other column each
+// word is a class.
+class LabelColumn {
+ public:
+  // Finds the column's classes among the names of all.  Throws kUsage if it has none.
+  LabelColumn(const std::string& name, const std::vector<std::string>& classes);
+
+  const std::string& name() const { return name_; }
+
+  // Appends the class that a word of the column tells of, if the example has it.  Words that are no classes
+  // throw kData, unless `lenient`.
+  void put(std::string_view word, bool lenient, std::vector<Key>& classes) const;
+
+ private:
+  const std::string name_;
+  std::optional<Key> truth_;  // the class of a column that holds truths
+  WordNumbers words_;         // else the class of each word
+};
+
+}  // namespace ps
+
+#endif  // PS_DATA_CSV_LABEL_COLUMNS_H_
