@@ -119,6 +119,10 @@ ps::Program program() {
                .help = "with --job test: how much worse it is without each slot",
                .details = "cost, or an evaluator of the job, such as auc.  See IMPORTANCE OF SLOTS.",
                .group = "Task"},
+              {.name = "intervals",
+               .help = "with --job test: a 95 % interval of each evaluator",
+               .details = "By a bootstrap over examples, or groups.  See INTERVALS.",
+               .group = "Task"},
               {.name = "passes",
                .argument = "N",
                .help = "times through the data",
@@ -371,8 +375,11 @@ std::vector<ps::Override> overrides(const ps::Flags& flags,
 // Warns of flags that the task does not use.  Environment variables are set for several commands, so they
 // cause no warning.
 void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
-  if (flags.given("importance") && flags.text("job") != "test")
-    flags.refuse("importance", "is of --job test");
+  for (const char* name : {"importance", "intervals"}) {
+    if (flags.given(name) && flags.text("job") != "test") flags.refuse(name, "is of --job test");
+  }
+  if (flags.given("importance") && flags.given("intervals"))
+    flags.refuse("intervals", "--importance prints no intervals: test once with each");
   static const std::map<std::string, std::vector<const char*>> kUnused = {
       {"train", {"output", "output-format", "transform", "part"}},
       {"test",
@@ -540,6 +547,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.task = *flags.text("job");
   options.role = *flags.text("role");
   options.importance = flags.text("importance").value_or("");
+  options.intervals = flags.on("intervals");
   options.threads = threads(flags);
   options.cpu = ps::cpu_level(flags);
   options.resume = flags.on("resume");

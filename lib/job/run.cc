@@ -29,6 +29,7 @@
 #include "job/start_strategy.h"
 #include "job/table_plan.h"
 #include "job/task_data.h"
+#include "job/test_intervals.h"
 #include "ps/client/shard_links.h"
 #include "train/accumulated_computation.h"
 #include "train/emulated_computation.h"
@@ -485,7 +486,11 @@ bool Run::test() {
                  {"seed", job_.job.seed},
                  {"cpu", cpu_level_name(options_.cpu)},
                  {"passes", Json::array()}};
+  std::optional<TestIntervals> intervals;
+  if (options_.intervals) intervals.emplace(*network_, job_.job.seed, *trainer_);
   result["test"] = trainer_->test(-1, *input_.source, stop_).json();
+  if (intervals) intervals->put(result["test"], devices_.own);
+  if (intervals && !options_.json) std::fputs(intervals_text(result["test"]).c_str(), stdout);
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));

@@ -19,6 +19,7 @@ namespace ps {
 struct RunOptions {
   std::string task = "train";  // train | test | predict | convert
   std::string importance;  // for test: the figure by which the importance of slots is measured; empty: none
+  bool intervals = false;  // for test: intervals of the evaluators too
   int threads = 1;
   CpuLevel cpu = best_cpu_level();  // level of kernels
   bool resume = false;              // resume from the newest checkpoint

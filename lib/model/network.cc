@@ -44,7 +44,7 @@ template <class T>
 std::unique_ptr<Evaluator> Network<T>::make_evaluator(size_t index) const {
   const auto& [entry, object] = evaluators_[index];
   auto made = entry->make(object, prediction_cols());
-  const std::optional<size_t> sets = layers_.main_cost().cost->label_slot();
+  const std::optional<size_t> sets = label_slot();
   if (!sets || made->use_label_sets(*sets)) return made;
   fail(Code::kUsage, entry->name,
        " is of one label an example, and the cost takes any number of them: expected ",

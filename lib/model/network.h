@@ -103,6 +103,9 @@ class Network {
   // Returns new evaluators, as the job file lists them.
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
 
+  // Returns the slot whose ids are the labels of an example; nullopt: an example has one label.
+  std::optional<size_t> label_slot() const { return layers_.main_cost().cost->label_slot(); }
+
   // In the order in which they run.  Sequences are taken to have `ids` ids each.
   std::vector<LayerSize> layer_sizes(int64_t ids = 1) const {
     return ps::layer_sizes(layers_.graph, layers_.schema, layers_.wiring, ids);

@@ -303,6 +303,7 @@ TestMeasures Trainer::measure(BatchSource& source, const std::function<bool()>& 
     double cost = evaluate_batch(prepared);
     check_model_finite(std::isfinite(cost), prepared);
     measures.add(cost, network_.predictions(), network_.log_losses(), prepared.batch);
+    see_measured_(network_.predictions(), network_.log_losses(), prepared.batch);
     reporter_.advance(measures.samples(), source.fraction_read());
   });
   check_not_empty(measures.samples(), stop());

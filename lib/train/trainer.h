@@ -95,6 +95,11 @@ class Trainer {
   };
   void share_at_pass_end(PassTexts texts) { pass_texts_ = std::move(texts); }
 
+  // `see` gets all that measure() gives to the evaluators, batch by batch.
+  using SeeMeasured = std::function<void(Matrix<const float> predictions, std::span<const float> log_losses,
+                                         const Batch& batch)>;
+  void on_measured(SeeMeasured see) { see_measured_ = std::move(see); }
+
   // Measures the current weights.  Throws kData if the cost of a batch is not finite.
   TestMeasures measure(BatchSource& source, const std::function<bool()>& stop);
 
@@ -146,6 +151,7 @@ class Trainer {
   std::function<void(bool)> after_batch_ = [](bool) {};
   std::function<BatchSource*(int)> next_source_ = [](int) { return nullptr; };
   std::function<void()> before_pass_end_ = [] {};
+  SeeMeasured see_measured_ = [](Matrix<const float>, std::span<const float>, const Batch&) {};
   PassTexts pass_texts_ = {[](int) { return std::string(); }, [](std::span<const std::string>) {}};
   TrainerProgress progress_;
   size_t looked_ahead_ = 0;  // number of batches, from the current one on, that the store knows
