@@ -1,6 +1,12 @@
 // Table: the rows of one parameter that one process or one shard has, with their optimizer.  SparseTable holds
 // the rows that were used so far, DenseTable all rows.  Used by ParameterTables, LocalStore and ShardTables,
 // which treat both alike.
+//
+// A table in the memory of a GPU (table/cuda/device_table.h) does not implement this interface.  A Table returns pointers and
+// counts at once, and the host reads and writes rows through these pointers; a DeviceTable queues its calls on a stream, and
+// the host sees their results after a whole batch.  One interface for both would make every call wait for the GPU.  What
+// both share is below and above them: the same steps of optimizers (optim/kernels), and the same ParameterStore, because
+// DeviceStore (device/device_store.h) keeps a DeviceTable in front of a store of Tables.
 #ifndef PS_TABLE_TABLE_H_
 #define PS_TABLE_TABLE_H_
 

@@ -40,7 +40,7 @@ void check_table(const CsvOptions& csv, std::string_view path) {
     fail(Code::kUsage, path, ".quote: ", quote(csv.quote), " is the separator too");
   if (!csv.label.empty() && !csv.labels.empty()) {
     fail(Code::kUsage, path, ".label: ", quote(csv.label),
-         ", and labels names columns too: leave out one of ", "both");
+         ", and labels names columns too: leave out one of both");
   }
   std::set<std::string> names;
   for (const CsvColumn& column : csv.columns) {

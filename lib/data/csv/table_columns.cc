@@ -252,8 +252,9 @@ void TableColumns::fill_in_label_columns() {
   for (const std::string& label : csv_.labels) add_classes_of(label);
   const std::set<std::string> distinct(csv_.classes.begin(), csv_.classes.end());
   if (distinct.size() < csv_.classes.size())
-    fail(Code::kUsage, "data.csv.labels: a column and a word of another give two classes one name: list ",
-         "them in data.csv.classes");
+    fail(Code::kUsage,
+         "data.csv.labels: a column and a word of another give two classes one name: list them in "
+         "data.csv.classes");
 }
 
 // A column that holds truths, or nothing at all, is one class; else each of its words is one.
