@@ -161,6 +161,7 @@ Channel::Pending* Channel::find(uint64_t id) {
 void Channel::send(uint64_t id, Pending& pending) {
   if (pending.sent_before) ++counters_.requests_resent;
   pending.sent = pending.sent_before = true;
+  pending.pieces.reset();  // those of an answer that was not complete
   connection_->send(
       {.type = pending.type, .deadline_ms = deadline_ms(pending.deadline, loop_.now()), .request_id = id},
       pending.payload);
@@ -181,6 +182,7 @@ void Channel::cancel(uint64_t id) {
 // Ends a request.  Its entry stays in the queue, without payload, until all requests before it have ended too.
 Channel::OnAnswer Channel::take(Pending& pending) {
   pending.payload.reset();
+  pending.pieces.reset();
   --num_pending_;
   return std::exchange(pending.on_answer, nullptr);
 }
@@ -222,11 +224,36 @@ void Channel::on_frame(Frame frame) {
   }
   if (!frame.header.is_error()) {
     retry_backoff_.reset();
-    return finish(*pending, {.frame = std::move(frame), .error = {}});
+    if (frame.header.is_piece()) return keep(*pending, std::move(frame));
+    return finish(*pending, {.frame = join(*pending, std::move(frame)), .error = {}});
   }
   Error error = decode_error(frame.body.bytes());
   if (error.code() != Code::kUnavailable) return finish(*pending, {.frame = {}, .error = std::move(error)});
   delay(*pending, std::move(error));
+}
+
+// An answer in pieces has no more bytes than one in a single frame.
+void Channel::keep(Pending& pending, Frame frame) {
+  if (!pending.pieces) pending.pieces = std::make_shared<Pieces>();
+  pending.pieces->bytes += frame.body.size();
+  if (pending.pieces->bytes > options_.max_answer_bytes) {
+    return finish(pending, {.frame = {}, .error = Error(Code::kUsage, "an answer in pieces is too long")});
+  }
+  pending.pieces->bodies.push_back(std::move(frame.body));
+}
+
+// Returns the whole answer, of which `last` is the last piece.
+Frame Channel::join(Pending& pending, Frame last) {
+  const std::shared_ptr<Pieces> pieces = std::exchange(pending.pieces, nullptr);
+  if (!pieces) return last;
+  pieces->bodies.push_back(std::move(last.body));
+  last.body = pool_.take(pieces->bytes + pieces->bodies.back().size());
+  char* out = last.body.data();
+  for (Buffer& piece : pieces->bodies) {
+    out = std::ranges::copy(piece.bytes(), out).out;
+    piece = Buffer();
+  }
+  return last;
 }
 
 // The server works but cannot serve the request yet: sends it again after a delay.

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "net/backoff.h"
 #include "net/buffer_pool.h"
@@ -107,12 +108,19 @@ class Channel final : private Connection::Handler {
  private:
   enum class State { kIdle, kConnecting, kGreeting, kReady, kWaiting };
 
+  // The first pieces of an answer, in their order.
+  struct Pieces {
+    std::vector<Buffer> bodies;
+    uint64_t bytes = 0;
+  };
+
   struct Pending {
     uint16_t type;
     bool sent = false, sent_before = false;
     Time deadline{};
     std::shared_ptr<const Payload> payload;
-    OnAnswer on_answer;  // null: answered or cancelled
+    OnAnswer on_answer;              // null: answered or cancelled
+    std::shared_ptr<Pieces> pieces;  // of the answer that have come; null: none have
     std::optional<Error> last_error;
   };
 
@@ -133,6 +141,8 @@ class Channel final : private Connection::Handler {
   Pending* find(uint64_t id);
   void send(uint64_t id, Pending& pending);
   void send_waiting();
+  void keep(Pending& pending, Frame frame);
+  Frame join(Pending& pending, Frame last);
   void delay(Pending& pending, Error reason);
   void finish(Pending& pending, Answer answer);
   OnAnswer take(Pending& pending);

@@ -39,7 +39,8 @@ inline constexpr uint16_t kFirstUserType = 16;
 
 inline constexpr uint32_t kFlagAnswer = 1;  // to the request of the same id
 inline constexpr uint32_t kFlagError = 2;   // the body is an error
-inline constexpr uint32_t kKnownFlags = kFlagAnswer | kFlagError;
+inline constexpr uint32_t kFlagPiece = 4;   // of an answer: more of it follows
+inline constexpr uint32_t kKnownFlags = kFlagAnswer | kFlagError | kFlagPiece;
 
 struct FrameHeader {
   uint16_t version = kFrameVersion;
@@ -52,6 +53,7 @@ struct FrameHeader {
 
   bool is_answer() const { return (flags & kFlagAnswer) != 0; }
   bool is_error() const { return (flags & kFlagError) != 0; }
+  bool is_piece() const { return (flags & kFlagPiece) != 0; }
 };
 
 struct Frame {

@@ -80,7 +80,7 @@ class ServerPeer final : public Connection::Handler {
 
   void send_answer(const FrameHeader& request, uint32_t flags, std::shared_ptr<const Payload> payload) {
     if (request.request_id == 0) return;
-    --num_unanswered_;
+    if ((flags & kFlagPiece) == 0) --num_unanswered_;
     bool room = connection_.send(
         {.type = request.type, .flags = flags | kFlagAnswer, .request_id = request.request_id},
         std::move(payload));
@@ -253,6 +253,12 @@ void Responder::answer(Payload payload) {
 
 void Responder::answer(std::shared_ptr<const Payload> payload) {
   send(0, std::move(payload));
+}
+
+void Responder::answer_piece(std::shared_ptr<const Payload> payload) {
+  if (std::shared_ptr<ServerPeer> peer = peer_.lock()) {
+    peer->send_answer(request_, kFlagPiece, std::move(payload));
+  }
 }
 
 void Responder::fail(const Error& error) {

@@ -48,7 +48,8 @@ class Responder {
   ~Responder();
 
   void answer(Payload payload);
-  void answer(std::shared_ptr<const Payload> payload);  // shares one payload among many answers
+  void answer(std::shared_ptr<const Payload> payload);        // shares one payload among many answers
+  void answer_piece(std::shared_ptr<const Payload> payload);  // of which the payload of `answer` is the end
   void fail(const Error& error);
 
   // Returns true while the peer waits for the answer.

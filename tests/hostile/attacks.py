@@ -4,6 +4,7 @@ usage: attacks.py FOLDER TRAINER... [-- FLAG...]   runs ps-serve of the path on 
 it; with --tls-cert, through TLS, and that certificate is its own authority
 """
 
+import copy
 import json
 import os
 import random
@@ -21,6 +22,7 @@ from wire import Ended, Peer, Refused
 # Parameters of the job, in the order of the model's.
 DEEP, WIDE = 0, 2  # 65536 x 8 floats each, sparse and dense
 NUM_ROWS = 65536
+LONG = 300  # seconds: cluster.request_timeout of a server that waits for long
 ROW_BYTES = 8 * 4
 
 
@@ -288,23 +290,43 @@ def longest_messages(server, hello):
 
 
 def answers_that_nobody_takes(server, hello):
-    """Who asks for answers and does not read them is not given more than there is."""
-    request = wire.frame(wire.PULL, wire.pull(0, 1, 0, wire.parts(*[wire.range_part(WIDE, 0, NUM_ROWS)] * 8)), 1)
-    peers = [server.peer(hello)]
-    for _ in range(16):
-        peer = Peer(server.port, receive_buffer=4096)
-        peer.hello(hello, role="read")
-        for _ in range(16):
-            peer.send_what_fits(request)
-        peers.append(peer)
-    peers[0].ask(wire.ABSENT)  # the server goes on
-    # An honest reader is served beside them.  That may take the 30 s after which the server gives up on those who take
-    # nothing, which are the same with TLS.
-    if not Peer.tls:
-        with server.peer(hello, role="read") as reader:
+    """Who asks for answers and does not take them is not given more than there is, and keeps neither other readers nor the
+    trainer waiting.  This server does not end their connections meanwhile, as its request_timeout is long."""
+    hello["job"]["cluster"]["request_timeout"] = LONG
+    trainer, reader = server.peer(hello), server.peer(hello, role="read")
+    whole = wire.pull(0, 1, 0, wire.parts(*[wire.range_part(WIDE, 0, NUM_ROWS)] * 8))  # 16 MiB
+    some, what = wire.pull(0, 1, 0, wire.parts(wire.range_part(WIDE, 0, 16))), wire.parts(wire.keyed_part(DEEP, range(4096)))
+    step, times = 0, []
+
+    def work():
+        nonlocal step
+        begin = time.monotonic()
+        for _ in range(5):
+            expect(len(reader.ask(wire.PULL, whole)) == 8 * NUM_ROWS * ROW_BYTES, "another answer")
             for _ in range(20):
-                reader.ask(wire.PULL, wire.pull(0, 1, 0, wire.parts(wire.range_part(WIDE, 0, 16))))
-    for peer in peers:
+                expect(len(reader.ask(wire.PULL, some)) == 16 * ROW_BYTES, "another answer")
+            for _ in range(5):
+                trainer.ask(wire.PULL, wire.pull(step, 0, 0, what))
+                trainer.ask(wire.PUSH, wire.push(step, 0, 1, what, rows=bytes(4096 * ROW_BYTES)))
+                step += 1
+        times.append(time.monotonic() - begin)
+
+    def begin_work():
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(LONG / 3)
+
+    begin_work()
+    idle = []
+    for _ in range(64):
+        idle.append(Peer(server.port, receive_buffer=4096))
+        idle[-1].hello(hello, role="read")
+        for _ in range(16):
+            idle[-1].send_what_fits(wire.frame(wire.PULL, whole, 1))
+    begin_work()
+    expect(len(times) == 2, "an honest reader, or the trainer, waits for those that take nothing")
+    print(f"  honest work took {times[0]:.2f} s, and {times[1]:.2f} s beside {len(idle)} readers that take nothing")
+    for peer in [trainer, reader, *idle]:
         peer.socket.close()
 
 
@@ -322,12 +344,9 @@ def shares_of_a_hundred(server, hello):
         try:
             while sum(taken) < enough:
                 peer.send(wire.PULL, request)
-                missing = 48 + answer_bytes
-                while missing > 0:
-                    data = peer.read_some(min(missing, 1 << 18))
-                    missing -= len(data)
+                for come in peer.pass_over():
                     if sum(taken) < enough:
-                        taken[index] += len(data)
+                        taken[index] += come
         except (OSError, Ended):
             pass  # it had its share, or is told to end
 
@@ -478,6 +497,9 @@ AS_TRAINERS = (pull_of_one_range_many_times, pulls_for_a_step_that_never_comes, 
 # Those that take long, and are about nothing that is different on a server with other flags.
 PLAIN_ONLY = (gatherings, checkpoint_requests_that_wait, shares_of_a_hundred)
 
+# Flags of their servers.
+FLAGS = {"answers_that_nobody_takes": ("--set", f"cluster.request_timeout={LONG}")}
+
 # Those whose servers have checkpoints in any case.
 WITH_CHECKPOINTS = ("checkpoint_requests_that_wait", "checkpoints_that_are_paths")
 
@@ -485,7 +507,7 @@ WITH_CHECKPOINTS = ("checkpoint_requests_that_wait", "checkpoints_that_are_paths
 def start_server(folder, name, flags):
     """A server with these flags, and with a folder for checkpoints, if it needs one, that is new."""
     needs = name in WITH_CHECKPOINTS or "--durability" in flags
-    return Server(folder, *flags, *(("--checkpoint-dir", os.path.join(folder, "checkpoints", name)) if needs else ()))
+    return Server(folder, *flags, *FLAGS.get(name, ()), *(("--checkpoint-dir", os.path.join(folder, "checkpoints", name)) if needs else ()))
 
 
 def train(trainer, server, model):
@@ -540,7 +562,7 @@ def main():
         print(attack.__name__.replace("_", " "), flush=True)
         server = start_server(folder, attack.__name__, flags)
         begin = time.monotonic()
-        attack(server, hello)
+        attack(server, copy.deepcopy(hello))
         # It is there, and serves who comes next.
         with server.peer() as peer:
             expect(json.loads(peer.ask(wire.DESCRIBE))["ports"] == [server.port], "it does not describe itself")

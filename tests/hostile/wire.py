@@ -16,7 +16,7 @@ WORK, APPLIED, GATHERED = 37, 38, 39
 REQUESTS = tuple(range(DESCRIBE, GATHERED + 1))
 
 MAGIC, VERSION = b"PSK1", 1
-ANSWER, ERROR = 1, 2
+ANSWER, ERROR, PIECE = 1, 2, 4
 HEADER = struct.Struct("<4sHHIIQQQ")  # less its own checksum
 
 _xxhash = ctypes.CDLL("libxxhash.so.0")
@@ -106,6 +106,7 @@ class Peer:
             self.socket = self.tls.wrap_socket(self.socket, server_hostname=host)
         self.request = 0
         self.received = bytearray()
+        self.pieces = {}  # of answers that are not whole, by request
 
     def __enter__(self):
         return self
@@ -161,16 +162,38 @@ class Peer:
         return taken
 
     def read(self):
-        """The next frame that is not alive: its type, flags, request and body."""
+        """The next frame that is not alive, or answer in pieces: its type, flags, request and body."""
         while True:
-            header = self._take(HEADER.size + 8)
-            magic, _, kind, flags, _, request, size, _ = HEADER.unpack(header[: HEADER.size])
-            assert magic == MAGIC, header
+            kind, flags, request, size = self._take_header()
             body = self._take(size)
             if kind == NOTICE:
                 raise Ended(body[4:].decode())
-            if kind != ALIVE:
-                return kind, flags, request, body
+            if flags & PIECE:
+                self.pieces.setdefault(request, []).append(body)
+            elif kind != ALIVE:
+                before = self.pieces.pop(request, [])
+                return kind, flags, request, body if flags & ERROR else b"".join([*before, body])
+
+    def _take_header(self):
+        header = self._take(HEADER.size + 8)
+        magic, _, kind, flags, _, request, size, _ = HEADER.unpack(header[: HEADER.size])
+        assert magic == MAGIC, header
+        return kind, flags, request, size
+
+    def pass_over(self):
+        """Yields the numbers of bytes of the next answer as they come, and keeps none."""
+        more = True
+        while more:
+            kind, flags, _, left = self._take_header()
+            more = flags & PIECE or kind == ALIVE
+            while left > 0:
+                come = min(left, len(self.received))
+                if come > 0:
+                    del self.received[:come]
+                else:
+                    come = len(self.read_some(min(left, 1 << 18)))
+                left -= come
+                yield come
 
     def answer(self, request):
         """The answer to this request, which nothing but answers to others comes before."""
@@ -209,7 +232,7 @@ def hello_of_trainer(command):
         try:
             while True:
                 peer = Peer.__new__(Peer)
-                peer.socket, peer.received = listener.accept()[0], bytearray()
+                peer.socket, peer.received, peer.pieces = listener.accept()[0], bytearray(), {}
                 with peer:
                     try:
                         while True:

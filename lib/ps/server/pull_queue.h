@@ -16,8 +16,8 @@
 namespace ps {
 
 struct WaitingPull {
-  HeldPeer peer;  // the peer that asks
-  int rank;       // rank of a trainer; -1: a reader
+  HeldPeer peer;  // the trainer that asks
+  int rank;       // its rank
   PullRequest request;
   ReplyPtr reply;
   HeldBytes held;

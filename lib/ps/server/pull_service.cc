@@ -1,7 +1,7 @@
 // A pull goes this way: wait keeps it until the clock allows its step; answer_or_wait answers it, or queues
 // it behind the pulls that wait for room; try_answer takes memory for the answer, reads the rows, and
 // remembers the pull if a push may name it.  When answers that were sent free memory, answer_starved
-// continues with the queue in its fair order.
+// continues with the queue in its fair order.  Pulls to read go another way (read_answers.h).
 #include "ps/server/pull_service.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace ps {
 
 void PullService::read(uint64_t peer, PullRequest request, ReplyPtr& reply) {
   check(request);
-  answer_or_wait({peer, -1, std::move(request), nullptr, {}}, 0, reply);
+  reads_.read(peer, std::move(request), reply);
 }
 
 void PullService::answer(int rank, PullRequest request, uint64_t clock, ReplyPtr& reply) {
@@ -50,7 +50,7 @@ void PullService::answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& rep
 // again, but the memory of the answers of at most two steps.
 bool PullService::try_answer(WaitingPull& pull, uint64_t clock) {
   const PullRequest& request = pull.request;
-  if (pull.rank >= 0 && keeps_answers_ && answer_again(pull)) return true;
+  if (keeps_answers_ && answer_again(pull)) return true;
   if (request.mode == PullMode::kTrain) memory_.make_room(tables_, request.row_slices);
   std::optional<Buffer> room = find_room(tables_.bytes_of(request.row_slices, request.type));
   if (!room) return false;
@@ -64,7 +64,7 @@ bool PullService::try_answer(WaitingPull& pull, uint64_t clock) {
   auto rows = std::make_shared<const Payload>(Payload(std::move(*room)));
   pull.reply->answer(rows);
   const bool keep = keeps_answers_ && request.step == clock;
-  if (pull.rank >= 0) remember(pull, keep ? std::move(rows) : nullptr, std::move(pulled));
+  remember(pull, keep ? std::move(rows) : nullptr, std::move(pulled));
   return true;
 }
 
@@ -158,11 +158,13 @@ void PullService::check_room(Time now) {
 void PullService::forget_unwanted() {
   std::erase_if(waiting_, [](const WaitingPull& pull) { return is_unwanted(pull.reply); });
   starved_.forget_unwanted();
+  reads_.forget_unwanted();
 }
 
 void PullService::release_replies(std::vector<ReplyPtr>& out) {
   for (WaitingPull& pull : std::exchange(waiting_, {})) out.push_back(std::move(pull.reply));
   for (WaitingPull& pull : starved_.take_all()) out.push_back(std::move(pull.reply));
+  reads_.release_replies(out);
 }
 
 // waiting := waiting:u32 (rank:u32 pull:text)[waiting]
@@ -171,7 +173,6 @@ void PullService::save_waiting(std::string& out) const {
   std::string pulls;
   uint32_t count = 0;
   const auto save = [&](const WaitingPull& pull) {
-    if (pull.rank < 0) return;
     ++count;
     put(pulls, static_cast<uint32_t>(pull.rank));
     put_text(pulls, encode_again(pull.request));

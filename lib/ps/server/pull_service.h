@@ -16,15 +16,16 @@
 #include "ps/server/memory_limits.h"
 #include "ps/server/pull_history.h"
 #include "ps/server/pull_queue.h"
+#include "ps/server/read_answers.h"
 #include "ps/server/reply.h"
 #include "ps/server/shard_tables.h"
 #include "ps/status/shard_status.h"
 
 namespace ps {
 
-// Every answer lies in memory of its own, which is counted until the answer has been sent.  A pull whose
-// answer finds no room waits until there is some: on_room says when to call answer_starved.  One owner
-// thread.
+// Every answer lies in memory of its own, which is counted until the answer has been sent.  A quarter of that
+// memory is for pulls to read.  A pull of a trainer whose answer finds no room waits until there is some:
+// on_room says when to call answer_starved and read_on.  One owner thread.
 class PullService {
  public:
   // With `keeps_answers` the answers for the present step are kept, and given again to an equal pull.
@@ -35,11 +36,10 @@ class PullService {
         held_(held),
         counters_(counters),
         keeps_answers_(keeps_answers),
-        answers_(max_bytes, [this] {
-          if (on_room_) on_room_();
-        }) {}
+        answers_(max_bytes - max_bytes / 4, [this] { tell_room(); }),
+        reads_(tables, held, counters, max_bytes / 8, [this] { tell_room(); }) {}
 
-  // `on_room` is called, on any thread, when answer_starved has to be called soon.
+  // `on_room` is called, on any thread, when answer_starved and read_on have to be called soon.
   void on_room(std::function<void()> on_room) { on_room_ = std::move(on_room); }
 
   // Begins another run, with so many trainers.
@@ -49,15 +49,18 @@ class PullService {
   // name the same rows many times.
   void check(const PullRequest& request) const;
 
-  // Reads rows for `peer`, which takes no part in steps.  Throws as check does, and kUnavailable if there is
-  // no room for the answer, nor for one more pull that waits for it.
+  // Reads rows for the connection `peer`, which takes no part in steps.  Throws as check does, and
+  // kUnavailable if there is no room for the answer, nor for one more pull that waits for it.
   void read(uint64_t peer, PullRequest request, ReplyPtr& reply);
+
+  // Goes on with the pulls to read that wait for room.
+  void read_on() { reads_.go_on(); }
 
   // Answers a trainer's pull; `clock` is the present step.  Throws as read does, and kExhausted if there is
   // no room for its rows, or to remember it.
   void answer(int rank, PullRequest request, uint64_t clock, ReplyPtr& reply);
 
-  // Answers the pulls that wait for room, as far as there is some.
+  // Answers the pulls of trainers that wait for room, as far as there is some.
   void answer_starved(uint64_t clock);
 
   // Keeps the pull until answer_waiting is called with a `may_pull` that allows its step.  Throws kExhausted
@@ -73,11 +76,11 @@ class PullService {
   // that wait for it are refused.
   void check_room(Time now);
 
-  BufferPool& pool() { return answers_; }
-  uint64_t bytes_in_use() const { return answers_.bytes_in_use(); }
+  BufferPool& pool() { return answers_; }  // of answers to trainers
+  uint64_t bytes_in_use() const { return answers_.bytes_in_use() + reads_.bytes_in_use(); }
 
-  size_t num_waiting() const { return waiting_.size(); }  // pulls that wait for a step
-  size_t num_starved() const { return starved_.size(); }  // pulls that wait for room
+  size_t num_waiting() const { return waiting_.size(); }                         // pulls that wait for a step
+  size_t num_starved() const { return starved_.size() + reads_.num_waiting(); }  // pulls that wait for room
   void forget_unwanted();
   void release_replies(std::vector<ReplyPtr>& out);
 
@@ -87,6 +90,9 @@ class PullService {
   static void load_waiting(ByteReader& in, const std::function<void(int rank, std::string_view pull)>& tell);
 
  private:
+  void tell_room() {
+    if (on_room_) on_room_();
+  }
   void answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& reply);
   bool try_answer(WaitingPull& pull, uint64_t clock);
   bool answer_again(WaitingPull& pull);
@@ -100,12 +106,13 @@ class PullService {
   HeldMemory& held_;
   ShardCounters& counters_;
   const bool keeps_answers_;
-  BufferPool answers_;
+  BufferPool answers_;  // to pulls to train
+  ReadAnswers reads_;
   std::vector<PullHistory> histories_;  // by rank
   std::vector<WaitingPull> waiting_;    // pulls that wait for a step, in order of arrival
 
   std::function<void()> on_room_;
-  PullQueue starved_;                  // pulls that wait for room
+  PullQueue starved_;                  // pulls of trainers that wait for room
   std::optional<Time> starved_since_;  // when check_room first saw them; nothing: one was answered since
 };
 

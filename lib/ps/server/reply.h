@@ -17,6 +17,11 @@ class Reply {
   virtual ~Reply() = default;
   virtual void answer(std::shared_ptr<const Payload> payload) = 0;
   virtual void fail(const Error& error) = 0;
+  // Gives a piece of the answer to a pull to read.  The payload of `answer` is the last piece then.
+  virtual void answer_piece(std::shared_ptr<const Payload> payload) {
+    (void)payload;
+    PS_CHECK(false);
+  }
   virtual bool wanted() const = 0;  // returns false once the connection of the request is gone
   void answer(Payload payload) { answer(std::make_shared<const Payload>(std::move(payload))); }
 };

@@ -161,7 +161,9 @@ void ShardHost::new_shard(const Json& schema, const Json& place, const std::stri
   identity_ = {schema, place, cpu, shard_place};
   shard_->pulls().on_room([this, guard = std::weak_ptr<const bool>(exists_)] {
     loop_.post([this, guard] {
-      if (guard.expired() || !shard_ || shard_->runner().busy()) return;  // the end of the step answers them
+      if (guard.expired() || !shard_) return;
+      shard_->pulls().read_on();
+      if (shard_->runner().busy()) return;  // the end of the step answers them
       shard_->pulls().answer_starved(shard_->steps().clock());
     });
   });

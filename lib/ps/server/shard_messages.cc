@@ -27,6 +27,9 @@ class ResponderReply final : public Reply {
  public:
   explicit ResponderReply(Responder responder) : responder_(std::move(responder)) {}
   void answer(std::shared_ptr<const Payload> payload) override { responder_.answer(std::move(payload)); }
+  void answer_piece(std::shared_ptr<const Payload> payload) override {
+    responder_.answer_piece(std::move(payload));
+  }
   void fail(const Error& error) override { responder_.fail(error); }
   bool wanted() const override { return responder_.wanted(); }
 

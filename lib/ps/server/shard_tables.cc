@@ -55,17 +55,27 @@ PulledRows ShardTables::pull(std::span<const RowSlice> slices, RowType type, cha
 // it gets the pointers to the rows.
 char* ShardTables::read_slice(const RowSlice& slice, PullMode mode, RowType type, char* out,
                               std::span<float*> rows) {
-  if (type_of(slice, type) == RowType::kF32) {
-    read_floats(slice, mode, reinterpret_cast<float*>(out), rows);
-  } else {
-    const int64_t num_rows = static_cast<int64_t>(slice.rows()), cols = widths_[slice.parameter];
-    floats_.resize(static_cast<size_t>(num_rows * cols));
-    read_floats(slice, mode, floats_.data(), rows);
-    row_codec(type, device_.cpu()).encode(floats_.data(), num_rows, cols, out);
-  }
+  encode_rows(slice, mode, type, out, rows);
   const size_t size = bytes_of(slice, type);
   std::fill_n(out + size, padded(size) - size, '\0');
   return out + padded(size);
+}
+
+void ShardTables::read_rows(const RowSlice& rows, RowType type, std::span<char> out) {
+  ++num_requests_;
+  encode_rows(rows, PullMode::kRead, type, out.data(), {});
+  std::ranges::fill(out.subspan(bytes_of(rows, type)), '\0');
+}
+
+void ShardTables::encode_rows(const RowSlice& slice, PullMode mode, RowType type, char* out,
+                              std::span<float*> rows) {
+  if (type_of(slice, type) == RowType::kF32) {
+    return read_floats(slice, mode, reinterpret_cast<float*>(out), rows);
+  }
+  const int64_t num_rows = static_cast<int64_t>(slice.rows()), cols = widths_[slice.parameter];
+  floats_.resize(static_cast<size_t>(num_rows * cols));
+  read_floats(slice, mode, floats_.data(), rows);
+  row_codec(type, device_.cpu()).encode(floats_.data(), num_rows, cols, out);
 }
 
 void ShardTables::read_floats(const RowSlice& slice, PullMode mode, float* out, std::span<float*> rows) {

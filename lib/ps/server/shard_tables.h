@@ -53,6 +53,9 @@ class ShardTables {
   // Puts the rows of a checked request into `out`.
   void read(std::span<const RowSlice> slices, PullMode mode, RowType type, char* out);
 
+  // Puts rows to read, some of those of a checked request, into `out`, and zeros behind them.
+  void read_rows(const RowSlice& rows, RowType type, std::span<char> out);
+
   // Puts the rows of a pull that a push will follow into `out`, and returns pointers to the rows in the tables.
   PulledRows pull(std::span<const RowSlice> slices, RowType type, char* out);
 
@@ -89,6 +92,7 @@ class ShardTables {
   uint64_t bytes_of(const RowSlice& slice, RowType type) const;
   char* read_slice(const RowSlice& slice, PullMode mode, RowType type, char* out,
                    std::span<float*> rows = {});
+  void encode_rows(const RowSlice& slice, PullMode mode, RowType type, char* out, std::span<float*> rows);
   void read_floats(const RowSlice& slice, PullMode mode, float* out, std::span<float*> rows);
   void pull_keys(Table& table, std::span<const uint64_t> keys, float* out, std::span<float*> rows);
 

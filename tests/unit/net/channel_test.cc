@@ -294,6 +294,54 @@ TEST_P(ChannelTest, AnAnswerThatIsTooLongIsAnError) {
   EXPECT_EQ(answers_.texts, std::vector<std::string>{"short"});
 }
 
+TEST_P(ChannelTest, AnAnswerInPiecesIsOneAnswer) {
+  serve();
+  for (const char* text : {"a", "b"}) ask(kLater, text);
+  run_until_asked(2);
+  const auto give = [this](size_t index, const std::string& text) {
+    service_.later[index].responder.answer_piece(std::make_shared<const Payload>(text));
+  };
+  give(0, "first ");
+  give(1, "another ");
+  give(0, pattern(300000));
+  give(0, "");
+  service_.later[1].responder.answer(Payload(std::string("answer")));
+  service_.later[0].responder.answer(Payload(std::string(" last")));
+  run_until_answers(2);
+  EXPECT_EQ(answers_.texts,
+            (std::vector<std::string>{"another answer", cat("first ", pattern(300000), " last")}));
+}
+
+TEST_P(ChannelTest, PiecesOfAnAnswerThatDoesNotComeAreForgotten) {
+  serve();
+  ask(kLater, "x");
+  for (size_t asked = 1; asked <= 3; ++asked) {
+    run_until_asked(asked);
+    Responder& responder = service_.later.back().responder;
+    responder.answer_piece(std::make_shared<const Payload>(std::string("piece")));
+    ask(kEcho, "has come");
+    run_until_answers(asked);
+    service_.requests.pop_back();
+    if (asked == 1) server_.reset(), service_.later.clear(), serve();  // the connection is lost
+    if (asked == 2) responder.fail(Error(Code::kUnavailable, "not now"));
+    if (asked == 3) responder.answer(Payload(std::string(" and end")));
+  }
+  run_until_answers(4);
+  EXPECT_EQ(answers_.texts.back(), "piece and end");
+}
+
+TEST_P(ChannelTest, AnAnswerWhosePiecesAreTooLongIsAnError) {
+  options_.max_answer_bytes = 100;
+  serve();
+  ask(kLater, "x");
+  run_until_asked(1);
+  for (int i = 0; i < 3; ++i) {
+    service_.later[0].responder.answer_piece(std::make_shared<const Payload>(pattern(40)));
+  }
+  run_until_answers(1);
+  EXPECT_EQ(answers_.errors.at(0).code(), Code::kUsage);
+}
+
 TEST_P(ChannelTest, TheErrorOfACallIsThrown) {
   serve();
   EXPECT_EQ(text_of(channel().call(kEcho, Payload(std::string("x")), 20s)), "x");
