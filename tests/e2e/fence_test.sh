@@ -16,7 +16,7 @@ serve() {
   rm -f "ready.$name"
   mkfifo "ready.$name"
   ps-serve "$job" --host 127.0.0.1 --port 0 --port-file "ports.$name" --checkpoint-dir checkpoints \
-    --set checkpoint.steps=5 --set cluster.request_timeout=2 "$@" >"ready.$name" 2>>"$name.err" &
+    --set checkpoint.steps=5 --set cluster.request_timeout=4 "$@" >"ready.$name" 2>>"$name.err" &
   servers+=($!)
   eval "$name=$!"
   head -1 "ready.$name" >"$name.out"
@@ -28,7 +28,7 @@ train() {
   local server=$1 passes=$2
   shift 2
   ps-train "$job" --servers "127.0.0.1:$(head -1 "ports.$server")" --data train.txt --passes "$passes" \
-    --set cluster.request_timeout=2 --set cluster.server_timeout=10 --set data.batch_size=20 --set train.log_period=10000 "$@" >"train.$server.out" \
+    --set cluster.request_timeout=4 --set cluster.server_timeout=10 --set data.batch_size=20 --set train.log_period=10000 "$@" >"train.$server.out" \
     2>"train.$server.err" &
   trainer=($!)
 }

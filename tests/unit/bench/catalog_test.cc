@@ -12,16 +12,17 @@
 #include "bench/process/child.h"
 #include "cli/progress.h"
 #include "support/environment.h"
+#include "support/scratch_folder.h"
 
 namespace ps::catalog_test {
 namespace {
 
-// Every benchmark at its smallest; the scratch folder is the test's own.
-BenchSettings smallest(int threads) {
+// Every benchmark at its smallest, in a folder of the test's own.
+BenchSettings smallest(int threads, const ScratchFolder& scratch) {
   return {.scale = 1e-4,
           .threads = threads,
-          .scratch = testing::TempDir(),
-          .cache = testing::TempDir() + "/ps-bench-cache",
+          .scratch = scratch.path(),
+          .cache = scratch.path("cache"),
           .programs = program_folder(),
           .device = "emulated",
           .clock = monotonic_seconds};
@@ -55,10 +56,10 @@ TEST(Catalog, SuitesAreNamedOnce) {
 }
 
 // Runs it twice, and checks after each; false when the machine lacks what it needs.
-bool is_right(const Benchmark& benchmark, int threads) {
+bool is_right(const Benchmark& benchmark, int threads, const ScratchFolder& scratch) {
   std::unique_ptr<Workload> workload;
   try {
-    workload = benchmark.make(smallest(threads));
+    workload = benchmark.make(smallest(threads, scratch));
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUnavailable) << benchmark.name << ": " << error.message();
     return false;
@@ -74,21 +75,23 @@ bool is_right(const Benchmark& benchmark, int threads) {
 }
 
 TEST(Catalog, EveryBenchmarkGivesTheRightAnswerAtAnyNumberOfThreads) {
+  const ScratchFolder scratch;
   int right = 0;
   for (const Benchmark& benchmark : benchmark_catalog()) {
     SCOPED_TRACE(benchmark.name);
-    if (!benchmark.threaded || try_every() == 1) right += is_right(benchmark, 1);
-    if (benchmark.threaded) is_right(benchmark, 3);
+    if (!benchmark.threaded || try_every() == 1) right += is_right(benchmark, 1, scratch);
+    if (benchmark.threaded) is_right(benchmark, 3, scratch);
   }
   EXPECT_GT(right, 0);
 }
 
 // A benchmark whose run did nothing has no right answer to show.
 TEST(Catalog, EveryBenchmarkRefusesTheAnswerOfARunThatNeverWas) {
+  const ScratchFolder scratch;
   for (const Benchmark& benchmark : benchmark_catalog()) {
     std::unique_ptr<Workload> workload;
     try {
-      workload = benchmark.make(smallest(1));
+      workload = benchmark.make(smallest(1, scratch));
     } catch (const Error&) {
       continue;
     }
