@@ -99,7 +99,9 @@ std::unique_ptr<Layer<T>> make_layer(const Graph& graph, const DataSchema& schem
                                      Wiring& wiring);
 
 // Returns the parameters that a model has for data of this schema, for processes that hold or read parameters
-// and do not compute.  Throws kUsage as Network does for the layers.
+// and do not compute: it needs no threads, devices or weights.  Each layer is made and dropped at once, since
+// its constructor is the one place that checks its keys and inputs and says the shapes of its parameters; later
+// layers need these.  Throws kUsage as Network does for the layers.
 std::vector<ParameterSpec> model_parameters(const ModelOptions& options, const DataSchema& schema,
                                             uint64_t seed);
 
