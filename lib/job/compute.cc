@@ -16,7 +16,7 @@
 #include "job/global_batch.h"
 #include "math/device.h"
 #include "membership/server_finder.h"
-#include "net/network.h"
+#include "net/secure_transport.h"
 #include "train/emulated_computation.h"
 
 namespace ps {
@@ -203,14 +203,13 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoin
                         .timeout = job.cluster.server_timeout,
                         .stop = options.stop},
                        log);
-  const std::unique_ptr<Transport> network = make_network();
-  SecureTransport transport(*network, peer_credentials(options.security));
+  const std::unique_ptr<Transport> transport = make_secure_network(peer_credentials(options.security));
   Device device(options.threads, options.cpu);
   const std::unique_ptr<Device> model_device = open_compute_device(job, device);
   const uint64_t memory = endpoint.max_memory_bytes.value_or(available_memory_bytes() / 2);
   const uint64_t arriving = std::min(kMostArriving, memory / 4);
   uint64_t num_links = 0;
-  const ComputeSetup setup = {.transport = transport,
+  const ComputeSetup setup = {.transport = *transport,
                               .device = device,
                               .model_device = model_device.get(),
                               .model = job.model,

@@ -4,14 +4,12 @@
 
 #include "base/error.h"
 #include "base/start_thread.h"
-#include "net/network.h"
 
 namespace ps {
 
 PeerExamples::PeerExamples(const PeerOptions& peers, const SecurityOptions& security, Communicator& met)
-    : network_(make_network()),
-      transport_(*network_, peer_credentials(security)),
-      communicator_(meet_again(transport_, peers, met, [this] { return stopped_.load(); })) {
+    : transport_(make_secure_network(peer_credentials(security))),
+      communicator_(meet_again(*transport_, peers, met, [this] { return stopped_.load(); })) {
   thread_ = start_thread([this] { work(); });
 }
 
@@ -20,7 +18,7 @@ PeerExamples::~PeerExamples() {
     const std::lock_guard<std::mutex> lock(mutex_);
     closing_ = true;
   }
-  transport_.loop().post([] {});
+  transport_->loop().post([] {});
   thread_.join();
 }
 
@@ -30,7 +28,7 @@ std::vector<std::string> PeerExamples::exchange(std::vector<std::string> bytes) 
   bytes_ = std::move(bytes);
   asked_ = true;
   done_ = false;
-  transport_.loop().post([] {});
+  transport_->loop().post([] {});
   changed_.wait(lock, [this] { return done_; });
   if (error_) std::rethrow_exception(error_);
   return std::move(bytes_);
@@ -38,7 +36,7 @@ std::vector<std::string> PeerExamples::exchange(std::vector<std::string> bytes) 
 
 void PeerExamples::stop() {
   stopped_ = true;
-  transport_.loop().post([] {});
+  transport_->loop().post([] {});
 }
 
 bool PeerExamples::has_work() {
@@ -59,7 +57,7 @@ void PeerExamples::work() {
   for (;;) {
     std::exception_ptr error;
     try {
-      transport_.loop().run_until([this] { return has_work(); }, kNever);
+      transport_->loop().run_until([this] { return has_work(); }, kNever);
       if (!begin_exchange(bytes)) return;
       if (stopped_) fail(Code::kUnavailable, "the exchange of examples was ended");
       bytes = communicator_->all_to_all(std::move(bytes));

@@ -44,8 +44,7 @@ class PeerExamples final : public ExampleExchange {
   bool has_work();
   bool begin_exchange(std::vector<std::string>& bytes);
 
-  const std::unique_ptr<Transport> network_;
-  SecureTransport transport_;
+  const std::unique_ptr<Transport> transport_;
   std::atomic<bool> stopped_ = false, failed_ = false;
   std::atomic<uint64_t> bytes_sent_ = 0;
   const std::unique_ptr<Communicator> communicator_;  // used by the thread alone while work() runs

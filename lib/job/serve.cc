@@ -61,9 +61,8 @@ class ShardThread {
  public:
   ShardThread(const Address& address, const NetworkOptions& options, const Guard& guard, const ServedJob& job,
               const ShardLimits& limits)
-      : network_(make_network(options)),
-        transport_(*network_, guard.credentials, guard.handshakes),
-        server_(transport_, address, job, limits) {
+      : transport_(make_secure_network(guard.credentials, guard.handshakes, options)),
+        server_(*transport_, address, job, limits) {
     server_.on_failed([this](const Error& error) {
       failure_ = error;
       failed_ = true;
@@ -74,7 +73,7 @@ class ShardThread {
 
   ~ShardThread() {
     if (!thread_.joinable()) return;
-    network_->loop().stop();
+    transport_->loop().stop();
     thread_.join();
   }
 
@@ -91,9 +90,9 @@ class ShardThread {
 
   // Ends the connections, then the thread; connections that take longer than kLongestDrain are cut.
   void begin_end() {
-    network_->loop().post([this] {
+    transport_->loop().post([this] {
       server_.drain();
-      Loop& loop = network_->loop();
+      Loop& loop = transport_->loop();
       drain_timer_ = std::make_unique<Timer>(loop, [this] { check_drained(); });
       drain_deadline_ = add_time(loop.now(), kLongestDrain);
       check_drained();
@@ -101,11 +100,11 @@ class ShardThread {
   }
 
   void set_credentials(const Credentials& credentials) {
-    network_->loop().post([this, credentials] { transport_.set_credentials(credentials); });
+    transport_->loop().post([this, credentials] { transport_->set_credentials(credentials); });
   }
 
   void ask_checkpoint() {
-    network_->loop().post([this] { server_.ask_checkpoint(); });
+    transport_->loop().post([this] { server_.ask_checkpoint(); });
   }
 
   void join() { thread_.join(); }
@@ -120,7 +119,7 @@ class ShardThread {
   // Runs the loop.  An error that no connection handles ends the server with that error.
   void run() {
     try {
-      network_->loop().run();
+      transport_->loop().run();
     } catch (...) {
       failure_ = current_error();
       failed_ = true;
@@ -128,14 +127,13 @@ class ShardThread {
   }
 
   void check_drained() {
-    Loop& loop = network_->loop();
+    Loop& loop = transport_->loop();
     const bool done = server_.num_connections() == 0 && !server_.writes_checkpoint();
     if (done || loop.now() >= drain_deadline_) return loop.stop();
     drain_timer_->start_after(std::chrono::milliseconds(10));
   }
 
-  const std::unique_ptr<Transport> network_;
-  SecureTransport transport_;
+  const std::unique_ptr<SecureTransport> transport_;
   StatusBoard board_;
   ShardServer server_;
   std::unique_ptr<Timer> drain_timer_;

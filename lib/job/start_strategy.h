@@ -56,9 +56,10 @@ class RunningStrategy {
   void keep_alive();
 
  private:
-  std::unique_ptr<Transport> network_;  // null: the process uses no network
+  // The network, which servers and other trainers share, so that one loop serves both.  Null: the process uses none.
+  std::unique_ptr<Transport> network_;
   // Secure transports to servers and to other trainers, over network_; null: there are none.
-  std::unique_ptr<SecureTransport> transport_, peer_transport_;
+  std::unique_ptr<Transport> transport_, peer_transport_;
   std::unique_ptr<Strategy> strategy_;
   std::shared_ptr<PeerExamples> examples_;  // null: no examples are exchanged
 };

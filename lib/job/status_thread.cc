@@ -8,11 +8,11 @@ namespace ps {
 
 StatusThread::StatusThread(const Address& address, const Credentials& credentials,
                            const HandshakeOptions& handshakes, const MakePages& make_pages)
-    : transport_(*network_, without_tokens(credentials), handshakes),
+    : transport_(make_secure_network(without_tokens(credentials), handshakes)),
       handshakes_(handshakes),
       tokens_(credentials.tokens),
-      pages_(make_pages(network_->loop())),
-      server_(transport_, address, HttpOptions(),
+      pages_(make_pages(transport_->loop())),
+      server_(*transport_, address, HttpOptions(),
               [this](const HttpRequest& request) { return answer(request); }),
       thread_(start_thread([this] { work(); })) {}
 
@@ -36,7 +36,7 @@ HttpResponse StatusThread::answer(const HttpRequest& request) {
 void StatusThread::work() {
   for (;;) {
     try {
-      return network_->loop().run();
+      return transport_->loop().run();
     } catch (const std::exception&) {
       continue;
     }
@@ -44,7 +44,7 @@ void StatusThread::work() {
 }
 
 StatusThread::~StatusThread() {
-  network_->loop().stop();
+  transport_->loop().stop();
   thread_.join();
 }
 

@@ -9,7 +9,6 @@
 
 #include "net/auth/http_token.h"
 #include "net/http/http_server.h"
-#include "net/network.h"
 #include "net/secure_transport.h"
 #include "ps/status/status_service.h"
 
@@ -43,8 +42,8 @@ class StatusThread {
 
   // Sets the credentials of later connections.
   void set_credentials(const Credentials& credentials) {
-    network_->loop().post([this, credentials] {
-      transport_.set_credentials(without_tokens(credentials));
+    transport_->loop().post([this, credentials] {
+      transport_->set_credentials(without_tokens(credentials));
       tokens_ = credentials.tokens;
     });
   }
@@ -59,8 +58,7 @@ class StatusThread {
   HttpResponse answer(const HttpRequest& request);
   void work();
 
-  const std::unique_ptr<Transport> network_ = make_network();
-  SecureTransport transport_;
+  const std::unique_ptr<SecureTransport> transport_;
   const HandshakeOptions handshakes_;
   std::vector<Token> tokens_;
   const StatusPages pages_;

@@ -1,6 +1,6 @@
 // The one place where programs get a network: every connection of ps-serve, ps-train and ps-bench goes
 // through a transport that was made here.  Tests of everything above use the simulated one
-// (net/sim/sim_network.h) as well.
+// (net/sim/sim_network.h) as well.  make_secure_network of net/secure_transport.h gives one with TLS and tokens.
 #ifndef PS_NET_NETWORK_H_
 #define PS_NET_NETWORK_H_
 

@@ -101,4 +101,16 @@ SecureTransport::SecureTransport(Transport& behind, const Credentials& credentia
         return &tokens_.emplace(tls_, credentials.tokens, credentials.shown, options);
       }()) {}
 
+SecureTransport::SecureTransport(std::unique_ptr<Transport> behind, const Credentials& credentials,
+                                 const HandshakeOptions& options)
+    : SecureTransport(*behind, credentials, options) {
+  owned_ = std::move(behind);
+}
+
+std::unique_ptr<SecureTransport> make_secure_network(const Credentials& credentials,
+                                                     const HandshakeOptions& handshakes,
+                                                     const NetworkOptions& options) {
+  return std::make_unique<SecureTransport>(make_network(options), credentials, handshakes);
+}
+
 }  // namespace ps

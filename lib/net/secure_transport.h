@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "net/auth/auth_transport.h"
+#include "net/network.h"
 #include "net/tls/tls_transport.h"
 #include "net/transport.h"
 
@@ -48,10 +49,15 @@ void check_exposure(const SecurityOptions& options, const std::string& host,
 std::string describe_exposure(const SecurityOptions& options, const std::string& host);
 
 // A transport in front of `behind` with TLS, and then with tokens, as far as the credentials have them.  It has
-// the owner thread and the lifetime rules of the transport behind it.
+// the owner thread and the lifetime rules of the transport behind it.  Programs get theirs from make_secure_network.
 class SecureTransport final : public Transport {
  public:
+  // `behind` must outlive it: transports with different credentials can be in front of one network.
   SecureTransport(Transport& behind, const Credentials& credentials, const HandshakeOptions& options = {});
+
+  // Owns the transport behind it.
+  SecureTransport(std::unique_ptr<Transport> behind, const Credentials& credentials,
+                  const HandshakeOptions& options = {});
 
   Loop& loop() override { return front_->loop(); }
   std::unique_ptr<Listener> listen(const Address& address, OnAccept on_accept) override {
@@ -70,10 +76,17 @@ class SecureTransport final : public Transport {
   }
 
  private:
+  std::unique_ptr<Transport> owned_;  // null: another owns the transport behind
   TlsTransport tls_;
   std::optional<AuthTransport> tokens_;
   Transport* const front_;
 };
+
+// Returns a transport with its own loop, as make_network does, with TLS and tokens as far as the credentials have
+// them.
+std::unique_ptr<SecureTransport> make_secure_network(const Credentials& credentials,
+                                                     const HandshakeOptions& handshakes = {},
+                                                     const NetworkOptions& options = {});
 
 }  // namespace ps
 
