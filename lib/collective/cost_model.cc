@@ -71,6 +71,22 @@ static ExchangeCost times(double count, ExchangeCost cost) {
           count * cost.codec};
 }
 
+static const ExchangeCost& later(const ExchangeCost& a, const ExchangeCost& b) {
+  return a.total() < b.total() ? b : a;
+}
+
+// The time of a message, of adding it, and of each further message through one link.
+struct ChunkCosts {
+  ExchangeCost message, add, further;
+};
+
+static ChunkCosts chunk_costs(const ClusterParameters& cluster, double bytes) {
+  ChunkCosts costs = {burst(cluster, 1, bytes), sum_of(cluster, bytes), {}};
+  costs.further.transfer = transfer_seconds(cluster, bytes);
+  costs.further.overhead = message_slot(cluster, bytes) - costs.further.transfer;
+  return costs;
+}
+
 int64_t gradient_chunks(const ClusterParameters& cluster, const StepBytes& payload) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(payload.dense_bytes / cluster.chunk_bytes)));
 }
@@ -81,15 +97,12 @@ int64_t gradient_chunks(const ClusterParameters& cluster, const StepBytes& paylo
 static ExchangeCost rank_server_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double others = static_cast<double>(cluster.ranks - 1);
   const double chunks = static_cast<double>(gradient_chunks(cluster, payload));
-  const double bytes = payload.dense_bytes / chunks, slot = message_slot(cluster, bytes);
-  const ExchangeCost add = sum_of(cluster, bytes);
-  ExchangeCost further;  // the cost of each further message on the way in
-  further.transfer = transfer_seconds(cluster, bytes);
-  further.overhead = slot - further.transfer;
-  ExchangeCost cost = burst(cluster, 1, bytes);
-  cost += add;
-  cost += times(others * chunks - 1, add.sum > slot ? add : further);
-  cost += burst(cluster, others, bytes);
+  const ChunkCosts chunk = chunk_costs(cluster, payload.dense_bytes / chunks);
+  ExchangeCost cost = chunk.message;
+  cost += chunk.add;
+  cost += times(others * chunks - 1, later(chunk.further, chunk.add));
+  cost += chunk.message;
+  cost += times(others - 1, chunk.further);
   return cost;
 }
 
@@ -130,25 +143,58 @@ static ExchangeCost direct_cost(const ClusterParameters& cluster, const StepByte
 // stages takes one chunk through all of them, and for each further chunk the time of the slowest.
 static ExchangeCost chain_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double chunks = static_cast<double>(gradient_chunks(cluster, payload));
-  const double stages = static_cast<double>(cluster.ranks - 1), bytes = payload.dense_bytes / chunks;
-  const double slot = message_slot(cluster, bytes);
-  const ExchangeCost add = sum_of(cluster, bytes);
-  ExchangeCost further;  // the cost of each further chunk on the way back, and on the way there
-  further.transfer = transfer_seconds(cluster, bytes);
-  further.overhead = slot - further.transfer;
-  ExchangeCost cost = times(2 * stages, burst(cluster, 1, bytes));
-  cost += times(stages, add);
-  cost += times(chunks - 1, further);
-  cost += times(chunks - 1, add.sum > slot ? add : further);
+  const double stages = static_cast<double>(cluster.ranks - 1);
+  const ChunkCosts chunk = chunk_costs(cluster, payload.dense_bytes / chunks);
+  ExchangeCost cost = times(2 * stages, chunk.message);
+  cost += times(stages, chunk.add);
+  cost += times(chunks - 1, chunk.further);
+  cost += times(chunks - 1, later(chunk.further, chunk.add));
   return cost;
 }
 
-// A binomial tree: in each round half of the remaining ranks send all they have to the other half.  Then the
-// sums go back the same way.
+// Returns the time until the root of a tree of so many ranks has the sum of the first chunk.  Its children have 1, 2,
+// 4, … ranks below them, themselves included, and the last child has the rest; they send one after the other, each when
+// it has its own sum.
+static ExchangeCost first_sum(int64_t ranks, const ChunkCosts& chunk) {
+  if (ranks == 1) return {};
+  const int64_t others = tree_rounds(ranks) - 1;  // children before the last
+  ExchangeCost child = chunk.message;
+  child += chunk.add;
+  ExchangeCost cost = first_sum(ranks - (int64_t{1} << others), chunk);
+  if (others > 0) {
+    ExchangeCost link_free = times(static_cast<double>(others - 1), child);
+    link_free += chunk.further;
+    cost = later(cost, link_free);
+  }
+  cost += chunk.message;
+  cost = later(cost, times(static_cast<double>(others), child));
+  cost += chunk.add;
+  return cost;
+}
+
+// Returns the time in which a chunk gets from the root to all ranks.  The root sends it to its last child first, and then
+// to the child before, which may have more ranks below it.
+static ExchangeCost last_copy(int64_t ranks, const ChunkCosts& chunk) {
+  if (ranks == 1) return {};
+  const int64_t others = tree_rounds(ranks) - 1;
+  ExchangeCost cost = last_copy(ranks - (int64_t{1} << others), chunk);
+  cost += chunk.message;
+  if (others == 0) return cost;
+  ExchangeCost second = times(static_cast<double>(others), chunk.message);
+  second += chunk.further;
+  return later(cost, second);
+}
+
+// A binomial tree: each rank adds the chunks of its children to its own and sends the sums to its parent, and the sums
+// of the root go back the same way, chunk by chunk.  The link of the root carries all chunks of its log2(ranks)
+// children, each way.
 static ExchangeCost tree_cost(const ClusterParameters& cluster, const StepBytes& payload) {
-  const double rounds = static_cast<double>(tree_rounds(cluster.ranks));
-  ExchangeCost cost = times(2 * rounds, burst(cluster, 1, payload.dense_bytes));
-  cost += sum_of(cluster, rounds * payload.dense_bytes);
+  const double chunks = static_cast<double>(gradient_chunks(cluster, payload));
+  const ChunkCosts chunk = chunk_costs(cluster, payload.dense_bytes / chunks);
+  const double children = static_cast<double>(tree_rounds(cluster.ranks));
+  ExchangeCost cost = first_sum(cluster.ranks, chunk);
+  cost += times((chunks - 1) * children, later(chunk.further, chunk.add));
+  cost += last_copy(cluster.ranks, chunk);
   return cost;
 }
 
@@ -220,9 +266,8 @@ double exchange_messages(ExchangeKind exchange, const ClusterParameters& cluster
       if (cluster.servers > 0) return 2 * ranks * static_cast<double>(cluster.servers * cluster.ports);
       return 2 * (ranks - 1) * static_cast<double>(gradient_chunks(cluster, payload));
     case ExchangeKind::kChain:
-      return 2 * (ranks - 1) * static_cast<double>(gradient_chunks(cluster, payload));
     case ExchangeKind::kTree:
-      return 2 * (ranks - 1);
+      return 2 * (ranks - 1) * static_cast<double>(gradient_chunks(cluster, payload));
     case ExchangeKind::kHalvingDoubling:
       return 2 * ranks * static_cast<double>(tree_rounds(cluster.ranks));
     case ExchangeKind::kDgc:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "collective/algorithms/entries.h"
 #include "net/sim/event_queue.h"
 
 namespace ps {
@@ -179,21 +180,55 @@ void run_chain(const ClusterParameters& cluster, const StepBytes& payload, Clock
   pass_along(cluster, bytes, chunks, 0, order, clocks);
 }
 
-// A message begins when both of its ranks are ready, since each takes part in one message at a time.
+// When each chunk is complete at each rank.
+using ChunkTimes = std::vector<Clocks>;
+
+// Chunks go up: a rank gets those of one number from its children one after the other, the nearest child first, adds
+// one at a time, and its parent gets the sum when it has that of the child before.  Children come before parents, since
+// their numbers are higher.
+void add_up_tree(const MessageTimes& message, double add, ChunkTimes& has) {
+  const int ranks = static_cast<int>(has.size());
+  for (int rank = ranks - 1; rank >= 0; --rank) {
+    Clocks& own = has[static_cast<size_t>(rank)];
+    const std::vector<int> children = tree_children(rank, ranks);
+    double link_free = 0, adder_free = own.front();
+    for (size_t c = 0; c < own.size(); ++c) {
+      for (int child : children) {
+        const double begin = std::max(has[static_cast<size_t>(child)][c], link_free);
+        link_free = begin + message.slot;
+        adder_free = std::max(begin + message.whole(), adder_free) + add;
+      }
+      own[c] = std::max(own[c], adder_free);
+    }
+  }
+}
+
+// Sums go down: a rank sends a chunk to its farthest child first.
+void copy_down_tree(const MessageTimes& message, ChunkTimes& has) {
+  const int ranks = static_cast<int>(has.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    const Clocks& own = has[static_cast<size_t>(rank)];
+    const std::vector<int> children = tree_children(rank, ranks);
+    double link_free = 0;
+    for (size_t c = 0; c < own.size(); ++c) {
+      for (auto child = children.rbegin(); child != children.rend(); ++child) {
+        const double begin = std::max(own[c], link_free);
+        link_free = begin + message.slot;
+        has[static_cast<size_t>(*child)][c] = begin + message.whole();
+      }
+    }
+  }
+}
+
 void run_tree(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
-  const double message = MessageTimes(cluster, payload.dense_bytes).whole();
-  const double add = work_seconds(cluster, payload.dense_bytes, cluster.sum_rate);
-  const size_t ranks = clocks.size();
-  size_t distance = 1;
-  for (; distance < ranks; distance *= 2) {
-    for (size_t r = 0; r + distance < ranks; r += 2 * distance)
-      clocks[r] = std::max(clocks[r], clocks[r + distance]) + message + add;
-  }
-  while (distance > 1) {
-    distance /= 2;
-    for (size_t r = 0; r + distance < ranks; r += 2 * distance)
-      clocks[r] = clocks[r + distance] = std::max(clocks[r], clocks[r + distance]) + message;
-  }
+  const auto chunks = static_cast<size_t>(gradient_chunks(cluster, payload));
+  const double bytes = payload.dense_bytes / static_cast<double>(chunks);
+  const MessageTimes message(cluster, bytes);
+  ChunkTimes has;
+  for (double clock : clocks) has.emplace_back(chunks, clock);
+  add_up_tree(message, work_seconds(cluster, bytes, cluster.sum_rate), has);
+  copy_down_tree(message, has);
+  for (size_t r = 0; r < clocks.size(); ++r) clocks[r] = has[r].back();
 }
 
 // In each of the 2 (N - 1) steps every rank receives a part from the rank before it.  In the first N - 1 steps

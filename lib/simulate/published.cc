@@ -40,6 +40,7 @@ PublishedTable firecaffe() {
     ClusterParameters cluster;
     cluster.ranks = row.ranks;
     cluster.bandwidth = 2.8e9;
+    cluster.chunk_bytes = row.weights_mb * 1e6;  // FireCaffe sends a gradient whole
     const StepBytes payload{.dense_bytes = row.weights_mb * 1e6};
     const double compute = step_seconds(row.one_days * kDay, row.one_epochs, row.batch) / row.ranks;
     table.figures.push_back({cat(row.net, ", ", row.ranks, " GPUs, batch ", row.batch),

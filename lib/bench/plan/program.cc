@@ -69,7 +69,7 @@ std::vector<Flag> cluster_flags() {
        .default_text = "1G"},
       {.name = "chunk",
        .argument = "BYTES",
-       .help = "pieces that a chain or a trainer that is the server passes on",
+       .help = "chunks that a chain, a tree or a trainer that is the server passes on",
        .default_text = "1M"},
       {.name = "limits",
        .argument = "FILE",

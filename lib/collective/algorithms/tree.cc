@@ -1,7 +1,9 @@
 // All-reduce along a binomial tree (FireCaffe: Iandola et al., CVPR 2016): sums go up to rank 0 and the whole
 // sum goes down again.
 //
-// A node adds its own numbers and those of its children, the nearest child first.
+// A node adds its own numbers and those of its children, the nearest child first.  Chunks follow one another, so that
+// all links are busy at the same time, up and down.
+#include <array>
 #include <bit>
 
 #include "collective/algorithms/entries.h"
@@ -16,25 +18,44 @@ void send_down(Exchange& exchange, const std::vector<int>& children, Elements ch
   }
 }
 
-// Works chunk by chunk, so that all levels of the tree are busy at the same time.
-void run_tree(Exchange& exchange, Elements data) {
-  const int rank = exchange.rank();
-  const std::vector<int> children = tree_children(rank, exchange.size());
-  const Chunks chunks(data);
+// The loop of rank 0, at which sums are complete.
+void run_root(Exchange& exchange, const std::vector<int>& children, const Chunks& chunks) {
   for (size_t c = 0; c < chunks.num(); ++c) {
     for (int child : children) add_received_chunk(exchange, child, chunks.at(c));
-    if (rank == 0) {
-      send_down(exchange, children, chunks.at(c));
+    send_down(exchange, children, chunks.at(c));
+  }
+}
+
+// The loop of the other ranks.  Chunks [0, added) have been passed up, of the next one `child` children have come, and
+// chunks [0, done) have come back.  A complete chunk goes down while later chunks still go up.
+void run_below(Exchange& exchange, const std::vector<int>& children, const Chunks& chunks) {
+  const int parent = tree_parent(exchange.rank());
+  size_t added = 0, child = 0, done = 0;
+  while (done < chunks.num()) {
+    if (added < chunks.num() && child == children.size()) {
+      exchange.send(parent, chunks.at(added++).bytes());
+      child = 0;
+      continue;
+    }
+    int from = parent;
+    if (added < chunks.num()) {
+      const std::array<int, 2> both = {children[child], parent};
+      from = exchange.await(both);
+    }
+    if (from == parent) {
+      receive_chunk(exchange, parent, chunks.at(done));
+      send_down(exchange, children, chunks.at(done++));
     } else {
-      exchange.send(tree_parent(rank), chunks.at(c).bytes());
+      add_received_chunk(exchange, from, chunks.at(added));
+      ++child;
     }
   }
-  if (rank != 0) {
-    for (size_t c = 0; c < chunks.num(); ++c) {
-      receive_chunk(exchange, tree_parent(rank), chunks.at(c));
-      send_down(exchange, children, chunks.at(c));
-    }
-  }
+}
+
+void run_tree(Exchange& exchange, Elements data) {
+  const std::vector<int> children = tree_children(exchange.rank(), exchange.size());
+  const Chunks chunks(data);
+  exchange.rank() == 0 ? run_root(exchange, children, chunks) : run_below(exchange, children, chunks);
 }
 
 // Rank 0 has as many children as there are levels; a node below has one fewer, and sends to its parent too.

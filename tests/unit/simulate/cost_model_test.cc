@@ -20,6 +20,17 @@ TEST(CostModel, BytesThroughTheBusiestLinkAreThoseOfTheTextbooks) {
   ClusterParameters chunks = four;
   chunks.chunk_bytes = 1e4;
   EXPECT_NEAR(formula_seconds(ExchangeKind::kChain, chunks), 2 * (100 + 3 - 1) * 1e-4, 1e-12);
+  EXPECT_NEAR(formula_seconds(ExchangeKind::kTree, chunks), (2 * 100 + 2) * 1e-4, 1e-12)
+      << "two children of the root, whose sums go down while others come up, and two levels";
+}
+
+// Rank 4 of six has one child, as rank 2 has, and the root adds their sums and that of rank 1: the first chunk takes two
+// levels and waits for one message of another child.
+TEST(CostModel, ATreeOfSixRanksIsAsDeepAsOneOfFourAndHasAChildMore) {
+  ClusterParameters cluster = plain_cluster(6);
+  cluster.chunk_bytes = 1e4;
+  EXPECT_NEAR(formula_seconds(ExchangeKind::kTree, cluster), (3 + 3 * 99 + 3) * 1e-4, 1e-12);
+  EXPECT_EQ(exchange_messages(ExchangeKind::kTree, cluster, kMegabyte), 2 * 5 * 100);
 }
 
 // FireCaffe's parameter server: its link carries the gradients of all others, each way.  Sums of one chunk go out
