@@ -3,22 +3,17 @@
 #include <map>
 #include <optional>
 #include <random>
-#include <thread>
 
-#include "base/error.h"
 #include "cli/cpu_flag.h"
 #include "cli/interrupts.h"
-#include "cli/launcher.h"
 #include "cli/main.h"
 #include "cli/request_signal.h"
 #include "job/compute.h"
-#include "job/fill_from_data.h"
 #include "job/job.h"
+#include "job/job_flags.h"
 #include "job/network_flags.h"
-#include "job/open_values.h"
 #include "job/run.h"
-#include "job/tuning/rate_finder.h"
-#include "job/tuning/sweep_training.h"
+#include "job/tuning/repeating_flags.h"
 
 namespace {
 
@@ -331,12 +326,6 @@ ps::Program program() {
   };
 }
 
-int threads(const ps::Flags& flags) {
-  int64_t asked = flags.integer("threads", 0, 1024).value();
-  if (asked > 0) return static_cast<int>(asked);
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
 // Answers the flags that need no job.  Returns false when none of them is given.
 bool answer_alone(const ps::Flags& flags) {
   std::string answer;
@@ -351,25 +340,6 @@ bool answer_alone(const ps::Flags& flags) {
   }
   std::fputs(answer.c_str(), stdout);
   return true;
-}
-
-// Returns the rank that a launcher has given this trainer, unless flags give one.
-std::optional<ps::LaunchedTrainer> find_launched(const ps::Flags& flags) {
-  if (flags.given("rank") || flags.given("trainers") || flags.text("role") == "compute") return std::nullopt;
-  return ps::launched_trainer(ps::process_environment());
-}
-
-// Returns the overrides of the launcher, followed by those of the flags, which take precedence.
-std::vector<ps::Override> overrides(const ps::Flags& flags,
-                                    const std::optional<ps::LaunchedTrainer>& launched) {
-  std::vector<ps::Override> all;
-  auto add = [&](const char* key, std::vector<std::string> values, bool is_list) {
-    all.push_back({.key = key, .values = std::move(values), .is_list = is_list, .typed = launched->launcher});
-  };
-  if (launched) add("cluster.trainers", {std::to_string(launched->trainers)}, false);
-  if (launched && !launched->servers.empty()) add("cluster.servers", launched->servers, true);
-  all.insert(all.end(), flags.overrides().begin(), flags.overrides().end());
-  return all;
 }
 
 // Warns of flags that the task does not use.  Environment variables are set for several commands, so they
@@ -429,118 +399,17 @@ bool run_role(const ps::Flags& flags, const ps::Job& job, const ps::RunOptions& 
   return ps::run_compute(job, options, endpoint, log);
 }
 
-// Returns the path of the job file, recipe or model that the command line names; exactly one of them has to
-// be given.
-std::string find_job_file(const ps::Flags& flags) {
-  const bool by_file = !flags.positionals().empty(), by_recipe = flags.given("recipe");
-  if (by_file + by_recipe + flags.given("model") > 1)
-    flags.refuse(by_recipe ? "recipe" : "model", "give a job file, a recipe or a model, one of them");
-  if (flags.given("model") && flags.given("init-model"))
-    flags.refuse("init-model", "the weights are those of --model");
-  if (by_file) return ps::find_job(flags.positionals()[0]);
-  return by_recipe ? ps::find_recipe(*flags.text("recipe")) : ps::find_model_job(*flags.text("model"));
-}
-
-// Refuses to fill in values from data for a task other than training and conversion: weights that were
-// trained elsewhere have to be used with the values that were filled in when they were trained.
-void check_may_fill_in(const std::string& task, const ps::Json& document) {
-  if (task == "train" || task == "convert") return;
-  ps::fail(ps::Code::kUsage, "--job ", task, ": ", ps::open_values(document).front(),
-           " is auto in this job, and was filled in when the model was trained: give --model DIR");
-}
-
-// Makes the job from the job file, the flags, the overrides `more`, which come last, and the data.  `head`
-// becomes the bytes that were read of standard input.  Returns null when --print-config has printed the job;
-// if no data are named, its open values are printed as they are.
-std::optional<ps::Job> make_job(const ps::Flags& flags, const std::optional<ps::LaunchedTrainer>& launched,
-                                std::span<const ps::Override> more, ps::InputHead& head, ps::Log& log) {
-  const std::string path = find_job_file(flags), task = *flags.text("job");
-  std::vector<ps::Override> changes = overrides(flags, launched);
-  changes.insert(changes.end(), more.begin(), more.end());
-  ps::Json document = ps::read_job_document(path);
-  if (flags.given("model")) ps::forget_run(document, task == "train");
-  document = ps::with_overrides(std::move(document), path, changes);
-  const bool prints = flags.on("print-config"), is_open = !ps::open_values(document).empty();
-  if (prints && is_open && ps::known_data_options(document).files.empty()) {
-    std::puts(document.dump(2).c_str());
-    return std::nullopt;
-  }
-  ps::Job job = ps::make_job(std::move(document), path, changes, [&](ps::Json& open) {
-    check_may_fill_in(task, open);
-    head = ps::fill_from_data(open, threads(flags), log);
-  });
-  if (!prints) return job;
-  std::puts(ps::effective_job(job).dump(2).c_str());
-  return std::nullopt;
-}
-
-// Returns the name of the flag that has a job trained several times, or null when none is given.
-const char* repeating_flag(const ps::Flags& flags) {
-  for (const char* name : {"find-rate", "sweep", "folds"}) {
-    if (flags.given(name)) return name;
-  }
-  return nullptr;
-}
-
-void check_repeats(const ps::Flags& flags, const ps::RunOptions& options) {
-  const char* name = repeating_flag(flags);
-  if (options.task != "train") flags.refuse(name, "is of --job train");
-  const bool reports = !options.metrics.empty() || options.progressive || options.status_port;
-  if (options.resume || reports || flags.on("print-config") || options.dry_run)
-    flags.refuse(name,
-                 "goes with none of --resume, --metrics, --progressive, --status-port, --print-config and "
-                 "--dry-run");
-  if (flags.given("find-rate") && (flags.given("sweep") || flags.given("folds")))
-    flags.refuse(name, "goes with neither --sweep nor --folds");
-}
-
-// Returns a function that makes the job again for each training, with further overrides.
-auto job_maker(const ps::Flags& flags, ps::Log& log) {
-  return [&](std::span<const ps::Override> more) {
-    ps::InputHead head;
-    return make_job(flags, std::nullopt, more, head, log).value();
-  };
-}
-
-// Trains once for each combination of values and each fold, and prints a table.
-void run_sweep(const ps::Flags& flags, const ps::RunOptions& options, ps::Log& log) {
-  ps::SweepPlan plan;
-  for (const std::string& text : flags.values("sweep")) plan.keys.push_back(ps::parse_swept_key(text));
-  plan.folds = static_cast<int>(flags.integer("folds", 2, 100).value_or(1));
-  plan.samples = flags.integer("sweep-samples", 1, 10000).value_or(0);
-  plan.halving = flags.on("sweep-halving");
-  const ps::Json result = ps::train_sweep(plan, job_maker(flags, log), options, log);
-  if (result.is_null()) return;
-  std::fputs(options.json ? (result.dump() + "\n").c_str() : ps::sweep_table(result).c_str(), stdout);
-}
-
-void run_rate_finder(const ps::Flags& flags, const ps::RunOptions& options, ps::Log& log) {
-  const ps::RateRange range = ps::parse_rate_range(*flags.text("find-rate"));
-  const std::optional<ps::RateFinding> found = ps::find_rate(range, job_maker(flags, log), options, log);
-  if (!found) return;
-  std::fputs(options.json ? (ps::rate_result(*found).dump() + "\n").c_str() : ps::rate_table(*found).c_str(),
-             stdout);
-}
-
-void run_repeatedly(const ps::Flags& flags, const ps::RunOptions& options, ps::Log& log) {
-  check_repeats(flags, options);
-  flags.given("find-rate") ? run_rate_finder(flags, options, log) : run_sweep(flags, options, log);
-}
-
 // Runs the task.  A flag that repeats a training takes no rank from a launcher, and its jobs are made later,
 // one for each training; otherwise the job is made here, before the process handles signals.
 int run(const ps::Flags& flags, ps::Log& log) {
   if (answer_alone(flags)) return 0;
   warn_of_unused(flags, log);
-  for (const char* name : {"sweep-samples", "sweep-halving"}) {
-    if (flags.given(name) && !flags.given("sweep")) flags.refuse(name, "goes with --sweep");
-  }
-  const bool repeats = repeating_flag(flags) != nullptr;
+  const bool repeats = ps::repeating_flag(flags) != nullptr;
   const std::optional<ps::LaunchedTrainer> launched =
-      repeats ? std::optional<ps::LaunchedTrainer>() : find_launched(flags);
+      repeats ? std::optional<ps::LaunchedTrainer>() : ps::find_launched(flags);
   ps::InputHead head;
   std::optional<ps::Job> made;
-  if (!repeats) made = make_job(flags, launched, {}, head, log);
+  if (!repeats) made = ps::job_of_flags(flags, launched, {}, head, log);
   if (!repeats && !made) return 0;
   ps::Interrupts interrupts("ps-train", "ending after this batch; once more to end at once");
   ps::RunOptions options;
@@ -548,7 +417,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.role = *flags.text("role");
   options.importance = flags.text("importance").value_or("");
   options.intervals = flags.on("intervals");
-  options.threads = threads(flags);
+  options.threads = ps::threads_flag(flags);
   options.cpu = ps::cpu_level(flags);
   options.resume = flags.on("resume");
   options.init_model = flags.text(flags.given("model") ? "model" : "init-model").value_or("");
@@ -578,7 +447,7 @@ int run(const ps::Flags& flags, ps::Log& log) {
   if (launched) {
     log.info("Trainer ", launched->rank, " of ", launched->trainers, ", as ", launched->launcher, " says");
   }
-  repeats ? run_repeatedly(flags, options, log) : static_cast<void>(run_role(flags, *made, options, log));
+  repeats ? ps::run_repeatedly(flags, options, log) : static_cast<void>(run_role(flags, *made, options, log));
   return interrupts.exit_status();
 }
 

@@ -13,7 +13,6 @@
 #include "data/output.h"
 #include "data/reader.h"
 #include "feed/reader_source.h"
-#include "job/checkpoint_model.h"
 #include "job/checkpoint_report.h"
 #include "job/class_names.h"
 #include "job/compute.h"
@@ -23,11 +22,12 @@
 #include "job/model_placement.h"
 #include "job/run_checkpoints.h"
 #include "job/run_page.h"
+#include "job/run_plan.h"
 #include "job/run_rest.h"
 #include "job/run_saves.h"
 #include "job/run_validation.h"
 #include "job/start_strategy.h"
-#include "job/table_plan.h"
+#include "job/start_weights.h"
 #include "job/task_data.h"
 #include "job/test_intervals.h"
 #include "ps/client/shard_links.h"
@@ -77,8 +77,6 @@ class Run {
   void build(const DataSchema& schema);
   void exchange_examples(const DataSchema& schema);
   ParameterStore& store() const { return reader_part_ ? reader_part_->store() : strategy().store(); }
-  void check_has_model() const;
-  void load_weights();
   void resume();
   void write_checkpoint(const Json& result);
   void after_batch(bool stopping, const Json& result);
@@ -96,7 +94,6 @@ class Run {
   // Returns true for the one trainer that reports, tests and saves for all.
   bool leads() const { return options_.rank == (running_ ? strategy().group().leader() : 0); }
   bool say_plan(BatchReader& reader);
-  void say_tables(BatchReader& reader);
   bool measure_importance(const std::vector<std::string>& paths);
   Strategy& strategy() const { return **running_; }
 
@@ -140,7 +137,7 @@ std::unique_ptr<BatchSource> Run::make_source(BatchReader& reader) const {
 // trainers that need to load weights do so while the others wait.
 void Run::build(const DataSchema& schema) {
   network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
-  check_has_model();
+  check_has_model(job_, options_, network_->parameters());
   if (data_.options().label_use == LabelUse::kNeeded)
     input_.reader->check_labels([this](float label) { network_->check_label(label); });
   if (options_.dry_run) return;
@@ -190,7 +187,8 @@ void Run::build(const DataSchema& schema) {
     check_no_models(job_.train.save_dir);
   const bool may_resume = options_.resume && strategy().local() != nullptr;
   const bool holds_all = strategy().local() != nullptr;
-  if ((leads() || holds_all) && !may_resume) load_weights();
+  if ((leads() || holds_all) && !may_resume)
+    load_start_weights(options_, network_->parameters(), strategy().store());
   strategy().group().barrier();
 }
 
@@ -202,17 +200,6 @@ void Run::exchange_examples(const DataSchema& schema) {
     input_.reader->exchange_through(std::move(exchange));
 }
 
-// Throws kUsage if a task other than training has no model.  It would otherwise give an answer with initial
-// weights.
-void Run::check_has_model() const {
-  if (options_.task == "train" || !options_.init_model.empty() || has_servers(job_)) return;
-  const std::vector<ParameterSpec>& parameters = network_->parameters();
-  auto from_file = [](const ParameterSpec& spec) { return !spec.init_file.empty(); };
-  if (std::all_of(parameters.begin(), parameters.end(), from_file)) return;
-  fail(Code::kUsage, "no model to ", options_.task,
-       " with: give --init-model PATH (a folder pass-00000, a model file or a checkpoint), or --servers");
-}
-
 // Resumes at the position of the rank's earlier process.
 void Run::resume() {
   const RunPosition position = strategy().run().position();
@@ -221,47 +208,12 @@ void Run::resume() {
   trainer_->progress().resume(position, strategy().run().restored_states());
 }
 
-void Run::load_weights() {
-  if (is_checkpoint(options_.init_model)) {
-    const CheckpointReader reader(checkpoint_folder(options_.init_model));
-    CheckpointModel model(reader, {}, options_.cpu);
-    load_model(model, network_->parameters(), strategy().store());
-    return;
-  }
-  if (!options_.init_model.empty()) {
-    load_model(options_.init_model, network_->parameters(), strategy().store());
-    return;
-  }
-  for (size_t p = 0; p < network_->parameters().size(); ++p) {
-    const std::string& file = network_->parameters()[p].init_file;
-    if (!file.empty()) load_parameter(file, network_->parameters(), p, strategy().store());
-  }
-}
-
 // Logs the plan of a dry run; returns false if this is none.
 bool Run::say_plan(BatchReader& reader) {
   if (!options_.dry_run) return false;
-  log_.info("would ", options_.task, " with ", options_.threads, " threads and ",
-            cpu_level_name(options_.cpu), " kernels on ", reader.format(), " data\n", network_->describe());
-  if (options_.role == "reader") log_.info(describe_cut(network_->parameters()));
-  if (options_.task == "train" && job_.device.caches_rows()) {
-    log_.info("on device ", job_.device.type, "\n", describe_device(job_, network_->parameters()));
-  }
-  if (job_.device.runs_model()) log_.info(describe_model_placement(job_, network_->layers_without_device()));
-  if (options_.task == "train") say_tables(reader);
+  const Json tables = log_run_plan(job_, options_, *network_, reader, log_);
+  if (!tables.is_null()) print_result({{"job", job_.job.name}, {"tables", tables}});
   return true;
-}
-
-// Logs the plan of tables.  Pipes are not read, so that they stay whole for training, and a job without sparse
-// tables needs no look at its data.
-void Run::say_tables(BatchReader& reader) {
-  const std::vector<ParameterSpec>& specs = network_->parameters();
-  const bool grows = std::ranges::any_of(specs, [](const ParameterSpec& spec) { return spec.sparse; });
-  std::optional<std::vector<double>> rows;
-  if (grows && !reader.may_wait()) rows = count_rows_of_pass(*network_, reader, options_.stop);
-  const Json tables = table_plan(job_, *network_, rows);
-  log_.info(table_plan_text(tables));
-  print_result({{"job", job_.job.name}, {"tables", tables}});
 }
 
 // Trains.  After any failure a reader tells its compute trainers that it ends, unless it goes back to a
@@ -378,7 +330,7 @@ void Run::start_checkpoints(Json& result) {
   if (!options_.resume) {
     checkpoints_->begin_new();
   } else if (!checkpoints_->resume(result)) {
-    load_weights();
+    load_start_weights(options_, network_->parameters(), strategy().store());
   }
 }
 
