@@ -13,7 +13,6 @@
 #include "data/output.h"
 #include "data/reader.h"
 #include "feed/reader_source.h"
-#include "job/checkpoint_report.h"
 #include "job/class_names.h"
 #include "job/compute.h"
 #include "job/convert.h"

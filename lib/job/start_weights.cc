@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "job/checkpoint_model.h"
+#include "job/checkpoint_report.h"
 #include "job/fingerprint.h"
 #include "train/model_file.h"
 
