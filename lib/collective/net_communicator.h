@@ -1,5 +1,5 @@
 // Communicators between processes, over TCP or a simulated network; the transport decides.  Used by programs
-// and tests; thread_communicator.h is the same between the threads of a process.
+// and tests.
 //
 // How ranks meet: rank 0 listens at the rendezvous.  Every other rank listens at a port of its own, connects to
 // rank 0, and tells it its rank, its job and its address.  When all have come, rank 0 sends the addresses to
@@ -7,39 +7,13 @@
 #ifndef PS_COLLECTIVE_NET_COMMUNICATOR_H_
 #define PS_COLLECTIVE_NET_COMMUNICATOR_H_
 
-#include <chrono>
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <string>
 
 #include "collective/exchange_communicator.h"
+#include "collective/net/options.h"
 #include "net/transport.h"
 
 namespace ps {
-
-struct NetCommunicatorOptions {
-  int rank = 0, size = 1;
-  Address rendezvous;  // address at which rank 0 listens
-  // address at which other ranks listen; without host: all addresses; without port: a free one
-  Address listen;
-  std::string job = {};      // name for messages; must be equal on all ranks
-  uint64_t fingerprint = 0;  // fingerprint of further settings that must be equal on all ranks
-  uint64_t nonce = 1;  // used by rank 0: differs from run to run, so that ranks of different runs do not mix
-
-  Duration join_timeout = std::chrono::seconds(60);  // time limit until all ranks have met
-  Duration timeout = std::chrono::seconds(60);       // time limit of a collective
-  std::string algorithm = kAutomatic;                // algorithm of all_reduce
-  // If true, a collective goes on waiting for ranks that are in no collective, as long as they answer roll
-  // calls: they are busy with other work, and run their loop now and then.
-  bool patient = false;
-  // Asked while a collective waits; when it returns true, the collective ends with kUnavailable.  A thread that
-  // makes it true must then post something to the loop.  Null: it never ends.
-  std::function<bool()> stop = {};
-
-  // Called by rank 0 when it listens, with the port that was chosen.
-  std::function<void(const Address&)> on_listening = {};
-};
 
 // Waits until all ranks have met.  Throws kUnavailable within the join timeout, naming the ranks that have
 // not come or are gone; kUsage on a rank whose job, fingerprint, size or protocol differs from rank 0's.  The

@@ -5,7 +5,7 @@
 #include "codec/dgc_there.h"
 #include "collective/nccl_device.h"
 #include "device/compression_on_device.h"
-#include "device/row_device.h"
+#include "device/device_type.h"
 #include "model/model_device.h"
 
 namespace ps {

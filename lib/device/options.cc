@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "device/row_device.h"
+#include "device/device_type.h"
 
 namespace ps {
 

@@ -7,10 +7,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "math/value_rounding.h"
@@ -131,16 +128,6 @@ class RowDevice {
   virtual void read_all(std::span<const RowsRead> reads);
   virtual void step_all(std::span<const RowsStep> steps);
 };
-
-// Returns N of cuda:N, and nullopt for other types.
-std::optional<int> cuda_number(std::string_view type);
-
-// Throws kUsage "device.type: …" unless the type is cpu, or emulated, emulated:N or cuda:N, or several of the
-// latter three with commas between.
-void check_device_type(std::string_view type);
-
-// Opens a device of such a type; several are opened as one (SplitDevice).  Throws kUsage if one does not exist.
-std::unique_ptr<RowDevice> open_row_device(std::string_view type);
 
 // The kinds of devices: this build's emulator, and GPU number `number`.
 std::unique_ptr<RowDevice> make_emulated_device();

@@ -8,6 +8,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/wait_stopped.h"
+#include "heter/ahead_work.h"
+#include "heter/copies_work.h"
+#include "heter/one_batch_work.h"
 #include "ps/client/shard_links.h"
 #include "ps/wire/run_messages.h"
 
@@ -28,6 +31,14 @@ ReaderHello parse_hello(const Frame& frame) {
   ReaderHello hello = ReaderHello::spec().parse(json, "hello");
   if (hello.protocol == kComputeProtocol) return hello;
   fail(Code::kUsage, "protocol version ", hello.protocol, ", this compute trainer speaks ", kComputeProtocol);
+}
+
+// Makes the work for the mode of the setup.  `copies` are shared by all readers.
+std::shared_ptr<ReaderWork> make_reader_work(const ComputeSetup& setup, const ReaderHello& hello,
+                                             HeldBatches& held, SharedCopies& copies) {
+  if (!setup.ahead) return std::make_shared<OneBatchWork>(setup, hello, held);
+  if (setup.asynchronous) return std::make_shared<AheadWork>(setup, hello, held);
+  return std::make_shared<CopiesWork>(setup, hello, held, copies);
 }
 
 std::string ranks_text(const std::set<int>& ranks) {

@@ -5,9 +5,6 @@
 #include "base/current_error.h"
 #include "base/error.h"
 #include "base/wait_stopped.h"
-#include "heter/ahead_work.h"
-#include "heter/copies_work.h"
-#include "heter/one_batch_work.h"
 
 namespace ps {
 
@@ -98,13 +95,6 @@ Payload ReaderWork::compute(std::span<const ParameterView<float>> views, const G
   network_.backward();
   return encode_result(cost, network_.predictions(), network_.log_losses(), prepared_, network_.parameters(),
                        views, keep);
-}
-
-std::shared_ptr<ReaderWork> make_reader_work(const ComputeSetup& setup, const ReaderHello& hello,
-                                             HeldBatches& held, SharedCopies& copies) {
-  if (!setup.ahead) return std::make_shared<OneBatchWork>(setup, hello, held);
-  if (setup.asynchronous) return std::make_shared<AheadWork>(setup, hello, held);
-  return std::make_shared<CopiesWork>(setup, hello, held, copies);
 }
 
 }  // namespace ps

@@ -111,12 +111,6 @@ class ReaderWork {
   bool closed_ = false;
 };
 
-class SharedCopies;
-
-// Makes the work for the mode of the setup.  `copies` are shared by all readers.
-std::shared_ptr<ReaderWork> make_reader_work(const ComputeSetup& setup, const ReaderHello& hello,
-                                             HeldBatches& held, SharedCopies& copies);
-
 }  // namespace ps
 
 #endif  // PS_HETER_READER_WORK_H_

@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "config/catalog.h"
+#include "job/batch_size.h"
 #include "job/former_keys.h"
-#include "job/global_batch.h"
 #include "job/open_values.h"
 #include "model/cost.h"
 #include "model/evaluator.h"
@@ -267,8 +267,8 @@ Job make_job(Json document, const std::string& path, std::span<const Override> o
   }
   return named_errors(job_name(path), overrides, [&] {
     Job job = Job::spec().parse(document, "");
-    divide_global_batch(document, job);
-    check_accumulate(job);
+    divide_global_batch(document, job.cluster.trainers, job.train.accumulate, job.data);
+    check_accumulate(job.data, job.train.accumulate);
     check_labels_of_cost(job, effective_job(job));  // parses every entry of every catalogue
     find_strategy(job.train.strategy).check(job.train.strategy, job.optimizer);
     return job;

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "config/json.h"
 #include "device/cache_plan.h"
+#include "device/device_type.h"
 #include "device/model_devices.h"
 #include "job/fingerprint.h"
 #include "job/global_batch.h"

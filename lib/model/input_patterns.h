@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "data/batch.h"
-#include "model/graph.h"
+#include "model/layer_node.h"
 
 namespace ps {
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device/device_store.h"
+#include "device/device_type.h"
 #include "math/device.h"
 #include "ps/client/ahead_store.h"
 #include "ps/client/remote_lender.h"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A library includes only the libraries that it says it uses (share/cmake/Rows.cmake), all of lower rows; a folder of a
-# library likewise; and third parties stay at home.
+# library likewise; no header includes itself by way of others; and third parties stay at home.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 
@@ -79,19 +79,28 @@ check_rows() {
   ' share/cmake/Rows.cmake $(find lib -name "*.h" -o -name "*.cc" -o -name "*.cu"))
 }
 
+# check_circles TREE: prints the headers of a circle of includes, which guards would hide; status 1 if there is one.
+check_circles() {
+  (cd "$1/lib" && grep -rE '^[ 	]*#[ 	]*include[ 	]*"' --include='*.h' . | sed -E 's|^\./([^:]*):[^"]*"([^"]*)".*|\1 \2|' | tsort 2>&1 >/dev/null) |
+    sed -n 's|^tsort: \(.*[.]h\)$|lib/\1: is in a circle of includes|p' | (! grep .)
+}
+
 # A planted violation must be found, or the check is worth nothing.
 plant() {
-  local file=$1 line=$2
+  local file=$1 line=$2 check=${3:-check_rows}
   rm -rf "$scratch/tree"
   mkdir -p "$scratch/tree/share"
   cp -r "$PS_SOURCE/lib" "$scratch/tree/lib"
   cp -r "$PS_SOURCE/share/cmake" "$scratch/tree/share/cmake"
   echo "$line" >>"$scratch/tree/$file"
-  if check_rows "$scratch/tree" >"$scratch/planted"; then fail "'$line' in $file was not found"; fi
+  if "$check" "$scratch/tree" >"$scratch/planted"; then fail "'$line' in $file was not found"; fi
   expect_text "$scratch/planted" "$file:"
 }
 
 check_rows "$PS_SOURCE" || fail "the includes above break the rows"
+check_circles "$PS_SOURCE" || fail "the headers above include each other"
+plant lib/model/layer_node.h '#include "model/graph.h"' check_circles
+plant lib/ps/wire/push_codecs.h '#include "ps/wire/gather.h"' check_circles
 plant lib/base/error.h '#include "config/json.h"'
 plant lib/config/json.h '#include "cli/flags.h"'
 plant lib/optim/optimizer.h '#include "data/batch.h"'

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "bench/gpu/open.h"
-#include "device/row_device.h"
+#include "device/device_type.h"
 
 namespace ps {
 

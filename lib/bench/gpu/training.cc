@@ -7,7 +7,7 @@
 #include "bench/jobs.h"
 #include "bench/machine.h"
 #include "bench/train/memory_passes.h"
-#include "device/row_device.h"
+#include "device/device_type.h"
 #include "job/model_placement.h"
 #include "job/start_strategy.h"
 

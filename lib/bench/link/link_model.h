@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "bench/link/measurements.h"
+#include "bench/link/link_request.h"
 #include "bench/link/rank_run.h"
 #include "collective/cost_model.h"
 

@@ -3,33 +3,14 @@
 #ifndef PS_BENCH_LINK_MEASUREMENTS_H_
 #define PS_BENCH_LINK_MEASUREMENTS_H_
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
-#include "bench/link/model_shape.h"
+#include "bench/link/link_request.h"
 #include "config/fwd.h"
 
 namespace ps {
-
-// The configuration of a measurement.
-struct LinkRequest {
-  ModelShape model;
-  int ranks = 2;
-  double bits_per_second = 1e9;  // bandwidth of a link in each direction
-  double compute_seconds = 0;    // compute of a step
-  std::string link = "auto";     // one of link_choices()
-  int most_runs = 5;
-  double budget_seconds = 5;  // time for the runs of one kind of step
-
-  // Only local SGD uses these.
-  std::vector<int> periods = {};
-  int batch = 1;  // number of examples of a trainer in a step
-
-  // Only weak scaling uses these: names of all-reduce algorithms, or "dgc".
-  std::vector<std::string> algorithms = {};
-};
 
 // Each returns rows that are flat objects, one for each result, and have the same keys in one suite.  Seconds
 // are medians over the runs of the slowest rank.  Throw kInternal when a sum is wrong or differs between

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "collective/net/options.h"
 #include "collective/net/rank_link.h"
-#include "collective/net_communicator.h"
 
 namespace ps {
 

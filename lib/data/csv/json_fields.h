@@ -9,21 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "data/csv/json_scan.h"
+
 namespace ps {
-
-struct JsonField {
-  enum class Kind {
-    kNull,
-    kWord,    // one text: a string, a number as it is written, "true" or "false"
-    kList,    // several texts of an array, whose nulls are left out
-    kNested,  // an object, or an array that contains objects or arrays; its words are skipped
-  };
-
-  std::string_view name;
-  Kind kind = Kind::kNull;
-  size_t column = 0;  // the byte of the line, counted from 1, at which the value begins
-  size_t first_word = 0, num_words = 0;
-};
 
 // One owner thread.  It keeps its memory when it is reused.
 class JsonFields {

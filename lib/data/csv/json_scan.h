@@ -2,13 +2,27 @@
 #ifndef PS_DATA_CSV_JSON_SCAN_H_
 #define PS_DATA_CSV_JSON_SCAN_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "data/csv/json_fields.h"
-
 namespace ps {
+
+// A field of the object, whose words are in a list of their own.
+struct JsonField {
+  enum class Kind {
+    kNull,
+    kWord,    // one text: a string, a number as it is written, "true" or "false"
+    kList,    // several texts of an array, whose nulls are left out
+    kNested,  // an object, or an array that contains objects or arrays; its words are skipped
+  };
+
+  std::string_view name;
+  Kind kind = Kind::kNull;
+  size_t column = 0;  // the byte of the line, counted from 1, at which the value begins
+  size_t first_word = 0, num_words = 0;
+};
 
 // Words and names lie in the line itself, unless they have escapes.  All else, and all that is not good, is left to a
 // parser that knows every rule and names every fault.  One owner thread.

@@ -11,9 +11,6 @@
 
 namespace ps {
 
-// The access that allows nothing but status pages.
-inline constexpr Access kStatusAccess{0};
-
 enum class ShownToken { kNone, kWrong, kRight };
 
 // Judges the value of a request's Authorization header, empty where there is none: "Bearer 0123..." or "Basic BASE64",

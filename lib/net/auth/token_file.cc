@@ -11,7 +11,6 @@
 
 #include "base/byte_text.h"
 #include "base/error.h"
-#include "net/auth/http_token.h"
 
 namespace ps {
 

@@ -17,6 +17,9 @@ struct Token {
   std::string secret;  // bytes
 };
 
+// The access that allows nothing but status pages (net/auth/http_token.h).
+inline constexpr Access kStatusAccess{0};
+
 inline constexpr size_t kMinSecretBytes = 16, kMaxSecretBytes = 256;
 
 // "read", "train", "admin".

@@ -5,20 +5,10 @@
 #include <cstdint>
 #include <string>
 
+#include "net/http/http_types.h"
 #include "net/transport.h"
 
 namespace ps {
-
-struct HttpPost {
-  std::string target;  // "/v3/kv/range"
-  std::string type = "application/json";
-  std::string body;
-};
-
-struct HttpAnswer {
-  int status = 0;
-  std::string body;
-};
 
 // The limits of the time and memory that a server takes of its client.
 struct HttpLimits {

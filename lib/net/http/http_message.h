@@ -8,8 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "net/http/http_client.h"
-#include "net/http/http_server.h"
+#include "net/http/http_types.h"
 
 namespace ps {
 

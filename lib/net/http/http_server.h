@@ -7,22 +7,10 @@
 #include <memory>
 #include <string>
 
+#include "net/http/http_types.h"
 #include "net/transport.h"
 
 namespace ps {
-
-struct HttpRequest {
-  std::string path;           // the part before '?', as it was sent
-  std::string authorization;  // the header's value; empty where there is none
-  std::string peer;           // address of the client, for messages: "127.0.0.1:4711"
-};
-
-struct HttpResponse {
-  int status = 200;
-  std::string type = "text/plain; charset=utf-8";
-  std::string body;
-  Duration delay{0};  // before it is sent; the client's other requests wait, too
-};
 
 // The limits of the time and memory that clients take of a server.
 struct HttpOptions {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "device/device_type.h"
 
 namespace ps::cache_plan_test {
 namespace {

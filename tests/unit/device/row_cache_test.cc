@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "config/json.h"
+#include "device/device_type.h"
 #include "store/local_store.h"
 #include "support/bits.h"
 
