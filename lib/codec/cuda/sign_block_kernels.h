@@ -1,17 +1,17 @@
 // The kernels of the codec one_bit on a device: lib/codec/one_bit.cc has the format.  Used by
-// device_row_codec.cu alone.  Half a warp encodes a block, in which each lane adds up the same values as a lane
+// device_codec.cu alone.  Half a warp encodes a block, in which each lane adds up the same values as a lane
 // of the processor does.  One thread decodes a value.
 #ifndef PS_CODEC_CUDA_SIGN_BLOCK_KERNELS_H_
 #define PS_CODEC_CUDA_SIGN_BLOCK_KERNELS_H_
 
 #include <cstdint>
 
-#include "codec/cuda/row_codec_kernels.h"
+#include "codec/cuda/codec_kernels.h"
 #include "codec/kernels/sign_rules.h"
 #include "codec/kernels/vector_kernels.h"
 #include "gpu/device.h"
 
-namespace ps::device_row_codec {
+namespace ps::device_codec {
 
 inline namespace PS_GPU_NAMESPACE {
 
@@ -91,6 +91,6 @@ __global__ void decode_sign_blocks(const char* encoded, SignBlocks blocks, Into 
 
 }  // namespace PS_GPU_NAMESPACE
 
-}  // namespace ps::device_row_codec
+}  // namespace ps::device_codec
 
 #endif  // PS_CODEC_CUDA_SIGN_BLOCK_KERNELS_H_

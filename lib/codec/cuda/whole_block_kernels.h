@@ -1,17 +1,17 @@
 // The formats of blocks of whole numbers on a device: int8 with stochastic rounding and shared_scale_int, which
 // has its own kernel for sums.  lib/codec/int8.cc and lib/codec/shared_scale.cc describe the formats.  Used by
-// device_row_codec.cu alone.
+// device_codec.cu alone.
 #ifndef PS_CODEC_CUDA_WHOLE_BLOCK_KERNELS_H_
 #define PS_CODEC_CUDA_WHOLE_BLOCK_KERNELS_H_
 
 #include <cstdint>
 
 #include "base/philox.h"
-#include "codec/cuda/row_codec_kernels.h"
+#include "codec/cuda/codec_kernels.h"
 #include "codec/kernels/whole_rules.h"
 #include "gpu/device.h"
 
-namespace ps::device_row_codec {
+namespace ps::device_codec {
 
 inline namespace PS_GPU_NAMESPACE {
 
@@ -112,6 +112,6 @@ __global__ void add_shared(EncodedParts parts, int64_t size, int64_t chunk, floa
 
 }  // namespace PS_GPU_NAMESPACE
 
-}  // namespace ps::device_row_codec
+}  // namespace ps::device_codec
 
 #endif  // PS_CODEC_CUDA_WHOLE_BLOCK_KERNELS_H_

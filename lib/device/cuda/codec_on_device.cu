@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "codec/cuda/device_codec.h"
 #include "codec/cuda/device_power_iteration.h"
-#include "codec/cuda/device_row_codec.h"
 #include "codec/cuda/device_selection.h"
 #include "codec/cuda/device_sparse_codec.h"
 #include "codec/sparse_vector.h"

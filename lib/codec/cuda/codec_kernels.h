@@ -1,20 +1,18 @@
-// The kernels of row codecs on a device.  Used by device_row_codec.cu alone.  A thread works on one value of a
-// float format, a warp on a row of bytes or a block of it, and half a warp on a row of signs.  There each lane
-// adds up the same values as a lane of the processor does.
+// The kernels of codecs of gradients on a device.  Used by device_codec.cu alone.  A thread works on one value of a
+// float format, and a warp on a block of bytes.
 //
 // With kError the kernels encode values + error, and set `error` to the rounding error.
 //
-// Template parameters of kernels say how values are read and how decoded values are stored: rows use Given and
-// Set, codecs of gradients use the others.
-#ifndef PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
-#define PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
+// Template parameters of kernels say how values are read and how decoded values are stored.
+#ifndef PS_CODEC_CUDA_CODEC_KERNELS_H_
+#define PS_CODEC_CUDA_CODEC_KERNELS_H_
 
 #include <cstdint>
 
 #include "codec/kernels/row_rules.h"
 #include "gpu/device.h"
 
-namespace ps::device_row_codec {
+namespace ps::device_codec {
 
 inline namespace PS_GPU_NAMESPACE {
 
@@ -38,14 +36,6 @@ __device__ inline float read_float(const char* from) {
   for (int n = 0; n < 4; ++n) bits |= static_cast<uint32_t>(static_cast<unsigned char>(from[n])) << 8 * n;
   return float_of(bits);
 }
-
-// Reads values as they are.
-struct Given {
-  const float* values;
-
-  __device__ float at(int64_t i) const { return values[i]; }
-  __device__ void check(int64_t, float) const {}
-};
 
 // Reads values and multiplies them first; lowers `odd` to the least index of a sum that is not finite.
 struct Scaled {
@@ -73,12 +63,6 @@ struct Divided {
 struct Added {
   float* values;
   __device__ void put(int64_t i, float value) const { values[i] += value; }
-};
-
-// The format f32, like Half and Bfloat.
-struct Float {
-  static constexpr float encode(float x) { return x; }
-  static constexpr float decode(float x) { return x; }
 };
 
 template <class Format>
@@ -206,75 +190,8 @@ __global__ void decode_blocks(const char* encoded, BlockRows rows, Into into) {
   }
 }
 
-// Rows of signs.  The two halves of a warp have rows of the same size, and one may have none.
-struct SignRows {
-  int64_t rows, cols;
-
-  __device__ int64_t row_bytes() const { return sizeof(SignMeans) + (cols + 7) / 8; }
-};
-
-// Adds up the values of 16 lanes in their order, in all of them.
-__device__ inline double sum_lanes(double own, unsigned first_lane) {
-  double sum = 0;
-  for (unsigned n = 0; n < kSignLanes; ++n) sum += gpu::shuffle(kFullWarp, own, first_lane + n);
-  return sum;
-}
-
-template <bool kError>
-__global__ void encode_signs(const float* all_values, float* all_errors, SignRows rows, char* encoded) {
-  const int64_t row = thread_index() / kSignLanes;
-  const unsigned lane = gpu::lane() % kSignLanes, first_lane = gpu::lane() - lane;
-  const bool has_row = row < rows.rows;
-  const float* values = all_values + (has_row ? row * rows.cols : 0);
-  float* error = kError ? all_errors + (has_row ? row * rows.cols : 0) : nullptr;
-  char* out = encoded + (has_row ? row * rows.row_bytes() : 0);
-  double up = 0, down = 0;
-  uint32_t largest = 0;
-  int64_t num_negative = 0;
-  for (int64_t begin = 0; begin < rows.cols; begin += kSignLanes) {
-    const int64_t j = begin + lane;
-    float value = 0;
-    if (has_row && j < rows.cols) {
-      value = kError ? error[j] + values[j] : values[j];
-      if constexpr (kError) error[j] = value;
-    }
-    up += static_cast<double>(positive_part(value));
-    down += static_cast<double>(negative_part(value));
-    largest = larger(largest, bits_of(value) & ~kSign);
-    const uint32_t signs = gpu::ballot(kFullWarp, is_negative(value) != 0) >> first_lane & 0xffff;
-    num_negative += gpu::count_ones(signs);
-    const int64_t byte = begin / 8 + lane;
-    if (has_row && lane < 2 && byte * 8 < rows.cols) {
-      out[sizeof(SignMeans) + byte] = static_cast<char>(signs >> 8 * lane);
-    }
-  }
-  for (unsigned bits = kSignLanes / 2; bits > 0; bits /= 2) {
-    largest = larger(largest, gpu::shuffle_xor(kFullWarp, largest, bits));
-  }
-  const double positive = sum_lanes(up, first_lane), negative = sum_lanes(down, first_lane);
-  const SignMeans means = SignMeans::of_sums(positive, negative, rows.cols, num_negative, largest);
-  if (!has_row) return;
-  if (lane == 0) write_float(means.positive, out);
-  if (lane == 1) write_float(means.negative, out + sizeof(float));
-  for (int64_t j = lane; kError && j < rows.cols; j += kSignLanes) {
-    error[j] = rounding_error(error[j], means.value_of(is_negative(error[j])));
-  }
-}
-
-__global__ inline void decode_signs(const char* encoded, SignRows rows, float* all_values) {
-  const int64_t row = thread_index() / kSignLanes;
-  if (row >= rows.rows) return;
-  const char* in = encoded + row * rows.row_bytes();
-  const SignMeans means{read_float(in), read_float(in + sizeof(float))};
-  float* values = all_values + row * rows.cols;
-  for (int64_t j = gpu::lane() % kSignLanes; j < rows.cols; j += kSignLanes) {
-    const uint32_t byte = static_cast<unsigned char>(in[sizeof(SignMeans) + j / 8]);
-    values[j] = means.value_of(byte >> j % 8 & 1);
-  }
-}
-
 }  // namespace PS_GPU_NAMESPACE
 
-}  // namespace ps::device_row_codec
+}  // namespace ps::device_codec
 
-#endif  // PS_CODEC_CUDA_ROW_CODEC_KERNELS_H_
+#endif  // PS_CODEC_CUDA_CODEC_KERNELS_H_

@@ -1,7 +1,7 @@
-#include "codec/cuda/device_row_codec.h"
+#include "codec/cuda/device_codec.h"
 
 #include "base/error.h"
-#include "codec/cuda/row_codec_kernels.h"
+#include "codec/cuda/codec_kernels.h"
 #include "codec/cuda/sign_block_kernels.h"
 #include "codec/cuda/whole_block_kernels.h"
 #include "codec/kernels/kernels.h"
@@ -13,7 +13,7 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-namespace kernels = device_row_codec;
+namespace kernels = device_codec;
 
 constexpr unsigned kThreads = 256;  // threads of a block
 
@@ -35,10 +35,6 @@ template <class Format, class Into>
 void decode_values(gpu::Stream& stream, const char* encoded, int64_t size, const Into& into) {
   run(kernels::decode_values<Format, Into>, size, stream,
       reinterpret_cast<const kernels::Coded<Format>*>(encoded), size, into);
-}
-
-kernels::BlockRows block_rows(RowType type, int64_t rows, int64_t cols) {
-  return {rows, cols, type == RowType::kInt8 ? cols : kRowBlock};
 }
 
 // Returns the number of threads that give each block a warp.
@@ -88,49 +84,6 @@ void decode_into(const Into& into, gpu::Stream& stream, const CodecFormat& forma
 }
 
 }  // namespace
-
-void encode_on_device(gpu::Stream& stream, RowType type, const float* values, float* error, int64_t rows,
-                      int64_t cols, char* encoded) {
-  const int64_t size = rows * cols;
-  if (size == 0) return;
-  const kernels::Given given{values};
-  switch (type) {
-    case RowType::kF32:
-      return encode_values<kernels::Float>(stream, given, error, size, encoded);
-    case RowType::kF16:
-      return encode_values<Half>(stream, given, error, size, encoded);
-    case RowType::kBf16:
-      return encode_values<Bfloat>(stream, given, error, size, encoded);
-    case RowType::kInt8:
-    case RowType::kInt8Blocks:
-      return encode_blocks(stream, given, error, block_rows(type, rows, cols), kernels::NearestBytes{},
-                           encoded);
-    case RowType::kOneBit:
-      return run(error != nullptr ? kernels::encode_signs<true> : kernels::encode_signs<false>,
-                 rows * kSignLanes, stream, values, error, kernels::SignRows{rows, cols}, encoded);
-  }
-}
-
-void decode_on_device(gpu::Stream& stream, RowType type, const char* encoded, int64_t rows, int64_t cols,
-                      float* values) {
-  const int64_t size = rows * cols;
-  if (size == 0) return;
-  const kernels::Set set{values};
-  switch (type) {
-    case RowType::kF32:
-      return decode_values<kernels::Float>(stream, encoded, size, set);
-    case RowType::kF16:
-      return decode_values<Half>(stream, encoded, size, set);
-    case RowType::kBf16:
-      return decode_values<Bfloat>(stream, encoded, size, set);
-    case RowType::kInt8:
-    case RowType::kInt8Blocks:
-      return decode_blocks<kernels::NearestBytes>(stream, encoded, block_rows(type, rows, cols), set);
-    case RowType::kOneBit:
-      return run(kernels::decode_signs, rows * kSignLanes, stream, encoded, kernels::SignRows{rows, cols},
-                 values);
-  }
-}
 
 void encode_gradient(gpu::Stream& stream, const CodecFormat& format, const GradientThere& gradient,
                      char* encoded) {
