@@ -2,7 +2,7 @@
 // by benchmarks.
 //
 // Implemented over `net`, which is TCP or a simulated network (collective/net_communicator.h), between the
-// threads of a process (collective/thread_communicator.h), and over MPI (collective/mpi_communicator.h).
+// threads of a process (tests/support/thread_communicator.h, for tests), and over MPI (collective/mpi_communicator.h).
 //
 // All ranks call the same collectives in the same order, for as many elements of the same type.  A collective
 // ends within the communicator's timeout: with its result, or on every rank with a kUnavailable error that

@@ -1,6 +1,6 @@
 // Exchange: sends messages between the ranks of a job.  Collective algorithms are written on top of it.
 // Implemented over `net` (collective/net/net_exchange.h) and between threads
-// (collective/thread_communicator.h).
+// (tests/support/thread_communicator.h).
 //
 // Messages from one rank to another arrive in the order in which they were sent; messages of different ranks
 // have no order among them.  An algorithm therefore names the rank whose message it wants next, and its

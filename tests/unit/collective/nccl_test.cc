@@ -14,7 +14,7 @@
 #include "collective/device_exchange.h"
 #include "collective/nccl_communicator.h"
 #include "collective/nccl_library.h"
-#include "collective/thread_communicator.h"
+#include "support/thread_communicator.h"
 
 namespace ps::nccl_test {
 namespace {

@@ -7,13 +7,13 @@
 
 #include "base/error.h"
 #include "base/wait_stopped.h"
-#include "collective/thread_communicator.h"
 #include "optim/optimizer_plan.h"
 #include "optim/synthetic_parameter.h"
 #include "store/averaging_store.h"
 #include "store/collective_run.h"
 #include "store/optimizer_states.h"
 #include "strategy/strategy.h"
+#include "support/thread_communicator.h"
 #include "synthetic_batches.h"
 
 namespace ps::averaging_test {

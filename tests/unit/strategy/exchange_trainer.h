@@ -14,11 +14,11 @@
 #include <thread>
 #include <vector>
 
-#include "collective/thread_communicator.h"
 #include "math/device_kernels.h"
 #include "optim/optimizer_plan.h"
 #include "store/all_reduce_store.h"
 #include "store/collective_run.h"
+#include "support/thread_communicator.h"
 #include "synthetic_batches.h"
 
 namespace ps {

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "base/error.h"
-#include "collective/thread_communicator.h"
 #include "strategy/strategy.h"
+#include "support/thread_communicator.h"
 
 namespace ps::peers_test {
 namespace {

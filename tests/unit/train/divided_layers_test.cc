@@ -8,11 +8,11 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "collective/thread_communicator.h"
 #include "config/spec.h"
 #include "model/network.h"
 #include "optim/optimizer_plan.h"
 #include "store/all_reduce_store.h"
+#include "support/thread_communicator.h"
 
 namespace ps::divided_layers_test {
 namespace {

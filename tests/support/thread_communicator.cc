@@ -1,4 +1,4 @@
-#include "collective/thread_communicator.h"
+#include "support/thread_communicator.h"
 
 #include <algorithm>
 #include <condition_variable>

@@ -1,7 +1,7 @@
-// Communicators between the threads of one process.  Used by tests and by programs with several trainers in a
-// process; net_communicator.h has those between processes.
-#ifndef PS_COLLECTIVE_THREAD_COMMUNICATOR_H_
-#define PS_COLLECTIVE_THREAD_COMMUNICATOR_H_
+// Communicators between the threads of one process.  Used by tests; collective/net_communicator.h has those
+// between processes.
+#ifndef PS_TESTS_SUPPORT_THREAD_COMMUNICATOR_H_
+#define PS_TESTS_SUPPORT_THREAD_COMMUNICATOR_H_
 
 #include <chrono>
 #include <memory>
@@ -26,4 +26,4 @@ std::vector<std::unique_ptr<ExchangeCommunicator>> make_thread_communicators(
 
 }  // namespace ps
 
-#endif  // PS_COLLECTIVE_THREAD_COMMUNICATOR_H_
+#endif  // PS_TESTS_SUPPORT_THREAD_COMMUNICATOR_H_
