@@ -42,14 +42,6 @@ std::vector<Bar> bars_of(std::string_view benchmark) {
   return bars;
 }
 
-std::vector<std::string> barred_benchmarks() {
-  std::vector<std::string> names;
-  for (const BarRow& row : bar_table()) {
-    if (std::find(names.begin(), names.end(), row.benchmark) == names.end()) names.push_back(row.benchmark);
-  }
-  return names;
-}
-
 std::optional<double> measured(const Bar& bar, const Result& result, std::span<const Result> results) {
   if (!result.skipped.empty()) return std::nullopt;
   switch (bar.quantity) {

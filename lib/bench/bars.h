@@ -17,9 +17,6 @@ namespace ps {
 // Returns the bars of the benchmark of this name.
 std::vector<Bar> bars_of(std::string_view benchmark);
 
-// Returns the names of the benchmarks that have bars, each once.
-std::vector<std::string> barred_benchmarks();
-
 // Returns the quantity that the bar bounds, in its unit, from the result of its benchmark and, for ratios,
 // from the results of others.  Returns nullopt when a benchmark that the ratio needs did not run.
 std::optional<double> measured(const Bar& bar, const Result& result, std::span<const Result> results);

@@ -65,8 +65,6 @@ class ReaderAhead final : public StoreInFront, public Computation {
             const StepInfo& info) override;
   void end_pass(int64_t pass) override;
 
-  // Returns the number of batches that were sent while the one before was on its way.
-  int64_t num_ahead() const { return counts_.ahead; }
   Json counters() const;
 
  private:

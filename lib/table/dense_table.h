@@ -56,7 +56,6 @@ class DenseTable final : public Table {
   uint64_t new_row_bytes() const override { return 0; }
   size_t num_missing(std::span<const uint64_t>) const override { return 0; }
 
-  uint32_t num_partitions() const override { return 1; }
   KeyLists list_keys() const override { return {}; }
   void save_rows(uint32_t partition, const KeyLists& lists, size_t at_once,
                  const std::function<void(const RowBlock&)>& take) const override;

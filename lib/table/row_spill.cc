@@ -266,7 +266,6 @@ void RowSpill::write_victims() {
     staging_.resize(whole_pages(staging_.size()));
   }
   flush(begin);
-  blocks_written_ += numbers.size();
 }
 
 void RowSpill::flush(uint64_t offset) {

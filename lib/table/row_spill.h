@@ -80,7 +80,6 @@ class RowSpill {
   uint64_t resident_bytes() const { return resident_bytes_; }  // of blocks in memory
   uint64_t file_bytes() const { return file_bytes_; }
   uint64_t blocks_read() const { return blocks_read_; }
-  uint64_t blocks_written() const { return blocks_written_; }
 
  private:
   static constexpr uint32_t kNowhere = UINT32_MAX;  // page of a block that was never on disk
@@ -137,7 +136,7 @@ class RowSpill {
   std::vector<Seat> seats_;  // of blocks in memory, in the order in which the hand goes
   uint64_t resident_bytes_ = 0;
   size_t hand_ = 0;
-  uint64_t blocks_read_ = 0, blocks_written_ = 0;
+  uint64_t blocks_read_ = 0;
 
   // State during one call.
   std::vector<uint32_t> wanted_;  // blocks that are pinned, but on disk

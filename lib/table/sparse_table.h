@@ -64,7 +64,6 @@ class SparseTable final : public Table {
   uint64_t new_row_bytes() const override;
   size_t num_missing(std::span<const uint64_t> keys) const override { return rows_.num_missing(keys); }
 
-  uint32_t num_partitions() const override { return kPartitions; }
   KeyLists list_keys() const override;
   void save_rows(uint32_t partition, const KeyLists& lists, size_t at_once,
                  const std::function<void(const RowBlock&)>& take) const override {

@@ -141,9 +141,6 @@ class Table {
 
   // ---- checkpoints
 
-  // Returns the number of partitions by which rows are saved.
-  virtual uint32_t num_partitions() const = 0;
-
   // Lists the keys of the partitions for save_rows, in a table that does not keep its rows by partition.
   virtual KeyLists list_keys() const = 0;
 

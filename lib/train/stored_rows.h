@@ -30,7 +30,6 @@ class StoredRows {
   StoredRows(SafetensorsReader& model, const Shape& shape);
 
   int64_t count() const { return count_; }
-  bool keyed() const { return keys_ != nullptr; }
 
   // Reads rows [first, first + keys.size()); calls must be in order.  Throws kCorrupt if the bytes are damaged,
   // kUsage for a key outside the bound, kData for a weight that is not finite.

@@ -20,6 +20,7 @@
 #include "ps/wire/gather.h"
 #include "ps/wire/hello.h"
 #include "ps/wire/run_messages.h"
+#include "support/gather_body.h"
 
 namespace ps {
 
@@ -83,8 +84,7 @@ class HonestTrainer {
 
   void gather(std::function<void()> then) {
     const char marker = kGathered;
-    ask(Message::kGather,
-        encode_gather({.number = gathering_++, .bytes = {&marker, 1}, .first = 0, .rest = 0}),
+    ask(Message::kGather, gather_body({.number = gathering_++, .bytes = {&marker, 1}, .first = 0, .rest = 0}),
         [then = std::move(then)](const Frame&) { then(); });
   }
 

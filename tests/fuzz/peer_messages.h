@@ -16,6 +16,7 @@
 #include "ps/wire/hello.h"
 #include "ps/wire/run_messages.h"
 #include "ps/wire/stored_rows.h"
+#include "support/gather_body.h"
 
 namespace ps {
 
@@ -150,10 +151,10 @@ inline std::string gather_message(Script& script, uint64_t number) {
                                         : script.bytes(script.choice(8));
   if (!bytes.empty() && script.yes()) bytes[0] = script.yes() ? kGathered : kGatheredAtEnd;
   const uint64_t before = piece ? script.choice(3) : 0, behind = piece ? script.choice(3) : 0;
-  return encode_gather({.number = script.rarely() ? script.number() : number + script.choice(2),
-                        .bytes = bytes,
-                        .first = script.rarely() ? script.number() : 4 * before,
-                        .rest = script.rarely() ? script.number() : 4 * behind});
+  return gather_body({.number = script.rarely() ? script.number() : number + script.choice(2),
+                      .bytes = bytes,
+                      .first = script.rarely() ? script.number() : 4 * before,
+                      .rest = script.rarely() ? script.number() : 4 * behind});
 }
 
 inline std::string gathered_message(Script& script, uint64_t number) {

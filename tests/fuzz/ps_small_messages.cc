@@ -9,6 +9,7 @@
 #include "ps/wire/hello.h"
 #include "ps/wire/protocol.h"
 #include "ps/wire/run_messages.h"
+#include "support/gather_body.h"
 
 namespace {
 
@@ -44,7 +45,7 @@ constexpr std::array<void (*)(Body), 19> kDecoders = {
     [](Body body) { ps::encode_chunk_answer(ps::decode_chunk_answer(body)); },
     [](Body body) {
       const ps::GatherRequest request = ps::decode_gather(text_of_body(body));
-      ps::decode_gather(ps::encode_gather(request));
+      ps::decode_gather(ps::gather_body(request));
     },
     [](Body body) { ps::Welcome::spec().parse(ps::parse_json(text_of_body(body), "welcome"), "welcome"); },
     [](Body body) { ps::ServerPorts::spec().parse(ps::parse_json(text_of_body(body), "ports"), "ports"); },

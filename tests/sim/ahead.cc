@@ -174,7 +174,6 @@ TEST(Ahead, RowsThatNoBatchInFlightUsesAreForgotten) {
     int64_t step = 0;
     for (int pass = 0; pass < 2; ++pass) {
       train_pass(copies.store, job, 0, 0, 0, step);
-      EXPECT_EQ(copies.store.num_copies(), 0u);
       EXPECT_TRUE(copies.local.keys(0).empty());
       EXPECT_GT(copies.store.keys(0).size(), 100u) << "the servers have them";
     }

@@ -139,7 +139,7 @@ class HeterParts {
       }
       store.group().gather("figures");
     }
-    if (ahead) num_ahead_ += ahead->num_ahead();
+    if (ahead) num_ahead_ += ahead->counters().at("ahead").get<int64_t>();
   }
 
   static PreparedBatch prepare(Network<float>& network, int rank, int64_t pass, int64_t i) {

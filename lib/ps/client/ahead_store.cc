@@ -101,12 +101,6 @@ StoreTimes AheadStore::times() const {
   return times;
 }
 
-size_t AheadStore::num_copies() const {
-  size_t count = 0;
-  for (const RowWindow& window : windows_) count += window.num_rows();
-  return count;
-}
-
 // ---- the beginning
 
 // Reads the state from which this trainer begins: initial weights, a loaded model, a checkpoint, or the steps

@@ -58,9 +58,6 @@ class AheadStore final : public StoreInFront {
   void load_rows(int parameter, std::span<const uint64_t> keys, const float* weights) override;
   void load_all(int parameter, const float* weights) override;
 
-  // Returns the number of rows of sparse parameters of which a copy is here or on its way.
-  size_t num_copies() const;
-
  private:
   void take_from_servers();
   void forget_applied();

@@ -12,10 +12,6 @@ std::string encode_gather_head(const GatherRequest& request) {
   return out;
 }
 
-std::string encode_gather(const GatherRequest& request) {
-  return encode_gather_head(request).append(request.bytes);
-}
-
 GatherRequest decode_gather(std::string_view body) {
   ByteReader in(body);
   GatherRequest request;

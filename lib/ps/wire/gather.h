@@ -39,7 +39,6 @@ struct GatheredRequest {
 
 // Returns the head of a body, which stands before the bytes of the piece.
 std::string encode_gather_head(const GatherRequest& request);
-std::string encode_gather(const GatherRequest& request);
 std::string encode_gathered_request(const GatheredRequest& request);
 
 // All throw kData for a body that is not well-formed; decode_gather also throws for a text of more than

@@ -8,6 +8,7 @@
 #include "ps/server/snapshot_fields.h"
 #include "ps/wire/gather.h"
 #include "recording_reply.h"
+#include "support/gather_body.h"
 #include "support/scratch_folder.h"
 
 namespace ps::gathering_test {
@@ -229,7 +230,7 @@ TEST_F(GatheringTest, LongAnswersAreCut) {
 
 TEST(GatherRequest, SaysWhereItsBytesLie) {
   const std::string_view bytes("a\0b", 3);
-  const std::string body = encode_gather({.number = 7, .bytes = bytes, .first = 4, .rest = 5});
+  const std::string body = gather_body({.number = 7, .bytes = bytes, .first = 4, .rest = 5});
   const GatherRequest request = decode_gather(body);
   EXPECT_EQ(request.number, 7u);
   EXPECT_EQ(request.bytes, bytes);
@@ -243,7 +244,7 @@ TEST(GatherRequest, SaysWhereItsBytesLie) {
   for (auto [first, rest] :
        {std::pair{most, uint64_t{0}}, {uint64_t{0}, most}, {~uint64_t{0}, uint64_t{2}}}) {
     const GatherRequest large{.number = 0, .bytes = bytes, .first = first, .rest = rest};
-    EXPECT_EQ(error_of([&] { decode_gather(encode_gather(large)); }).code(), Code::kData) << first;
+    EXPECT_EQ(error_of([&] { decode_gather(gather_body(large)); }).code(), Code::kData) << first;
   }
 }
 

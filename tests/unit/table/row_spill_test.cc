@@ -202,7 +202,7 @@ TEST(RowSpillFile, LeavesNoNameBehind) {
     spill.release();
   }
   EXPECT_EQ(resident, RowSpill::kPage) << "the last";
-  EXPECT_GT(spill.blocks_written(), 0u);
+  EXPECT_GT(spill.file_bytes(), 0u);
   EXPECT_TRUE(std::filesystem::is_empty(directory));
   std::filesystem::remove(directory);
 }
