@@ -32,6 +32,9 @@ class Learner {
 
   bool enough() const { return left_ <= 0; }
   bool empty() const { return columns_.empty(); }
+
+  // The fault of the first record that is no good, where it is known; nothing was learnt from that one.
+  const std::optional<Error>& fault() const { return fault_; }
   CsvOptions finish() { return columns_.finish(most_ - left_); }
 
  protected:
@@ -47,6 +50,7 @@ class Learner {
   const CsvOptions csv_;
   TableColumns columns_;
   int64_t left_;  // records
+  std::optional<Error> fault_;
 
  private:
   const int64_t most_;
@@ -128,21 +132,25 @@ class JsonLearner final : public Learner {
       std::string_view object = text.substr(0, text.find('\n'));
       text.remove_prefix(std::min(object.size() + 1, text.size()));
       if (object.ends_with('\r')) object.remove_suffix(1);
-      if (!parse(object)) continue;
+      if (!parse(object, block, line)) continue;
       try {
         learn();
       } catch (const Error& error) {
-        throw error.within(cat(*block.file, ":", line));
+        throw error.within(place(block, line));
       }
     }
   }
 
+  static std::string place(const Block& block, uint64_t line) { return cat(*block.file, ":", line); }
+
   // False for a line that is blank or no good.
-  bool parse(std::string_view object) {
+  bool parse(std::string_view object, const Block& block, uint64_t line) {
     try {
       fields_.parse(object.data(), object.data() + object.size());
       return true;
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      const bool is_blank = object.find_first_not_of(" \t") == std::string_view::npos;
+      if (!fault_ && !is_blank) fault_ = error.within(place(block, line));
       return false;
     }
   }
@@ -229,6 +237,7 @@ CsvOptions learn_table(const DataOptions& options, const std::vector<std::string
     const bool at_the_cut = error.code() == Code::kCorrupt || error.code() == Code::kData;
     if (!cut_short || !at_the_cut || learner->empty()) throw;
   }
+  if (learner->empty() && learner->fault()) throw *learner->fault();
   if (learner->empty()) fail(Code::kData, paths.front(), ": a table without a record");
   return learner->finish();
 }

@@ -265,6 +265,9 @@ TEST_F(Jsonl, ObjectsThatAreNoTableAreRefused) {
   EXPECT_THAT(error_from([&] { learn("{\"y\":1,\"number\":2}\n", given); }),
               HasSubstr("data.csv.columns: there is no column 'numbr' (did you mean 'number'?)"));
   EXPECT_THAT(error_from([&] { learn("{}\n"); }), HasSubstr("a table without a record"));
+  EXPECT_THAT(error_from([&] { learn("\n{\"y\":\"caf\xe9\",\"n\":1}\n{\"y\":\"th\xe9\"}\n"); }),
+              HasSubstr("3: data:2: column 11: syntax error"))
+      << "words that are not UTF-8";
   std::string many = "{\"y\":1";
   for (int i = 0; i < 10001; ++i) many += cat(",\"f", i, "\":1");
   EXPECT_THAT(error_from([&] { learn(many + "}\n"); }),
