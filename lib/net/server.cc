@@ -94,6 +94,7 @@ class ServerPeer final : public Connection::Handler {
   }
 
   void drain() { steer(); }
+  bool closed() const { return closed_; }
 
  private:
   std::optional<uint64_t> max_body_bytes(const FrameHeader& header) override {
@@ -129,6 +130,7 @@ class ServerPeer final : public Connection::Handler {
   }
 
   void on_closed(const Error& reason) override {
+    closed_ = true;
     if (session_) session_->on_closed(reason);
     server_.peers.erase(number_);
   }
@@ -150,6 +152,7 @@ class ServerPeer final : public Connection::Handler {
   Timer handshake_timer_;  // runs until the session is established
   size_t num_unanswered_ = 0;
   bool write_blocked_ = false, paused_ = false;
+  bool closed_ = false;  // the connection has gone: nobody waits for answers
 };
 
 void Server::State::accept(std::unique_ptr<Stream> stream) {
@@ -241,6 +244,11 @@ Responder& Responder::operator=(Responder&& other) {
 
 Responder::~Responder() {
   drop();
+}
+
+bool Responder::wanted() const {
+  const std::shared_ptr<ServerPeer> peer = peer_.lock();
+  return peer && !peer->closed();
 }
 
 void Responder::drop() {

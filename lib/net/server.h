@@ -52,8 +52,8 @@ class Responder {
   void answer_piece(std::shared_ptr<const Payload> payload);  // of which the payload of `answer` is the end
   void fail(const Error& error);
 
-  // Returns true while the peer waits for the answer.
-  bool wanted() const { return !peer_.expired(); }
+  // Returns true while the peer waits for the answer: until its session is told that the connection has gone.
+  bool wanted() const;
 
  private:
   void send(uint32_t flags, std::shared_ptr<const Payload> payload);

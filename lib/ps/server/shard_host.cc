@@ -138,12 +138,10 @@ RunStatus ShardHost::join(const Member& member) {
   return run_status;
 }
 
-// The requests of the connection are unwanted once its session has been told, and the connection has gone: after this call.
+// The requests of the connection are unwanted by now.
 void ShardHost::leave(const Member& member) {
   if (shard_) shard_->membership().leave(member, loop_.now());
-  loop_.post([this, guard = std::weak_ptr<const bool>(exists_)] {
-    if (!guard.expired()) checkpoints_.forget_unwanted();
-  });
+  checkpoints_.forget_unwanted();
 }
 
 Saver ShardHost::elect_saver(const Member& member, const SaveRequest& request) {

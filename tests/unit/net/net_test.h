@@ -182,6 +182,7 @@ struct TestService {
   std::vector<Later> later;
   std::vector<Frame> kept;  // when keep
   std::vector<std::string> closed;
+  int wanted_at_close = 0;  // requests that were wanted when their session was told that it has closed
   int busy = 0;
   int forgetful = 0;
   bool keep = false;
@@ -224,7 +225,11 @@ class TestSession final : public Session {
     responder.answer(Payload(std::move(text)));
   }
 
-  void on_closed(const Error& reason) override { service_.closed.push_back(reason.message()); }
+  void on_closed(const Error& reason) override {
+    service_.closed.push_back(reason.message());
+    for (const TestService::Later& later : service_.later)
+      service_.wanted_at_close += later.responder.wanted();
+  }
 
  private:
   TestService& service_;

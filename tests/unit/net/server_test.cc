@@ -315,6 +315,7 @@ TEST_P(ServerTest, AnAnswerForSomebodyWhoHasGoneGoesNowhere) {
   channels_.clear();
   run_until([this] { return server_->num_connections() == 0; });
   EXPECT_FALSE(service_.later[0].responder.wanted());
+  EXPECT_EQ(service_.wanted_at_close, 0) << "a session may forget them when it is told";
   service_.answer_later();
   EXPECT_EQ(answers_.count(), 0u);
 }
