@@ -57,7 +57,7 @@ class ReadAnswers {
     std::deque<Pull> pulls;
   };
 
-  // What is answered at once: whole slices, or rows of a single one.
+  // A piece of an answer: whole slices, or rows of a single one.
   struct Piece {
     size_t slices = 0;   // number of whole slices
     uint64_t rows = 0;   // of the pull's first slice, if there are no whole ones
