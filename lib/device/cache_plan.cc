@@ -14,11 +14,6 @@ constexpr uint32_t kMostKeys = 1 << 14;  // the largest number of keys of a call
 constexpr uint32_t kBucket = CachedRows::kBucketRows;
 
 void check_can_cache(const ParameterSpec& spec, const Optimizer<float>& optimizer) {
-  if (spec.row_policy) {
-    fail(Code::kUsage, "device: parameter ", quote(spec.name),
-         " has a row policy, by which rows come and go, and a device keeps no counts of rows: leave out the "
-         "policy, or train with --device cpu");
-  }
   if (!optimizer.current_step()) {
     fail(Code::kUsage, "device: the optimizer of ", quote(spec.name),
          " averages weights, which devices do not: leave out optimizer.average, or train with --device cpu");

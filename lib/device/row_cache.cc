@@ -37,6 +37,7 @@ RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int para
       layout_(lender.layout(parameter)),
       width_(static_cast<size_t>(layout_.width)),
       values_(static_cast<size_t>(layout_.values())),
+      new_rows_(lender.new_rows(parameter)),
       in_bucket_(rows_->num_buckets(), 0) {
   lender_.lend_rows(parameter, *this);
 }
@@ -53,6 +54,7 @@ void RowCache::push(std::span<const uint64_t> keys, const float* gradients) {
 }
 
 RowsLookUp RowCache::begin_look_up(std::span<const uint64_t> keys) {
+  find_absent(keys);
   looked_up_ = round_length(keys);
   return part_of_look_up(keys.first(looked_up_));
 }
@@ -65,6 +67,7 @@ RowsRead RowCache::begin_pull(std::span<const uint64_t> keys, float* weights) {
   counts_.asked += keys.size();
   idle_steps_.reset();
   size_t looked_up = std::exchange(looked_up_, 0);
+  if (looked_up == 0) find_absent(keys);
   const size_t first_round = looked_up != 0 ? looked_up : round_length(keys);
   all_there_ = first_round == keys.size();
   for (size_t length = first_round; !keys.empty(); length = round_length(keys)) {
@@ -96,6 +99,7 @@ RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradi
   PS_CHECK(step && steps() > 0);
   const int64_t before = static_cast<int64_t>(steps()) - 1;
   idle_steps_.reset();  // the idle steps of the pull
+  reloaded_.clear();
   while (!keys.empty()) {
     const auto round = all_there_ ? keys : keys.first(round_length(keys));
     if (!all_there_) {
@@ -140,11 +144,33 @@ void RowCache::look_up(std::span<const uint64_t> keys) {
   rows_->look_up(keys, part.found, part.stamps, nullptr);
 }
 
+// Finds the keys of a pull that have no row, and those that have one by now while the row on the device stands
+// in: these rows come anew.  A row that waits for admission stands in until then; without admission, the push
+// makes the row that was given, and only a row that it refuses stays without use.
+void RowCache::find_absent(std::span<const uint64_t> keys) {
+  if (new_rows_ == NewRows::kAtFirstUse) return;
+  reloaded_.clear();
+  forget_stand_ins();
+  for (uint64_t key : keys) {
+    if (stand_ins_.erase(key) != 0) reloaded_.insert(key);
+  }
+  for (uint64_t key : lender_.absent(parameter_, keys)) {
+    reloaded_.insert(key);
+    if (new_rows_ == NewRows::kByAdmission) stand_ins_.insert(key);
+  }
+}
+
+void RowCache::forget_stand_ins() {
+  for (uint64_t key : stand_ins_left_) stand_ins_.erase(key);
+  stand_ins_left_.clear();
+}
+
 // Gives the keys that are not on the device, `missing`, their positions in `incoming`.
 void RowCache::note_found(std::span<const uint64_t> keys) {
   round_.sources.assign(keys.size(), CachedRows::kNoSource);
   round_.missing.clear();
   for (size_t i = 0; i < keys.size(); ++i) {
+    if (reloaded_.erase(keys[i]) != 0) round_.found[i] = 0;
     if (round_.found[i] != 0) continue;
     round_.sources[i] = static_cast<uint32_t>(round_.missing.size());
     round_.missing.push_back(keys[i]);
@@ -158,9 +184,26 @@ void RowCache::take_stored(std::span<const uint64_t> keys, int64_t to) {
   Timer timer(*this, seconds_.building);
   lender_.fetch_stored(parameter_, keys, stored);
   seconds_.building -= lender_.waited_seconds() - waited;
-  round_.incoming = std::move(stored.values);
-  for (size_t i = 0; layout_.stamped && i < keys.size(); ++i) {
-    bring_up_to_date(round_.incoming.data() + i * values_, stored.stamps[i], to);
+  add_stored(keys, stored, to);
+}
+
+// `incoming` <- these rows, and zeros, which stand in, for keys that had no row in the pull or have none now.
+void RowCache::add_stored(std::span<const uint64_t> keys, const RowBlock& stored, int64_t to) {
+  round_.incoming.assign(keys.size() * values_, 0.0f);
+  size_t next = 0;  // index of the next stored row; both have the same order
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const bool comes = next < stored.size() && stored.keys[next] == keys[i];
+    const size_t from = next;
+    next += comes;
+    if (!comes || stand_ins_.contains(keys[i])) {
+      PS_CHECK(new_rows_ != NewRows::kAtFirstUse);
+      stand_ins_.insert(keys[i]);
+      stand_ins_left_.erase(keys[i]);
+      continue;
+    }
+    float* const row = round_.incoming.data() + i * values_;
+    std::copy_n(stored.values.data() + from * values_, values_, row);
+    if (layout_.stamped) bring_up_to_date(row, stored.stamps[from], to);
   }
 }
 
@@ -182,13 +225,17 @@ void RowCache::load(std::span<const uint64_t> keys, uint64_t touched) {
     rows_->load(keys, touched, round_.stamps, round_.sources, round_.incoming, round_.leaving);
   }
   counts_.evicted += round_.leaving.keys.size();
+  for (uint64_t key : round_.leaving.keys) {
+    if (stand_ins_.contains(key)) stand_ins_left_.insert(key);
+  }
   write(round_.leaving);
 }
 
 // ---- the next batch
 
 void RowCache::load_ahead(std::span<const uint64_t> present, std::span<const uint64_t> next) {
-  if (!all_there_) return;  // not even the present batch fits
+  if (!all_there_) return;                        // not even the present batch fits
+  if (new_rows_ != NewRows::kAtFirstUse) return;  // the present step may make rows and remove them
   ahead_ = true;
   const std::vector<uint64_t> fitting = fitting_beside(present, next);
   for (std::span<const uint64_t> keys = fitting; !keys.empty() && present.size() < rows_->most_keys();) {
@@ -312,7 +359,7 @@ void RowCache::take_found(std::span<const uint64_t> keys, int64_t to) {
   round_.present.resize(keys.size() * values_);
   rows_->look_up(keys, round_.found.data(), round_.stamps.data(), round_.present.data());
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (!sat_out(i, to)) continue;
+    if (!sat_out(i, to) || round_.sources[i] != CachedRows::kNoSource) continue;
     const auto row = round_.present.begin() + static_cast<ptrdiff_t>(i * values_);
     round_.sources[i] = static_cast<uint32_t>(round_.incoming.size() / values_);
     round_.incoming.insert(round_.incoming.end(), row, row + static_cast<ptrdiff_t>(values_));
@@ -325,11 +372,11 @@ void RowCache::bring_up_to_date(float* row, uint64_t stamp, int64_t to) const {
   lender_.optimizer(parameter_).catch_up({row, row + width, width, width}, static_cast<int64_t>(stamp), to);
 }
 
-// Gives the lender the rows that differ from its own, in ascending order of keys.
+// Gives the lender the rows that differ from its own, in ascending order of keys, but none that stands in.
 void RowCache::write(const StampedRows& rows) {
   std::vector<size_t> order;
   for (size_t i = 0; i < rows.keys.size(); ++i) {
-    if (rows.stamps[i] >= written_up_to_) order.push_back(i);
+    if (rows.stamps[i] >= written_up_to_ && !stands_in(rows.keys[i])) order.push_back(i);
   }
   if (order.empty()) return;
   Timer timer(*this, seconds_.writing_back);
@@ -377,6 +424,8 @@ std::vector<uint64_t> RowCache::missing(std::span<const uint64_t> keys) {
 void RowCache::return_all() {
   put_back();
   rows_->clear();
+  stand_ins_.clear();
+  stand_ins_left_.clear();
   all_there_ = false;
 }
 

@@ -9,6 +9,10 @@
 // rounded weights back, and they stay the same when the row comes again.  So results do not depend on when a
 // row was on the device.
 //
+// With a row policy the lender decides which keys have rows.  Before each pull the cache asks it for the keys of
+// the batch that have none, and gives them rows that stand in: those with which a push would make them, or
+// zeros while they wait for admission.  Rows on the device whose keys have none any more are forgotten so.
+//
 // A call with more keys of a bucket than the bucket has rows, or with more keys than the device takes at once,
 // is made in rounds.
 #ifndef PS_DEVICE_ROW_CACHE_H_
@@ -18,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "checkpoint/table_layout.h"
@@ -103,6 +108,9 @@ class RowCache final : public RowBorrower {
   void load(std::span<const uint64_t> keys, uint64_t touched);
   RowsLookUp part_of_look_up(std::span<const uint64_t> keys);
   void look_up(std::span<const uint64_t> keys);
+  void find_absent(std::span<const uint64_t> keys);
+  void forget_stand_ins();
+  void add_stored(std::span<const uint64_t> keys, const RowBlock& stored, int64_t to);
   void note_found(std::span<const uint64_t> keys);
   void take_stored(std::span<const uint64_t> keys, int64_t to);
   void make_room(std::span<const uint64_t> keys, int64_t to);
@@ -113,6 +121,8 @@ class RowCache final : public RowBorrower {
   bool sat_out(size_t i, int64_t to) const {
     return round_.found[i] != 0 && static_cast<int64_t>(round_.stamps[i]) < to;
   }
+  // Returns true for a key whose row on the device is not its row.
+  bool stands_in(uint64_t key) const { return stand_ins_.contains(key) || reloaded_.contains(key); }
   void bring_up_to_date(float* row, uint64_t stamp, int64_t to) const;
   void write(const StampedRows& rows);
   uint64_t steps() const { return static_cast<uint64_t>(lender_.optimizer(parameter_).steps()); }
@@ -123,6 +133,7 @@ class RowCache final : public RowBorrower {
   const ValueRounding rounding_;
   const TableLayout layout_;
   const size_t width_, values_;  // floats: weights of a row; weights and state
+  const NewRows new_rows_;
 
   // Rows with a stamp below this one equal the lender's, except that they may have been brought up to date.
   uint64_t written_up_to_ = 0;
@@ -131,6 +142,11 @@ class RowCache final : public RowBorrower {
   bool ahead_ = false;      // load_ahead runs
   RowCacheCounts counts_;
   RowCacheSeconds seconds_;
+
+  // Keys of the running pull whose rows are loaded even if they are on the device; and keys of rows there that
+  // stand in for none, which the lender does not get.  Such a key that has left the device is forgotten at the
+  // next pull.
+  std::unordered_set<uint64_t> reloaded_, stand_ins_, stand_ins_left_;
 
   std::vector<uint8_t> in_bucket_;  // by bucket: number of keys of the round
   Round round_;

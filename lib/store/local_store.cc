@@ -113,9 +113,11 @@ void LocalStore::push_one(size_t parameter, const KeyPlan& plan, const Parameter
   }
   if (loans_[parameter].borrower != nullptr) {
     loans_[parameter].scale = step.scale;
-    return table.optimizer()->begin_step(step.learning_rate);
+    if (table.policy() == nullptr) return table.optimizer()->begin_step(step.learning_rate);
+    table.policy()->push_counts(plan, step.learning_rate, device_);
+  } else {
+    table.push(plan, buffers_[parameter].rows, view.row_gradients, step.scale, step.learning_rate, device_);
   }
-  table.push(plan, buffers_[parameter].rows, view.row_gradients, step.scale, step.learning_rate, device_);
   if (table.policy() != nullptr) table.policy()->end_step(step.shrink, device_);
 }
 
@@ -182,8 +184,7 @@ void LocalStore::restore(const CheckpointReader& reader) {
 // ---- parameters on a device
 
 void LocalStore::lend_rows(int parameter, RowBorrower& borrower) {
-  const ParameterSpec& spec = tables_.spec(static_cast<size_t>(parameter));
-  PS_CHECK(spec.sparse && !spec.row_policy);
+  PS_CHECK(tables_.spec(static_cast<size_t>(parameter)).sparse);
   loans_[static_cast<size_t>(parameter)].borrower = &borrower;
 }
 
@@ -202,6 +203,17 @@ void LocalStore::put_back() const {
   for (const Loan& loan : loans_) {
     if (loan.borrower != nullptr) loan.borrower->put_back();
   }
+}
+
+NewRows LocalStore::new_rows(int parameter) const {
+  const RowPolicyState* const policy = table(parameter).policy();
+  if (policy == nullptr) return NewRows::kAtFirstUse;
+  return policy->has_admission() ? NewRows::kByAdmission : NewRows::kAtFirstPush;
+}
+
+std::vector<uint64_t> LocalStore::absent(int parameter, std::span<const uint64_t> keys) {
+  RowPolicyState* const policy = table(parameter).policy();
+  return policy != nullptr ? policy->absent(keys, device_) : std::vector<uint64_t>();
 }
 
 void LocalStore::fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) {

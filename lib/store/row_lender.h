@@ -37,13 +37,21 @@ class RowBorrower {
   }
 };
 
+// The time at which a key gets a row.
+enum class NewRows {
+  kAtFirstUse,   // there is no row policy: fetch_rows makes it
+  kAtFirstPush,  // a push makes it if there is room, and trains it; fetch_rows gives its initial values
+  kByAdmission,  // a push may make it, and a later one trains it; fetch_rows gives zeros
+};
+
 // One owner thread.  A parameter is named by its index.
 class RowLender {
  public:
   virtual ~RowLender() = default;
 
-  // From now on pulls to train set no rows of the parameter, which must be sparse and have no row policy, and
-  // pushes do not update them.  Before rows are read, saved or set here, the borrower puts back what it has
+  // From now on pulls to train set no rows of the parameter, which must be sparse, and pushes do not update
+  // them.  Pushes make the decisions of a row policy, which depend on counts of keys, and not on weights: rows
+  // that it removes are gone, also those of which the borrower has copies.  Before rows are read, saved or set here, the borrower puts back what it has
   // changed.  The borrower must outlive all use of the lender.
   virtual void lend_rows(int parameter, RowBorrower& borrower) = 0;
 
@@ -61,12 +69,20 @@ class RowLender {
   // clipping by norm.
   virtual float last_scale(int parameter) const = 0;
 
+  // new_rows says when keys get rows. absent returns those keys that have none, in the given order, after all
+  // pushes so far; it is called before each pull to train unless rows are made at their first use.
+  virtual NewRows new_rows(int parameter) const { return (void)parameter, NewRows::kAtFirstUse; }
+  virtual std::vector<uint64_t> absent(int parameter, std::span<const uint64_t> keys) {
+    return (void)parameter, (void)keys, std::vector<uint64_t>();
+  }
+
   // rows [keys, layout.values()] <- the rows as in a pull to train: missing rows are made, and all are up to
   // date with all steps begun.  Keys are distinct, in any order.
   virtual void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) = 0;
 
-  // fetch_stored copies rows as they are stored, without the idle steps.  All keys must have a row, and
-  // ascend. put_rows sets rows in the same form.
+  // fetch_stored copies rows as they are stored, without the idle steps, in the order of the keys.  All keys
+  // must have a row, unless there is a row policy: keys without one are then left out. put_rows sets rows in
+  // the same form; with a row policy, those of keys that have no row are dropped.
   virtual void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) = 0;
   virtual void put_rows(int parameter, const RowBlock& rows) = 0;
 

@@ -29,14 +29,18 @@ void append_rows(const RowLayout& layout, std::span<const uint64_t> keys, const 
   for (size_t i = 0; i < keys.size(); ++i) block.stamps.push_back(layout.stamp(rows[i]));
 }
 
-void copy_row(const RowLayout& layout, const RowBlock& block, size_t index, float* row) {
+void copy_values(const RowLayout& layout, const RowBlock& block, size_t index, float* row) {
   const size_t values = static_cast<size_t>(layout.values());
-  const size_t statistics = static_cast<size_t>(layout.floats() - layout.values() - layout.stamped());
   PS_CHECK(!layout.stamped() || index < block.stamps.size());
-  PS_CHECK((index + 1) * values <= block.values.size() &&
-           (index + 1) * statistics <= block.statistics.size());
+  PS_CHECK((index + 1) * values <= block.values.size());
   std::copy_n(block.values.data() + index * values, values, row);
   if (layout.stamped()) layout.set_stamp(row, block.stamps[index]);
+}
+
+void copy_row(const RowLayout& layout, const RowBlock& block, size_t index, float* row) {
+  const size_t statistics = static_cast<size_t>(layout.floats() - layout.values() - layout.stamped());
+  PS_CHECK((index + 1) * statistics <= block.statistics.size());
+  copy_values(layout, block, index, row);
   std::copy_n(block.statistics.data() + index * statistics, statistics, row + layout.floats() - statistics);
 }
 

@@ -33,7 +33,9 @@ struct RowBlock {
 void append_rows(const RowLayout& layout, std::span<const uint64_t> keys, const float* const* rows,
                  RowBlock& block);
 
-// Copies row number `index` of a block to a row of a table.
+// Copies row number `index` of a block to a row of a table: copy_row all of it, copy_values weights, state and
+// stamp.
+void copy_values(const RowLayout& layout, const RowBlock& block, size_t index, float* row);
 void copy_row(const RowLayout& layout, const RowBlock& block, size_t index, float* row);
 
 }  // namespace ps

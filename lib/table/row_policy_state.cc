@@ -12,30 +12,48 @@ RowPolicyState::RowPolicyState(const RowPolicy& policy, uint64_t seed, TrainedRo
 }
 
 // A key without a row gets a pointer to a stand-in.  With admission, all such keys share one stand-in of
-// zeros; without, each has one of its own with its initial weights.
+// zeros; without, each has one of its own with its initial weights and state.
 void RowPolicyState::pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) {
   const std::span<const uint32_t> missing = rows_.find(keys, device, rows);
-  const size_t cols = static_cast<size_t>(rows_.layout().width());
+  const size_t values = static_cast<size_t>(rows_.layout().values());
   if (admission_) {
-    stand_ins_.assign(cols, 0.0f);
+    stand_ins_.assign(values, 0.0f);
     for (uint32_t position : missing) rows[position] = stand_ins_.data();
     return;
   }
-  stand_ins_.resize(missing.size() * cols);
-  std::vector<float> scratch(static_cast<size_t>(rows_.layout().values()));
+  stand_ins_.resize(missing.size() * values);
   for (size_t m = 0; m < missing.size(); ++m) {
-    rows[missing[m]] = stand_ins_.data() + m * cols;
-    rows_.values().initial_weights(keys[missing[m]], scratch, rows[missing[m]]);
+    rows[missing[m]] = stand_ins_.data() + m * values;
+    rows_.values().initial_values(keys[missing[m]], rows[missing[m]]);
   }
 }
 
-// Without admission, a key gets its row before this step, which then trains it.  With admission, an admitted
-// key gets its row after the step, and the next step is the first that trains it.
 void RowPolicyState::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients,
                           float scale, double learning_rate, Device& device) {
+  trained_.assign(rows.begin(), rows.end());
+  for (float*& row : trained_) {
+    if (is_stand_in(row)) row = nullptr;
+  }
+  make_step(plan, gradients, scale, learning_rate, device);
+}
+
+void RowPolicyState::push_counts(const KeyPlan& plan, double learning_rate, Device& device) {
+  trained_.resize(plan.keys.size());
+  rows_.find_stored(plan.keys, device, trained_);
+  make_step(plan, nullptr, 1, learning_rate, device);
+}
+
+// Makes the step of trained_, the rows of the plan's keys; null: the key has none.  Without admission, a key
+// gets its row before this step, which then trains it.  With admission, an admitted key gets its row after the
+// step, and the next step is the first that trains it.
+void RowPolicyState::make_step(const KeyPlan& plan, const float* gradients, float scale, double learning_rate,
+                               Device& device) {
   PS_CHECK(plan.counts.size() == plan.keys.size());
   rows_.about_to_write(plan.keys);
-  find_absent(plan, rows);
+  absent_.clear();
+  for (size_t n = 0; n < trained_.size(); ++n) {
+    if (trained_[n] == nullptr) absent_.push_back({plan.keys[n], static_cast<uint32_t>(n), plan.counts[n]});
+  }
   if (!admission_) create_now(device);
   rows_.optimizer().begin_step(learning_rate);
   train(plan, gradients, scale, device);
@@ -43,30 +61,20 @@ void RowPolicyState::push(const KeyPlan& plan, std::span<float* const> rows, con
   evict_surplus(device);
 }
 
-// trained_ <- rows of the plan's keys that have one, absent_ <- the other keys.
-void RowPolicyState::find_absent(const KeyPlan& plan, std::span<float* const> rows) {
-  trained_.assign(rows.begin(), rows.end());
-  absent_.clear();
-  for (size_t n = 0; n < rows.size(); ++n) {
-    if (!is_stand_in(rows[n])) continue;
-    trained_[n] = nullptr;
-    absent_.push_back({plan.keys[n], static_cast<uint32_t>(n), plan.counts[n]});
-  }
-}
-
-// Applies the step's gradients and counts to the existing rows.
+// Applies the step's gradients, unless they are null, and its counts to the existing rows.
 void RowPolicyState::train(const KeyPlan& plan, const float* gradients, float scale, Device& device) {
   const RowLayout& layout = rows_.layout();
   const Optimizer<float>& optimizer = rows_.optimizer();
   auto train_run = [&](int64_t begin, int64_t end) {
     std::span<float* const> run(trained_.data() + begin, static_cast<size_t>(end - begin));
-    optimizer.update_rows(run, rows_.layout().width(), gradients + begin * rows_.layout().width(), scale);
+    if (gradients != nullptr)
+      optimizer.update_rows(run, layout.width(), gradients + begin * layout.width(), scale);
     for (int64_t n = begin; n < end; ++n) {
       float* row = trained_[static_cast<size_t>(n)];
       const KeyCount& count = plan.counts[static_cast<size_t>(n)];
       const RowHistory old = layout.history(row);
       layout.set_history(row, {old.shows + count.shows, old.clicks + count.clicks, 0});
-      if (layout.stamped()) layout.set_stamp(row, optimizer.steps());
+      if (layout.stamped() && gradients != nullptr) layout.set_stamp(row, optimizer.steps());
     }
   };
   device.for_each(static_cast<int64_t>(trained_.size()), rows_.rows_at_once(),
@@ -78,6 +86,22 @@ void RowPolicyState::train(const KeyPlan& plan, const float* gradients, float sc
                       begin = end;
                     }
                   });
+}
+
+std::vector<uint64_t> RowPolicyState::absent(std::span<const uint64_t> keys, Device& device) {
+  std::vector<float*> rows(keys.size());
+  std::vector<uint64_t> absent;
+  for (uint32_t position : rows_.find_stored(keys, device, rows)) absent.push_back(keys[position]);
+  return absent;
+}
+
+void RowPolicyState::put_rows(const RowBlock& block, Device& device) {
+  std::vector<float*> rows(block.size());
+  rows_.find_stored(block.keys, device, rows);
+  rows_.about_to_write(block.keys);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] != nullptr) copy_values(rows_.layout(), block, i, rows[i]);
+  }
 }
 
 // Makes rows for the absent keys as if they had existed from the first step on, so that this step trains

@@ -34,6 +34,16 @@ class RowPolicyState {
   void push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
             double learning_rate, Device& device);
 
+  // The same for rows whose values a borrower trains: push_counts makes all decisions of a push and adds the
+  // counts, but applies no gradient. put_rows sets weights, state and stamps of those keys that have a row.
+  void push_counts(const KeyPlan& plan, double learning_rate, Device& device);
+  void put_rows(const RowBlock& block, Device& device);
+
+  // Returns those keys that have no row, in the given order.
+  std::vector<uint64_t> absent(std::span<const uint64_t> keys, Device& device);
+
+  bool has_admission() const { return admission_.has_value(); }
+
   // To be called after a step and at the end of a pass.  Shrinks the table if the policy says so, or if the
   // step asked for it; but not twice without a step between.
   void end_step(bool shrink_asked, Device& device);
@@ -73,7 +83,8 @@ class RowPolicyState {
     return row >= stand_ins_.data() && row < stand_ins_.data() + stand_ins_.size();
   }
 
-  void find_absent(const KeyPlan& plan, std::span<float* const> rows);
+  void make_step(const KeyPlan& plan, const float* gradients, float scale, double learning_rate,
+                 Device& device);
   void train(const KeyPlan& plan, const float* gradients, float scale, Device& device);
   void create_now(Device& device);
   void create_admitted(Device& device);
@@ -94,7 +105,7 @@ class RowPolicyState {
   int64_t shrunk_at_ = 0;  // steps before the last shrink; 0: before any step there is nothing to shrink
 
   // During a step.
-  std::vector<float> stand_ins_;   // weights that pull gives for keys without a row
+  std::vector<float> stand_ins_;   // weights and state that pull gives for keys without a row
   std::vector<float*> trained_;    // rows of the plan's keys; null: the key has no row
   std::vector<Candidate> absent_;  // keys without a row
   std::vector<uint64_t> new_keys_;

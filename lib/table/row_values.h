@@ -35,12 +35,11 @@ class RowValues {
     if (layout_.stamped()) layout_.set_stamp(row, optimizer_.steps());
   }
 
-  // weights [width] <- the weights that start writes; `scratch` has layout.values() floats.
-  void initial_weights(uint64_t key, std::span<float> scratch, float* weights) const {
-    const Row<float> copy = layout_.row(scratch.data());
-    fill(key, copy);
-    if (layout_.stamped()) optimizer_.catch_up(copy, 0, optimizer_.steps());
-    std::copy_n(copy.weight, layout_.width(), weights);
+  // values [layout.values()] <- the weights and the state that start writes.
+  void initial_values(uint64_t key, float* values) const {
+    const Row<float> row = layout_.row(values);
+    fill(key, row);
+    if (layout_.stamped()) optimizer_.catch_up(row, 0, optimizer_.steps());
   }
 
   // Sets the weights and the optimizer's state of a row that no step has seen.

@@ -81,6 +81,10 @@ uint64_t SparseTable::restore_rows(const RowBlock& rows, Device& device) {
   return rows.size();
 }
 
+void SparseTable::put_rows(const RowBlock& rows, Device& device) {
+  policy_ ? policy_->put_rows(rows, device) : static_cast<void>(restore_rows(rows, device));
+}
+
 void SparseTable::restore_partition(uint32_t partition, const RowBlock& rows, uint64_t expected) {
   PS_CHECK(restores_partitions());
   rows_.restore_partition(partition, rows, expected);

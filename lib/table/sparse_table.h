@@ -71,6 +71,7 @@ class SparseTable final : public Table {
   }
   void copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const override { rows_.copy(keys, rows); }
   uint64_t restore_rows(const RowBlock& rows, Device& device) override;
+  void put_rows(const RowBlock& rows, Device& device) override;
   bool restores_partitions() const override { return !policy_ && rows_.restores_partitions(); }
   void restore_partition(uint32_t partition, const RowBlock& rows, uint64_t expected) override;
 

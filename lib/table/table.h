@@ -161,6 +161,10 @@ class Table {
   // parameter.  Returns the number of rows set.
   virtual uint64_t restore_rows(const RowBlock& rows, Device& device) = 0;
 
+  // Sets rows that a borrower has trained.  A table with a policy sets weights, state and stamps of those keys
+  // that have a row; others set whole rows, and create them.
+  virtual void put_rows(const RowBlock& rows, Device& device) { restore_rows(rows, device); }
+
   // The same for rows of one partition, none of which exists yet; `expected` rows of it will come in all.
   // Different threads may restore different partitions.  Only if restores_partitions().
   virtual bool restores_partitions() const { return false; }

@@ -53,19 +53,29 @@ uint64_t TrainedRows::memory_bytes() const {
 
 // ---- finding and making rows
 
-// Threads search blocks of block_ keys, each of which writes the positions of its missing keys to its own
-// part of missing_.  Then the parts are joined, in order.
 std::span<const uint32_t> TrainedRows::find(std::span<const uint64_t> keys, Device& device,
                                             std::span<float*> rows) {
+  return find_in_blocks(keys, device, rows, layout_.stamped());
+}
+
+std::span<const uint32_t> TrainedRows::find_stored(std::span<const uint64_t> keys, Device& device,
+                                                   std::span<float*> rows) {
+  return find_in_blocks(keys, device, rows, false);
+}
+
+// Threads search blocks of block_ keys, each of which writes the positions of its missing keys to its own
+// part of missing_.  Then the parts are joined, in order.
+std::span<const uint32_t> TrainedRows::find_in_blocks(std::span<const uint64_t> keys, Device& device,
+                                                      std::span<float*> rows, bool up_to_date) {
   storage_->fetch(keys);
-  if (layout_.stamped()) about_to_write(keys);  // bringing a row up to date writes it
+  if (up_to_date) about_to_write(keys);  // bringing a row up to date writes it
   const int64_t size = static_cast<int64_t>(keys.size());
   if (missing_.size() < keys.size()) missing_.resize(keys.size());
   block_missing_.assign(static_cast<size_t>((size + block_ - 1) / block_), 0);
   device.for_each(size, block_, [&](int64_t first, int64_t last) {
     const size_t begin = static_cast<size_t>(first), count = static_cast<size_t>(last - first);
-    block_missing_[static_cast<size_t>(first / block_)] =
-        find_block(keys.subspan(begin, count), rows.subspan(begin, count), missing_.data() + begin);
+    block_missing_[static_cast<size_t>(first / block_)] = find_block(
+        keys.subspan(begin, count), rows.subspan(begin, count), missing_.data() + begin, up_to_date);
   });
   size_t num_missing = 0;
   for (size_t block = 0; block < block_missing_.size(); ++block) {
@@ -77,9 +87,10 @@ std::span<const uint32_t> TrainedRows::find(std::span<const uint64_t> keys, Devi
   return std::span(missing_).first(num_missing);
 }
 
-// Brings the rows that it finds up to date, and writes the positions of keys without a row to `missing`.
-size_t TrainedRows::find_block(std::span<const uint64_t> keys, std::span<float*> rows,
-                               uint32_t* missing) const {
+// Brings the rows that it finds up to date, if asked to, and writes the positions of keys without a row to
+// `missing`.
+size_t TrainedRows::find_block(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing,
+                               bool up_to_date) const {
   constexpr size_t kAtOnce = 256;  // rows whose lines stay in the first-level cache
   size_t num_missing = 0;
   for (size_t begin = 0; begin < keys.size(); begin += kAtOnce) {
@@ -88,7 +99,7 @@ size_t TrainedRows::find_block(std::span<const uint64_t> keys, std::span<float*>
         storage_->find(keys.subspan(begin, count), rows.data() + begin, missing + num_missing);
     for (size_t m = num_missing; m < num_missing + more; ++m) missing[m] += static_cast<uint32_t>(begin);
     num_missing += more;
-    if (!layout_.stamped()) continue;
+    if (!up_to_date) continue;
     for (float* row : rows.subspan(begin, count)) {
       if (row != nullptr) values_.bring_up_to_date(row);
     }

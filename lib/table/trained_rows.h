@@ -51,7 +51,11 @@ class TrainedRows {
   // ascending order; valid until the next call of find.
   std::span<const uint32_t> find(std::span<const uint64_t> keys, Device& device, std::span<float*> rows);
 
-  // The same, but creates missing rows.  Returns the number of created rows.
+  // The same, but gives rows as they are stored, not brought up to date.
+  std::span<const uint32_t> find_stored(std::span<const uint64_t> keys, Device& device,
+                                        std::span<float*> rows);
+
+  // Like find, but creates missing rows.  Returns the number of created rows.
   size_t find_or_create(std::span<const uint64_t> keys, Device& device, std::span<float*> rows);
 
   // The same, but the floats of created rows are not set.
@@ -141,7 +145,10 @@ class TrainedRows {
   // Calls body(block, first) to write rows, where block[0] is rows[first].
   template <class Body>
   void write(std::span<const uint64_t> keys, std::span<float* const> rows, Device& device, Body&& body);
-  size_t find_block(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing) const;
+  size_t find_block(std::span<const uint64_t> keys, std::span<float*> rows, uint32_t* missing,
+                    bool up_to_date) const;
+  std::span<const uint32_t> find_in_blocks(std::span<const uint64_t> keys, Device& device,
+                                           std::span<float*> rows, bool up_to_date);
   int64_t last_step_of(const float* found) const;
   void read_row(uint64_t key, float* found, std::span<float> scratch, float* weights) const;
 

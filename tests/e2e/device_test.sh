@@ -131,7 +131,6 @@ refused "--device: found 'emulated:0,cpu'" --device emulated:0,cpu
 refused "device.values: " "${cache[@]}" --set device.values=f64
 refused "--device: found 'gpu', expected 'cpu', 'emulated', or a GPU" --device gpu
 refused 'averages weights' "${cache[@]}" --set optimizer.average='{}'
-refused 'has a row policy' "${cache[@]}" --set model.layers.0.weight='{"rows": {"expire": {"unseen": 2}}}'
 refused 'no parameter of the model has sparse update' "${cache[@]}" --set model.layers.0.sparse_update=false
 refused '2 trainers exchange rows' "${cache[@]}" --trainers 2 --peers 127.0.0.1:1 \
   --set train.strategy='{"type": "all_reduce"}'

@@ -97,9 +97,6 @@ TEST_F(CachePlanTest, RefusesWhatDevicesCannotTrain) {
   ParameterSpec dense = sparse_table("dense", 10, 2);
   dense.sparse = false;
   EXPECT_THAT(refusal({dense}, Code::kUsage), HasSubstr("no parameter of the model has sparse update"));
-  ParameterSpec policy = sparse_table("table", 0, 2);
-  policy.row_policy = RowPolicy();
-  EXPECT_THAT(refusal({policy}, Code::kUsage), HasSubstr("'table' has a row policy"));
   const OptimizerPlan average = make_optimizer_plan({{"type", "sgd"}, {"average", Json::object()}}, "mean");
   EXPECT_THAT(refusal({sparse_table("table", 0, 2)}, Code::kUsage, average), HasSubstr("averages weights"));
 }

@@ -52,12 +52,12 @@ TEST_F(RowValuesTest, RowThatStepsHavePassedByIsBroughtUpToDateOnce) {
   }
 }
 
-TEST_F(RowValuesTest, InitialWeightsAreThoseThatANewRowWouldHave) {
+TEST_F(RowValuesTest, InitialValuesAreThoseThatANewRowWouldHave) {
   optimizer_->begin_step(0.5);
-  std::vector<float> row = new_row(), scratch(static_cast<size_t>(layout_.values())), initial(2);
+  std::vector<float> row = new_row(), initial = new_row();
   values_.start(7, row.data());
-  values_.initial_weights(7, scratch, initial.data());
-  EXPECT_EQ(initial, weights(row));
+  values_.initial_values(7, initial.data());
+  EXPECT_EQ(weights(initial), weights(row));
 }
 
 }  // namespace
