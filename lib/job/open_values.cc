@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "base/error.h"
 #include "config/spec.h"
@@ -122,8 +123,30 @@ int64_t num_classes(const DataLook& look, const std::string& path) {
        ", are no classes 0, 1, 2, …");
 }
 
-std::string layer_path(size_t index) {
-  return cat("model.layers.", index, ".size");
+constexpr const char* kLayerKeys[] = {"size", "num_classes"};
+
+std::string layer_path(size_t index, const std::string& key) {
+  return cat("model.layers.", index, ".", key);
+}
+
+// Returns the number of ids of the slot that is a layer's second input, as nce has one in place of labels; nothing if
+// there is no such input.
+std::optional<int64_t> num_ids_of_slot(const DataLook& look, const Json& layer, const std::string& path) {
+  const Json& inputs = member(layer, "input");
+  if (!inputs.is_array() || inputs.size() != 2) return std::nullopt;
+  const auto slot = std::find_if(look.seen.begin(), look.seen.end(),
+                                 [&](const SlotLook& seen) { return inputs[1] == seen.schema.name; });
+  if (slot == look.seen.end() || slot->schema.dense) return std::nullopt;
+  if (slot->schema.dim > 0) return slot->schema.dim;
+  fail(Code::kUsage, path, ": auto is the number of ids of slot ", quote(slot->schema.name),
+       ", which may be any number: give the slot a dim, or the column of a table a dictionary and own_ids");
+}
+
+int64_t layer_value(const DataLook& look, const Json& layer, size_t index, const std::string& key) {
+  const std::string path = layer_path(index, key);
+  std::optional<int64_t> ids;
+  if (key == "num_classes") ids = num_ids_of_slot(look, layer, path);
+  return ids ? *ids : num_classes(look, path);
 }
 
 }  // namespace
@@ -137,7 +160,9 @@ std::vector<std::string> open_values(const Json& document) {
   if (is_open(member(document, "train"), "passes")) open.emplace_back("train.passes");
   const Json& layers = member(member(document, "model"), "layers");
   for (size_t i = 0; layers.is_array() && i < layers.size(); ++i) {
-    if (is_open(layers[i], "size")) open.push_back(layer_path(i));
+    for (const char* key : kLayerKeys) {
+      if (is_open(layers[i], key)) open.push_back(layer_path(i, key));
+    }
   }
   if (is_open(member(member(document, "optimizer"), "schedule"), "period"))
     open.emplace_back("optimizer.schedule.period");
@@ -160,7 +185,9 @@ void fill_in(Json& document, const DataLook& look) {
   if (is_open(member(document, "train"), "passes"))
     document["train"]["passes"] = passes(look, is_linear(layers));
   for (size_t i = 0; layers.is_array() && i < layers.size(); ++i) {
-    if (is_open(layers[i], "size")) document["model"]["layers"][i]["size"] = num_classes(look, layer_path(i));
+    for (const char* key : kLayerKeys) {
+      if (is_open(layers[i], key)) document["model"]["layers"][i][key] = layer_value(look, layers[i], i, key);
+    }
   }
   if (is_open(member(member(document, "optimizer"), "schedule"), "period"))
     document["optimizer"]["schedule"]["period"] = document["train"].value("passes", Json(1));

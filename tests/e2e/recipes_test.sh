@@ -82,7 +82,7 @@ for recipe in $(ps-train --list recipes); do
     linear) data=numbers.txt ;;
     softmax | mlp) data=classes.txt ;;
     word2vec) data=words.txt ;;
-    two_tower) data=likes.csv ;;
+    two_tower | two_tower_sampled) data=likes.csv ;;
     graph) data=people.csv ;;
     text) data=mails.txt ;;
     tags) data=tagged.txt ;;
@@ -108,7 +108,13 @@ ps-train --recipe two_tower --data famous.csv --save-dir famous --log-level warn
 ps-train --model famous/pass-00009 --job test --data famous_candidates.csv --set data.csv.group=query --json >result
 at_least "$(measure result mrr)" 0.45  # by true fame alone 0.61, by chance 0.29
 
-echo "so do two towers whose negatives are sampled from all items, by nce"
+echo "so do two towers whose negatives are sampled from all items: the recipe, and a job of one's own"
+ps-train --recipe two_tower_sampled --data likes.csv --save-dir sampled_towers 2>err
+expect_text err 'model.layers.3.num_classes=62'  # 60 items, one for all others, and one for none
+ps-train --model sampled_towers/pass-00009 --job test --data likes_candidates.csv --set data.csv.group=query --json >result
+at_least "$(measure result mrr)" 0.8
+expect_status 2 ps-train --recipe two_tower_sampled --data likes.csv --save-dir '' --set 'data.csv.columns=[]'
+expect_text err "num_classes: auto is the number of ids of slot 'item', which may be any number"
 cat >sampled.json <<'JSON'
 {
   "data": {"format": "multislot", "batch_size": 32, "shuffle": "full", "label_slot": "label",

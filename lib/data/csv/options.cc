@@ -26,6 +26,8 @@ void check_column(const CsvColumn& column, std::string_view path) {
     fail(Code::kUsage, path, ".divisor: ", column.divisor, ", expected a number other than 0");
   if (!column.ids_of.empty() && column.dictionary > 0)
     fail(Code::kUsage, path, ".ids_of: words of a dictionary have ids of their own");
+  if (column.own_ids && column.dictionary == 0)
+    fail(Code::kUsage, path, ".own_ids: words that are hashed have no ids to count: set dictionary");
   if (!std::is_sorted(column.edges.begin(), column.edges.end()))
     fail(Code::kUsage, path, ".edges: not in ascending order");
 }
@@ -82,6 +84,9 @@ const ObjectSpec<CsvColumn>& CsvColumn::spec() {
             "the most frequent words, at most so many, get ids of their own; 0: the id of a word is its hash")
         .at_least(0)
         .at_most(100000);
+    s.field("own_ids", &CsvColumn::own_ids,
+            "ids of the dictionary count from 0, not on from those of other columns, and their number is the "
+            "dim of the slot, as num_classes of nce wants it; layers then give the slot a table of its own");
     s.field("missing", &CsvColumn::missing,
             "where there is no value: indicator, a second value 1 of a number, or an id of its own; none: a "
             "number is 0 once it is scaled, a category has no id.  auto: indicator for categories, and for "
@@ -156,12 +161,12 @@ char CsvOptions::separator_of(const std::string& format) const {
 }
 
 // Slots may share a table, so the ids of bins and words continue from column to column.  If some ids are
-// hashes, ids may be any number.
+// hashes, ids may be any number.  Columns with ids of their own have no part in that.
 DataSchema CsvOptions::schema() const {
   int64_t total = 0;
   bool hashes = false;
   for (const CsvColumn& column : columns) {
-    total += column.num_ids();
+    total += column.num_shared_ids();
     hashes |= column.type != "ignore" && column.type != "number" && column.num_ids() == 0;
   }
   DataSchema schema;
@@ -171,7 +176,7 @@ DataSchema CsvOptions::schema() const {
       schema.slots.push_back({column.name, true, column.indicates_missing() ? 2 : 1});
       if (has_bins_beside(column)) schema.slots.push_back({bin_slot(column), false, hashes ? 0 : total});
     } else {
-      schema.slots.push_back({column.name, false, hashes ? 0 : total});
+      schema.slots.push_back({column.name, false, column.own_ids ? column.num_ids() : hashes ? 0 : total});
     }
   }
   return schema;

@@ -23,6 +23,7 @@ struct CsvColumn : TextFeatureOptions {
   int bins = 32;                 // largest number of bins
   std::string separator = "|";   // separates the words of categories
   int64_t dictionary = 0;        // largest number of words with ids of their own; 0: words are hashed
+  bool own_ids = false;          // ids of the dictionary count from 0, apart from those of other columns
   std::string missing = "auto";  // auto | indicator | none
   // A name.  Columns with the same one give equal words equal ids; empty: that of the column.
   std::string ids_of;
@@ -44,6 +45,8 @@ struct CsvColumn : TextFeatureOptions {
   // Returns the number of the column's own ids: its bins or words, one more for other words, and one for
   // missing values; 0: its ids are hashes.
   int64_t num_ids() const;
+  // The same of a column whose ids go on behind those of the columns before it; else 0.
+  int64_t num_shared_ids() const { return own_ids ? 0 : num_ids(); }
 };
 
 struct CsvOptions {

@@ -36,7 +36,16 @@ void end_ids(SlotData& slot) {
 }  // namespace
 
 MissingValues::MissingValues(const std::vector<std::string>& words) : words_(words) {
-  for (const std::string& word : words_) lengths_ |= bit(word.size());
+  for (const std::string& word : words_) {
+    lengths_ |= bit(word.size());
+    empty_ |= word.empty();
+  }
+}
+
+// A call of its own: its loop takes the address of `field`, which the callers then keep in registers.  In memory it would
+// be stored as two words and loaded as one, for which the processor waits.
+[[gnu::noinline]] bool MissingValues::is_listed(std::string_view field) const {
+  return std::find(words_.begin(), words_.end(), field) != words_.end();
 }
 
 RecordEncoder::Column::Column(const CsvColumn& column, Key first)
@@ -45,6 +54,7 @@ RecordEncoder::Column::Column(const CsvColumn& column, Key first)
       scale(static_cast<float>(1 / column.divisor)),
       logarithm(column.scale.starts_with("log")),
       indicates_missing(column.indicates_missing()),
+      hashes(column.dictionary == 0),
       seed(column.seed()),
       first_id(first),
       words(numbered(column.words)) {}
@@ -59,8 +69,7 @@ Key RecordEncoder::Column::bin(float value) const {
   return first_id + static_cast<Key>(edge - options.edges.begin());
 }
 
-Key RecordEncoder::Column::word(std::string_view field) const {
-  if (options.dictionary == 0) return hash_bytes(field, seed);
+[[gnu::noinline]] Key RecordEncoder::Column::known_word(std::string_view field) const {
   const auto found = words.find(field);
   return first_id + (found == words.end() ? 0 : found->second + 1);
 }
@@ -77,8 +86,8 @@ RecordEncoder::RecordEncoder(const DataOptions& options)
       classes_(numbered(csv_.classes)) {
   Key first = 0;
   for (const CsvColumn& column : csv_.columns) {
-    columns_.emplace_back(column, first);
-    first += static_cast<Key>(column.num_ids());
+    columns_.emplace_back(column, column.own_ids ? 0 : first);
+    first += static_cast<Key>(column.num_shared_ids());
   }
   for (const std::string& name : csv_.labels) label_columns_.emplace_back(name, csv_.classes);
 }
@@ -217,13 +226,18 @@ void RecordEncoder::put_ids(std::string_view field, FieldKind kind, const Column
   } else if (kind == FieldKind::kWholeText) {
     add_text_features(column.options, field, column.seed, /*blanks=*/false, slot.keys);
   } else {
-    while (!field.empty()) {
-      const size_t size = std::min(field.find(column.options.separator[0]), field.size());
-      if (size > 0) slot.keys.push_back(column.word(field.substr(0, size)));
-      field.remove_prefix(std::min(size + 1, field.size()));
-    }
+    put_words(field, column, slot);
   }
   end_ids(slot);
+}
+
+[[gnu::noinline]] void RecordEncoder::put_words(std::string_view field, const Column& column,
+                                                SlotData& slot) {
+  while (!field.empty()) {
+    const size_t size = std::min(field.find(column.options.separator[0]), field.size());
+    if (size > 0) slot.keys.push_back(column.word(field.substr(0, size)));
+    field.remove_prefix(std::min(size + 1, field.size()));
+  }
 }
 
 void RecordEncoder::put_missing_id(const Column& column, SlotData& slot) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "data/batch.h"
 #include "data/csv/columns.h"
 #include "data/csv/label_columns.h"
@@ -25,16 +26,18 @@ class MissingValues {
   explicit MissingValues(const std::vector<std::string>& words);
 
   bool contain(std::string_view field) const {
-    return (lengths_ & bit(field.size())) != 0 &&
-           std::find(words_.begin(), words_.end(), field) != words_.end();
+    return (lengths_ & bit(field.size())) != 0 && (field.empty() ? empty_ : is_listed(field));
   }
 
  private:
+  bool is_listed(std::string_view field) const;
+
   // Returns the bit for words of this length.
   static uint64_t bit(size_t length) { return uint64_t{1} << std::min<size_t>(length, 63); }
 
   const std::vector<std::string> words_;
   uint64_t lengths_ = 0;
+  bool empty_ = false;  // the empty word is one of them
 };
 
 // Constant after construction: many threads share one.  Behind each field lie 8 bytes that scanners may read.
@@ -65,6 +68,7 @@ class RecordEncoder {
     CsvColumn options;
     float offset, scale;
     bool logarithm, indicates_missing;
+    bool hashes;    // words have no numbers of their own
     uint64_t seed;  // seed of the hashes
     // first id of bins or words; then follow the id of other words, and the id of missing values
     Key first_id;
@@ -73,7 +77,8 @@ class RecordEncoder {
     Column(const CsvColumn& column, Key first);
     float scaled(float value) const;
     Key bin(float value) const;
-    Key word(std::string_view field) const;
+    Key word(std::string_view field) const { return hashes ? hash_bytes(field, seed) : known_word(field); }
+    Key known_word(std::string_view field) const;
     Key missing() const;
   };
 
@@ -87,6 +92,7 @@ class RecordEncoder {
   void put_number(std::string_view field, const Column& column, SlotData& slot) const;
   static void put_missing_number(const Column& column, SlotData& slot);
   void put_ids(std::string_view field, FieldKind kind, const Column& column, SlotData& slot) const;
+  static void put_words(std::string_view field, const Column& column, SlotData& slot);
   static void put_missing_id(const Column& column, SlotData& slot);
   [[noreturn]] void fail_list(const FieldUse& use) const;
 

@@ -22,7 +22,8 @@ const ObjectSpec<SampledLayerOptions>& SampledLayerOptions::spec() {
     s.field("num_classes", &SampledLayerOptions::num_classes, "labels are whole numbers below it")
         .must()
         .at_least(2)
-        .at_most(static_cast<double>(kMaxClasses));
+        .at_most(static_cast<double>(kMaxClasses))
+        .or_auto();
     s.field("sparse_update", &SampledLayerOptions::sparse_update,
             "rows live in a table; only those used are updated");
     s.field("bias", &SampledLayerOptions::bias, "start and tuning of the bias, or false for none");

@@ -138,6 +138,25 @@ TEST_F(Csv, IdsOfDictionariesAndBinsCountOnFromColumnToColumn) {
   EXPECT_EQ(options.schema("csv").slots[1].dim, 8);
 }
 
+TEST_F(Csv, ADictionaryWithIdsOfItsOwnCountsFromZeroAndHasADim) {
+  CsvColumn job = column("job", "category"), item = column("item", "category"),
+            place = column("place", "category");
+  job.dictionary = item.dictionary = 5;
+  job.words = {"clerk", "smith"};
+  item.words = {"tea", "rye", "ale"};
+  item.own_ids = true;
+  item.missing = "indicator";
+  DataOptions options = table({job, item});
+  EXPECT_THAT(read(options, "job,item,y\nclerk,tea,1\nsmith,ale,0\nother,other,0\nclerk,,1\n"),
+              ElementsAre("1 job:1 item:1", "0 job:2 item:3", "0 job:0 item:0", "1 job:1 item:4"));
+  EXPECT_EQ(options.schema("csv").slots[0].dim, 4);
+  EXPECT_EQ(options.schema("csv").slots[1].dim, 5);
+  options = table({item, place, job});
+  EXPECT_EQ(options.schema("csv").slots[0].dim, 5) << "also beside columns that are hashed";
+  EXPECT_EQ(options.schema("csv").slots[2].dim, 0);
+  EXPECT_THAT(read(options, "job,item,place,y\nclerk,tea,,1\n"), ElementsAre("1 item:1 place: job:1"));
+}
+
 TEST_F(Csv, BinsBesideANumberAreASlotOfTheirOwn) {
   CsvColumn age = column("age", "number"), job = column("job", "category");
   age.scale = "standard+bins";

@@ -126,6 +126,21 @@ TEST_F(OpenValues, ClassesOfSeveralLabelsAreThoseThatThereAre) {
   EXPECT_THAT(refusal(), HasSubstr("model.layers.0.size: auto is the number of classes, and label 16777216"));
 }
 
+TEST_F(OpenValues, ClassesOfNceAreThoseOfLabelsOrTheIdsOfASlot) {
+  const auto num_classes = [&](const char* input) {
+    Json job = parse_json(R"({"model": {"layers": [{"type": "nce", "num_classes": "auto"}]}})", "job");
+    job["model"]["layers"][0]["input"] = parse_json(input, "input");
+    EXPECT_THAT(open_values(job), ElementsAre("model.layers.0.num_classes"));
+    fill_in(job, look_);
+    return job["model"]["layers"][0]["num_classes"];
+  };
+  EXPECT_EQ(num_classes(R"("user")"), 10);
+  look_.seen[0].schema = {"item", false, 62};
+  EXPECT_EQ(num_classes(R"(["user", "item"])"), 62);
+  look_.seen[0].schema.dim = 0;
+  EXPECT_THROW(num_classes(R"(["user", "item"])"), Error);
+}
+
 TEST_F(OpenValues, ThatDataDoNotTellAreRefused) {
   look_.smallest_label = -1;
   EXPECT_THAT(
