@@ -371,8 +371,8 @@ void Run::end_finished() {
 bool Run::train_passes(Json& result) {
   if (options_.resume && strategy().local() != nullptr && trainer_->progress().pass() >= job_.train.passes)
     end_finished();
-  if (validation_) validation_->restore_passes(result["passes"]);
-  if (job_.train.patience && strategy().group().size() > 1) validation_->share(*trainer_, leads(), stop_);
+  if (validation_) validation_->restore(*trainer_, result["passes"]);
+  if (validation_) validation_->share(*trainer_, strategy().group(), stop_);
   for (int pass = trainer_->progress().pass();
        pass < job_.train.passes && !(validation_ && validation_->stops()); ++pass) {
     PassResult trained = trainer_->train_pass(pass, rest_->first(pass, *input_.source), stop_);
@@ -437,11 +437,8 @@ bool Run::test() {
                  {"seed", job_.job.seed},
                  {"cpu", cpu_level_name(options_.cpu)},
                  {"passes", Json::array()}};
-  std::optional<TestIntervals> intervals;
-  if (options_.intervals) intervals.emplace(*network_, job_.job.seed, *trainer_);
-  result["test"] = trainer_->test(-1, *input_.source, stop_).json();
-  if (intervals) intervals->put(result["test"], devices_.own);
-  if (intervals && !options_.json) std::fputs(intervals_text(result["test"]).c_str(), stdout);
+  result["test"] =
+      test_model(options_, job_.job.seed, *network_, *trainer_, devices_.own, *input_.source, stop_);
   result["peak_memory_bytes"] = peak_memory_bytes();
   result["seconds"] = monotonic_seconds() - start;
   print_result(std::move(result));

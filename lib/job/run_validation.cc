@@ -25,10 +25,9 @@ void check_validation(const Job& job) {
     fail(Code::kUsage,
          "data.validation: standard input cannot be read a second time for validation: give files");
   }
-  if (train.patience && has_servers(job)) {
+  if (train.patience && !job.cluster.compute.empty()) {
     fail(Code::kUsage,
-         "train.patience: a run of servers goes on to its last pass: leave it out, or train without servers "
-         "with train.strategy all_reduce");
+         "train.patience: a run of readers and compute trainers goes on to its last pass: leave it out");
   }
 }
 
@@ -39,10 +38,12 @@ RunValidation::RunValidation(const TrainOptions& options, std::unique_ptr<BatchR
       early_stopping_(options),
       reader_(std::move(reader)) {}
 
-void RunValidation::restore_passes(const Json& passes) {
+void RunValidation::restore(const Trainer& trainer, const Json& passes) {
   for (const Json& pass : passes) {
     if (pass.contains("validation")) early_stopping_.add(pass["pass"].get<int>(), pass["validation"]);
   }
+  const std::string& note = trainer.progress().note();
+  if (!note.empty()) early_stopping_.learn(parse_json(note, "passes of a checkpoint"));
 }
 
 TestMeasures RunValidation::measure(Trainer& trainer, const std::function<bool()>& stop) {
@@ -53,25 +54,36 @@ TestMeasures RunValidation::measure(Trainer& trainer, const std::function<bool()
   }
 }
 
-// text := {"patience": 2, "best_by": "cost", "figure": 0.5}   (figure: of the leader alone; null: undefined)
-void RunValidation::share(Trainer& trainer, bool leads, const std::function<bool()>& stop) {
-  shared_ = true;
-  auto give = [this, &trainer, leads, stop](int) {
+// text := {"patience": 2, "best_by": "cost", "known": {...}, "figure": 0.5}
+//   figure: of the leader alone; null: it is undefined
+void RunValidation::share(Trainer& trainer, const TrainerGroup& group, const std::function<bool()>& stop) {
+  shared_ = !rule_["patience"].is_null() && group.size() > 1;
+  if (!shared_) return;
+  auto give = [this, &trainer, &group, stop](int) {
     Json text = rule_;
-    if (leads) {
+    text["known"] = early_stopping_.known();
+    if (group.rank() == group.leader()) {
       ahead_.emplace(measure(trainer, stop));
       const std::optional<double> figure = early_stopping_.figure(ahead_->result().json());
       text["figure"] = figure ? Json(*figure) : Json();
     }
     return text.dump();
   };
-  trainer.share_at_pass_end({give, [this](std::span<const std::string> texts) { take(texts); }});
+  trainer.share_at_pass_end(
+      {give, [this](std::span<const std::optional<std::string>> texts) { take(texts); }});
 }
 
-// Takes the leader's figure.  Throws kUsage if the trainers would not end by the same rule.
-void RunValidation::take(std::span<const std::string> texts) {
+// Takes the leader's figure, and what others know of the passes before.  If the leader was lost in this pass, there is no
+// figure, and the pass is not the best one.  Throws kUsage if the trainers would not end by the same rule.
+void RunValidation::take(std::span<const std::optional<std::string>> texts) {
+  leaders_figure_.reset();
   for (size_t rank = 0; rank < texts.size(); ++rank) {
-    Json text = texts[rank].empty() ? Json::object() : parse_json(texts[rank], "validation of a trainer");
+    if (!texts[rank]) continue;  // this trainer is gone
+    Json text = texts[rank]->empty() ? Json::object() : parse_json(*texts[rank], "validation of a trainer");
+    if (const auto known = text.find("known"); known != text.end()) {
+      early_stopping_.learn(*known);
+      text.erase(known);
+    }
     if (const auto figure = text.find("figure"); figure != text.end()) {
       leaders_figure_ = figure->is_number() ? std::optional(figure->get<double>()) : std::nullopt;
       text.erase(figure);
@@ -92,9 +104,11 @@ bool RunValidation::end_pass(Trainer& trainer, int pass, bool leads, const std::
     trainer.report_test(pass, measured, "Validation");
     trained["validation"] = measured.result().json();
     if (stop()) return false;
-    figure = early_stopping_.figure(trained["validation"]);
+    if (!shared_) figure = early_stopping_.figure(trained["validation"]);
   }
-  return early_stopping_.add(pass, figure) && leads;
+  const bool best = early_stopping_.add(pass, figure);
+  trainer.progress().set_note(early_stopping_.known().dump());
+  return best && leads;
 }
 
 void RunValidation::report(Json& result) const {

@@ -14,6 +14,7 @@
 #include "data/reader.h"
 #include "feed/batch_source.h"
 #include "job/job.h"
+#include "store/trainer_group.h"
 #include "train/early_stopping.h"
 #include "train/trainer.h"
 
@@ -32,16 +33,18 @@ class RunValidation {
   BatchReader& reader() { return *reader_; }
   void set_source(std::unique_ptr<BatchSource> source) { source_ = std::move(source); }
 
-  // Adds the passes of the run that is resumed.
-  void restore_passes(const Json& passes);
+  // Adds the passes of the run that is resumed: those in its results, and what an earlier process with servers has left in
+  // its checkpoint as the trainer's note.  Throws kData for a note that makes no sense.
+  void restore(const Trainer& trainer, const Json& passes);
 
-  // To be called before the first pass by each of several trainers without servers, if the run may end early: the
-  // leader then measures the weights before the trainers join their figures of a pass, and its figure goes with
-  // these, so that all trainers end after the same pass.
-  void share(Trainer& trainer, bool leads, const std::function<bool()>& stop);
+  // To be called before the first pass.  If several trainers may end early, their leader measures the weights before they
+  // join their figures of a pass, and its figure goes with these, so that all trainers end after the same pass.  What each
+  // of them knows of the passes before goes with them too, for those that have come in the place of others.
+  void share(Trainer& trainer, const TrainerGroup& group, const std::function<bool()>& stop);
 
   // Called after a pass by each trainer.  The leader, who measures the weights here unless it has done so ahead,
-  // adds the measures to the result of the pass.  Returns true on the leader if the pass is the best so far.
+  // adds the measures to the result of the pass.  What is known of the passes then becomes the trainer's note.
+  // Returns true on the leader if the pass is the best so far.
   bool end_pass(Trainer& trainer, int pass, bool leads, const std::function<bool()>& stop, Json& trained);
 
   // Returns true if no pass was the best for too long.
@@ -52,7 +55,7 @@ class RunValidation {
 
  private:
   TestMeasures measure(Trainer& trainer, const std::function<bool()>& stop);
-  void take(std::span<const std::string> texts);
+  void take(std::span<const std::optional<std::string>> texts);
 
   Log& log_;
   const Json rule_;  // the options by which the run ends

@@ -1,11 +1,15 @@
 #include "job/test_intervals.h"
 
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "checkpoint/inspect/table_rows.h"
-#include "config/json.h"
+#include "train/bootstrap.h"
 
 namespace ps {
 
@@ -15,21 +19,7 @@ std::string number_or_undefined(const Json& value) {
   return value.is_null() ? "undefined" : significant(value, 6);
 }
 
-}  // namespace
-
-TestIntervals::TestIntervals(const Network<float>& network, uint64_t seed, Trainer& trainer)
-    : network_(network), bootstrap_(seed, network.label_slot()) {
-  if (network.make_evaluators().empty())
-    fail(Code::kUsage, "--intervals: the job has no model.evaluators, whose intervals it prints");
-  trainer.on_measured([this](Matrix<const float> predictions, std::span<const float> log_losses,
-                             const Batch& batch) { bootstrap_.add(predictions, log_losses, batch); });
-}
-
-void TestIntervals::put(Json& test, Device& device) const {
-  test["intervals"] =
-      intervals_json(bootstrap_.intervals([this] { return network_.make_evaluators(); }, device));
-}
-
+// Returns a line for each measure of a test: its name, its value, and the ends of its interval.
 std::string intervals_text(const Json& test) {
   std::vector<std::vector<std::string>> lines = {{"evaluator", "value", "from", "to"}};
   for (const auto& [name, interval] : test["intervals"].items()) {
@@ -39,6 +29,23 @@ std::string intervals_text(const Json& test) {
                      number_or_undefined(known ? interval[1] : Json())});
   }
   return aligned(lines);
+}
+
+}  // namespace
+
+Json test_model(const RunOptions& options, uint64_t seed, const Network<float>& network, Trainer& trainer,
+                Device& device, BatchSource& source, const std::function<bool()>& stop) {
+  if (!options.intervals) return trainer.test(-1, source, stop).json();
+  if (network.make_evaluators().empty())
+    fail(Code::kUsage, "--intervals: the job has no model.evaluators, whose intervals it prints");
+  auto bootstrap = std::make_shared<Bootstrap>(seed, network.label_slot());
+  trainer.on_measured([bootstrap](Matrix<const float> predictions, std::span<const float> log_losses,
+                                  const Batch& batch) { bootstrap->add(predictions, log_losses, batch); });
+  Json tested = trainer.test(-1, source, stop).json();
+  tested["intervals"] =
+      intervals_json(bootstrap->intervals([&network] { return network.make_evaluators(); }, device));
+  if (!options.json) std::fputs(intervals_text(tested).c_str(), stdout);
+  return tested;
 }
 
 }  // namespace ps

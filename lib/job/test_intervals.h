@@ -1,33 +1,23 @@
-// TestIntervals: the intervals of a test's measures, and their table.  Used by ps-train --job test --intervals.
+// The intervals of a test's measures, and their table.  Used by ps-train --job test --intervals.
 #ifndef PS_JOB_TEST_INTERVALS_H_
 #define PS_JOB_TEST_INTERVALS_H_
 
-#include <string>
+#include <cstdint>
+#include <functional>
 
-#include "config/fwd.h"
+#include "config/json.h"
+#include "feed/batch_source.h"
+#include "job/run_options.h"
 #include "math/device.h"
 #include "model/network.h"
-#include "train/bootstrap.h"
 #include "train/trainer.h"
 
 namespace ps {
 
-// One owner thread.  Its arguments outlive it.
-class TestIntervals {
- public:
-  // From here on it takes what the trainer measures.  Throws kUsage if the job has no evaluator.
-  TestIntervals(const Network<float>& network, uint64_t seed, Trainer& trainer);
-
-  // Adds "intervals" to the result of the test, which has "evaluators".
-  void put(Json& test, Device& device) const;
-
- private:
-  const Network<float>& network_;
-  Bootstrap bootstrap_;
-};
-
-// Returns a line for each measure of a test: its name, its value, and the ends of its interval.
-std::string intervals_text(const Json& test);
+// Measures the model as --job test does, and returns the result.  With options.intervals it has "intervals" too, and the
+// table is printed, unless the result is printed as JSON.  Throws kUsage if there is no evaluator.
+Json test_model(const RunOptions& options, uint64_t seed, const Network<float>& network, Trainer& trainer,
+                Device& device, BatchSource& source, const std::function<bool()>& stop);
 
 }  // namespace ps
 

@@ -1,5 +1,6 @@
 #include "train/early_stopping.h"
 
+#include "base/error.h"
 #include "train/figure.h"
 
 namespace ps {
@@ -26,6 +27,23 @@ bool EarlyStopping::add(int pass, std::optional<double> figure) {
   best_ = *figure;
   best_pass_ = pass;
   return true;
+}
+
+Json EarlyStopping::known() const {
+  return {{"pass", pass_}, {"best_pass", best_pass_}, {"best", best_}};
+}
+
+void EarlyStopping::learn(const Json& known) {
+  const auto is_whole = [&](const char* key) {
+    return known.contains(key) && known[key].is_number_integer();
+  };
+  if (!is_whole("pass") || !is_whole("best_pass") || !known.contains("best") || !known["best"].is_number())
+    fail(Code::kData, "what is known of earlier passes makes no sense: ", known.dump());
+  const int pass = known["pass"].get<int>();
+  if (pass <= pass_) return;
+  pass_ = pass;
+  best_pass_ = known["best_pass"].get<int>();
+  best_ = known["best"].get<double>();
 }
 
 }  // namespace ps

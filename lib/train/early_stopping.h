@@ -27,6 +27,11 @@ class EarlyStopping {
   bool add(int pass, std::optional<double> figure);
   bool add(int pass, const Json& validation) { return add(pass, figure(validation)); }
 
+  // Returns what is known of the passes so far: {"pass": 4, "best_pass": 2, "best": 0.31}; and takes it from another
+  // process, if that knows of later passes.  learn throws kData for anything else.
+  Json known() const;
+  void learn(const Json& known);
+
   // Returns true if the last `patience` passes were all not the best.
   bool stops() const { return patience_ && pass_ - best_pass_ >= *patience_; }
 

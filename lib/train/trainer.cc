@@ -204,7 +204,7 @@ void Trainer::merge_group(PassResult& result, PassTimes& times) {
   state += text;
   const std::vector<std::string> states = group_.gather(std::move(state));
   Measures other(network_.make_evaluators());
-  std::vector<std::string> texts(states.size());
+  std::vector<std::optional<std::string>> texts(states.size());
   result.batches = 0;
   whole.reset();
   for (size_t rank = 0; rank < states.size(); ++rank) {
@@ -213,7 +213,7 @@ void Trainer::merge_group(PassResult& result, PassTimes& times) {
     result.batches += in.get<int64_t>();
     other.load(in);
     whole.merge(other);
-    texts[rank] = in.get_bytes(in.remaining());
+    texts[rank].emplace(in.get_bytes(in.remaining()));
   }
   pass_texts_.take(texts);
 }

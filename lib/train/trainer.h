@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,10 +89,10 @@ class Trainer {
 
   // Each of several trainers gives the text give(pass) to all, together with its figures of the pass, so that
   // there is no gathering beyond that of figures.  give is called when the weights of the pass are final; `take`
-  // gets the texts in rank order.
+  // gets the texts in rank order; those of trainers that are gone are missing.
   struct PassTexts {
     std::function<std::string(int pass)> give;
-    std::function<void(std::span<const std::string>)> take;
+    std::function<void(std::span<const std::optional<std::string>>)> take;
   };
   void share_at_pass_end(PassTexts texts) { pass_texts_ = std::move(texts); }
 
@@ -152,7 +153,8 @@ class Trainer {
   std::function<BatchSource*(int)> next_source_ = [](int) { return nullptr; };
   std::function<void()> before_pass_end_ = [] {};
   SeeMeasured see_measured_ = [](Matrix<const float>, std::span<const float>, const Batch&) {};
-  PassTexts pass_texts_ = {[](int) { return std::string(); }, [](std::span<const std::string>) {}};
+  PassTexts pass_texts_ = {[](int) { return std::string(); },
+                           [](std::span<const std::optional<std::string>>) {}};
   TrainerProgress progress_;
   size_t looked_ahead_ = 0;  // number of batches, from the current one on, that the store knows
   std::vector<ParameterView<float>> views_;

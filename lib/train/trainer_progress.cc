@@ -23,12 +23,17 @@ void TrainerProgress::save(std::string& out) const {
 }
 
 void TrainerProgress::load(ByteReader& in) {
+  load_state(in);
+  if (in.remaining() > 0) fail(Code::kCorrupt, "position of a trainer makes no sense");
+}
+
+void TrainerProgress::load_state(ByteReader& in) {
   step_ = in.get<int64_t>();
   const int64_t pass = in.get<int64_t>();
   batches_ = in.get<int64_t>();
   whole_.load(in);
   current_.load(in);
-  if (!in.ok() || in.remaining() > 0 || step_ < 0 || pass < 0 || pass > INT32_MAX || batches_ < 0) {
+  if (!in.ok() || step_ < 0 || pass < 0 || pass > INT32_MAX || batches_ < 0) {
     fail(Code::kCorrupt, "position of a trainer makes no sense");
   }
   pass_ = static_cast<int>(pass);
@@ -47,10 +52,11 @@ void TrainerProgress::resume(const RunPosition& position, std::span<const std::s
   restore_figures(states);
 }
 
-// figures := left_out:i64 state                       (left_out: number of batches before the measured ones)
+// figures := left_out:i64 state note:u8[...]          (left_out: number of batches before the measured ones)
 void TrainerProgress::save_figures(std::string& out) const {
   put(out, left_out_);
   save(out);
+  out += note_;
 }
 
 // Restores the figures of the pass that is resumed.  A state of this rank's earlier process replaces the own
@@ -61,9 +67,10 @@ void TrainerProgress::restore_figures(std::span<const std::string> states) {
   for (const std::string& state : states) {
     ByteReader in(state);
     const int64_t left_out = in.get<int64_t>();
-    other.load(in);
+    other.load_state(in);
     if (other.pass_ != pass_) continue;
     counted_ = true;
+    if (note_.empty()) note_ = in.get_bytes(in.remaining());
     const bool own = states.size() == 1 && (pass_over_ || left_out + other.batches_ == batches_);
     if (own) {
       left_out_ = std::max<int64_t>(0, left_out);

@@ -43,6 +43,11 @@ class TrainerProgress {
   void save_figures(std::string& out) const;
   void resume(const RunPosition& position, std::span<const std::string> states);
 
+  // A text of the run about the passes that have ended, which is saved with the figures, and is there again after
+  // resume(); empty: there is none.
+  const std::string& note() const { return note_; }
+  void set_note(std::string note) { note_ = std::move(note); }
+
   bool resumed() const { return resumed_; }         // true before the first pass after load or resume
   bool pass_is_over() const { return pass_over_; }  // resumed in a pass that has no data left
   bool skips_exactly() const { return exact_; }     // after load: the same batches must be in the data again
@@ -63,6 +68,7 @@ class TrainerProgress {
   void end_pass();
 
  private:
+  void load_state(ByteReader& in);
   void restore_figures(std::span<const std::string> states);
 
   const Network<float>& network_;
@@ -76,6 +82,7 @@ class TrainerProgress {
 
   bool resumed_ = false, exact_ = false, pass_over_ = false;
   int64_t left_out_ = 0;  // batches of this pass before batches_, which are not in the figures
+  std::string note_;
   bool counted_ = false;  // resumed with the figures of earlier batches
 };
 

@@ -70,6 +70,27 @@ TEST(EarlyStoppingTest, FiguresDecideAsTheMeasuresDoThatHaveThem) {
   EXPECT_TRUE(other.stops());
 }
 
+// A process that comes in the place of another learns from those that have seen more passes, and from no others.
+TEST(EarlyStoppingTest, ANewcomerThatLearnsOfThePassesDecidesAsTheOthersDo) {
+  EarlyStopping old(options("cost", 2)), newcomer(options("cost", 2)), late(options("cost", 2));
+  old.add(0, measured(0.4));
+  late.learn(old.known());
+  old.add(1, measured(0.5));
+  newcomer.learn(old.known());
+  newcomer.learn(late.known());
+  EXPECT_EQ(newcomer.best_pass(), 0);
+  EXPECT_EQ(newcomer.best(), 0.4);
+  for (EarlyStopping* each : {&old, &newcomer}) {
+    EXPECT_FALSE(each->stops());
+    EXPECT_FALSE(each->add(2, measured(0.45)));
+    EXPECT_TRUE(each->stops());
+  }
+  newcomer.learn(EarlyStopping(options("cost", 2)).known());
+  EXPECT_EQ(newcomer.known(), old.known());
+  for (const char* damaged : {"{}", "3", R"({"pass": 4, "best_pass": 1, "best": null})"})
+    EXPECT_THROW(old.learn(parse_json(damaged, "text")), Error) << damaged;
+}
+
 // All that evaluators of ranks and of sets of labels report.
 TEST(EarlyStoppingTest, MoreIsBetterOfMeasuresOfRanksAndOfSetsOfLabels) {
   for (const char* figure : {"ndcg_at_10", "recall_at_20", "precision_at_1", "precision_at_5", "micro_f1",

@@ -75,6 +75,21 @@ TEST_F(TrainerProgressTest, CountsBatchesOfThePassAndStepsOfAllPasses) {
   EXPECT_EQ(progress_.samples(), 2);
 }
 
+TEST_F(TrainerProgressTest, ANoteIsThereAgainWithTheFigures) {
+  TrainerProgress other(network_, 3);
+  for (int p = 0; p < 2; ++p) begin(other, p), other.end_pass();
+  begin(other, 2);
+  train(other, 4);
+  other.set_note("the best was 1");
+  std::string noted;
+  other.save_figures(noted);
+  EXPECT_EQ(resumed(4, {noted}).note(), "the best was 1");
+  EXPECT_EQ(resumed(4, {noted}).samples(), resumed(4, {figures(2, 4, 1)}).samples());
+  EXPECT_EQ(resumed(4, {figures(2, 4, 1)}).note(), "") << "as earlier programs saved figures";
+  EXPECT_EQ(resumed(4, {figures(1, 4, 1), noted}).note(), "the best was 1")
+      << "of another number of trainers";
+}
+
 TEST_F(TrainerProgressTest, LoadedProgressIsTheOneThatWasSaved) {
   begin(progress_, 0);
   train(progress_, 5, 0.5);

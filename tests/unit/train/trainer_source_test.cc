@@ -162,12 +162,14 @@ TEST_F(TrainerSource, TextsOfAPassGoWithItsFiguresInOneGathering) {
   EXPECT_EQ(group.gatherings, 1);
   std::vector<std::string> heard;
   std::vector<float> weights;
-  trainer.share_at_pass_end(
-      {[&](int pass) {
-         weights = process.weights(0);
-         return cat("after ", pass);
-       },
-       [&](std::span<const std::string> texts) { heard.assign(texts.begin(), texts.end()); }});
+  trainer.share_at_pass_end({[&](int pass) {
+                               weights = process.weights(0);
+                               return cat("after ", pass);
+                             },
+                             [&](std::span<const std::optional<std::string>> texts) {
+                               for (const std::optional<std::string>& text : texts)
+                                 heard.push_back(text.value_or("gone"));
+                             }});
   const PassResult result = trainer.train_pass(1, process.source, kGoOn);
   EXPECT_EQ(group.gatherings, 2);
   EXPECT_EQ(heard, std::vector<std::string>(2, "after 1"));

@@ -1,0 +1,135 @@
+#!/bin/bash
+# Trainers with servers end early after the same pass, the one at which one process ends, and know the passes before when
+# one of them, or all processes, were killed.
+set -euo pipefail
+source "$(dirname "$0")/../lib.sh"
+source "$PS_SOURCE/share/launch/common.sh"
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+need python3
+servers=() trainers=()
+trap 'kill -9 "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+# So few examples are learnt by heart: the cost of others falls, and then rises.
+cat >job.json <<'JSON'
+{
+  "job": {"name": "overfit"},
+  "data": {"format": "paddle_sparse_binary", "dim": 1000, "batch_size": 20, "validation": 0.25},
+  "model": {
+    "layers": [
+      {"name": "hidden", "type": "fc", "input": "features", "size": 8, "activation": "tanh", "sparse_update": true},
+      {"name": "output", "type": "fc", "input": "hidden", "size": 2, "activation": "softmax"}
+    ],
+    "cost": {"type": "cross_entropy", "input": "output"},
+    "evaluators": ["auc"]
+  },
+  "optimizer": {"type": "adagrad", "learning_rate": 0.03},
+  "train": {"passes": 40, "log_period": 0, "saving_period": 1000000, "patience": 3},
+  "cluster": {"server_timeout": 30, "trainer_timeout": 30}
+}
+JSON
+ps-datagen sparse-binary --dim 1000 --samples 1510 --output train.txt
+
+# serve FLAGS...: two servers, on the ports that they had before, if any.
+serve() {
+  local s port
+  for s in 0 1; do
+    if [[ -s ports.$s ]]; then port=$(head -1 "ports.$s"); else port=$(free_ports 2); fi
+    rm -f "ready.$s"
+    mkfifo "ready.$s"
+    ps-serve job.json --host 127.0.0.1 --port "$port" --port-file "ports.$s" "$@" >"ready.$s" 2>>"serve.$s.err" &
+    servers[s]=$!
+    timeout 60 head -1 "ready.$s" >"serve.$s.out" || true
+    [[ -s serve.$s.out ]] || fail "server $s: $(cat "serve.$s.err")"
+  done
+}
+
+# train NAME RANK [flags...]: starts a trainer of three.
+train() {
+  local name=$1 rank=$2
+  shift 2
+  ps-train job.json --servers "127.0.0.1:$(head -1 ports.0),127.0.0.1:$(head -1 ports.1)" --trainers 3 --rank "$rank" \
+    --data train.txt --save-dir "$name" --json "$@" >"$name.$rank.json" 2>>"$name.$rank.err" &
+  trainers[rank]=$!
+}
+
+# finish NAME: the trainers end well.
+finish() {
+  local rank
+  for rank in 0 1 2; do
+    wait "${trainers[$rank]}" || fail "trainer $rank ended with $?: $(tail -n 5 "$1".*.err)"
+  done
+  trainers=()
+}
+
+# await FILE TEXT ID: until the file, which the process writes, has the text.
+await() {
+  timeout 120 grep -m1 -- "$2" <(tail -n +1 -F --pid="$3" "$1" 2>/dev/null) >/dev/null || fail "no $2 in $1: $(tail -n 3 ./*.err)"
+}
+
+# murder ID...
+murder() {
+  local id
+  kill -9 "$@" || fail "a process had ended before it was killed"
+  for id in "$@"; do wait "$id" 2>/dev/null || true; done
+}
+
+# last FILE, best FILE: the last pass, and the best one.
+last() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["passes"][-1]["pass"])' "$1"; }
+best() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["best"]["pass"])' "$1"; }
+
+echo "three trainers end after the pass at which one process ends that has the same steps"
+ps-train job.json --data train.txt --set data.batch_size=60 --save-dir one --json >one.json 2>err || fail "$(cat err)"
+pass=$(best one.json)
+((pass > 0 && pass < 30)) || fail "one process: the best pass is $pass"
+[[ $(last one.json) == $((pass + 3)) ]] || fail "one process ended after pass $(last one.json)"
+serve
+for rank in 0 1 2; do train three "$rank"; done
+finish three
+[[ $(best three.0.json) == "$pass" ]] || fail "the best pass is $(best three.0.json)"
+[[ $(last three.0.json) == $((pass + 3)) ]] || fail "they ended after pass $(last three.0.json)"
+[[ $(readlink three/best) == "$(readlink one/best)" ]] || fail "three/best is $(readlink three/best)"
+end_all_servers
+
+echo "so do trainers of which each push is a step"
+serve --set train.strategy.consistency=async
+for rank in 0 1 2; do train async "$rank" --set train.strategy.consistency=async; done
+finish async
+(($(last async.0.json) == $(best async.0.json) + 3 || $(last async.0.json) == 39)) || fail "$(cat async.0.json)"
+end_all_servers
+
+echo "the one that measures is killed, and the one in its place learns of the passes from the others"
+on=(--set train.patience=300 --passes 1000000)
+serve
+for rank in 0 1 2; do train killed "$rank" "${on[@]}" --metrics "killed.$rank.jsonl"; done
+await killed.0.jsonl "\"event\":\"validation\",.*\"pass\":$((pass + 2))," "${trainers[0]}"
+murder "${trainers[0]}"
+train killed 0 "${on[@]}" --metrics again.jsonl
+finish killed
+[[ $(last killed.0.json) == $((pass + 300)) ]] || fail "they ended after pass $(last killed.0.json)"
+[[ $(best killed.0.json) == "$pass" ]] || fail "the best pass is $(best killed.0.json)"
+cmp {three,killed}/best/model.safetensors
+end_all_servers
+
+echo "all are killed, and those that resume from a checkpoint know the passes before"
+checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=7)
+serve "${checkpoints[@]}"
+for rank in 0 1 2; do train resumed "$rank" "${on[@]}" --metrics "resumed.$rank.jsonl"; done
+await resumed.0.jsonl "\"event\":\"validation\",.*\"pass\":$((pass + 2))," "${trainers[0]}"
+steps=$(((pass + 2) * 19))
+has_later() { awk -F'[- ]' -v "steps=$steps" '$2 + 0 > steps { found = 1 } END { exit !found }' checkpoints/LATEST 2>/dev/null; }
+for ((i = 0; i < 2400; ++i)); do
+  has_later && break
+  sleep 0.05
+done
+has_later || fail "no checkpoint after step $steps"
+murder "${trainers[@]}" "${servers[@]}"
+serve "${checkpoints[@]}" --resume
+for rank in 0 1 2; do train resumed "$rank" "${on[@]}" --metrics "rest.$rank.jsonl"; done
+finish resumed
+expect_text resumed.0.err 'Resuming in pass'
+[[ $(last resumed.0.json) == $((pass + 300)) ]] || fail "they ended after pass $(last resumed.0.json)"
+[[ $(best resumed.0.json) == "$pass" ]] || fail "the best pass is $(best resumed.0.json)"
+cmp {three,resumed}/best/model.safetensors
+end_all_servers
+echo passed
