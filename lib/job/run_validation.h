@@ -38,12 +38,12 @@ class RunValidation {
   void restore(const Trainer& trainer, const Json& passes);
 
   // To be called before the first pass.  If several trainers may end early, their leader measures the weights before they
-  // join their figures of a pass, and its figure goes with these, so that all trainers end after the same pass.  What each
-  // of them knows of the passes before goes with them too, for those that have come in the place of others.
+  // join their figures of a pass, and its figure goes with these, so that all trainers end after the same pass.  The
+  // passes before, as each of them knows them, go with them too, for those that have come in the place of others.
   void share(Trainer& trainer, const TrainerGroup& group, const std::function<bool()>& stop);
 
   // Called after a pass by each trainer.  The leader, who measures the weights here unless it has done so ahead,
-  // adds the measures to the result of the pass.  What is known of the passes then becomes the trainer's note.
+  // adds the measures to the result of the pass.  Then the trainer's note has what is known of the passes.
   // Returns true on the leader if the pass is the best so far.
   bool end_pass(Trainer& trainer, int pass, bool leads, const std::function<bool()>& stop, Json& trained);
 

@@ -107,7 +107,7 @@ std::vector<int> Bootstrap::draw(const Block& block, int replica) const {
   return counts;
 }
 
-// Measures of single examples count an example by its weight.  Those of groups take the mean over groups, so that a
+// Measures of single examples count an example by its weight.  Measures of groups take the mean over groups, so that a
 // group that was drawn several times must come as several groups.
 void Bootstrap::measure(int replica, const Evaluators& evaluators) const {
   Batch drawn;

@@ -33,8 +33,8 @@ struct Interval {
 
 // Keeps the predictions of all examples, and measures them again for each replica.  The counts depend on the seed and
 // the places of examples alone, so that neither threads nor the sizes of batches change an interval, except for
-// rounding.  Of examples with groups whole groups are drawn, since examples of a group are not independent.  One owner
-// thread.
+// rounding.  Where examples have groups, whole groups are drawn, since examples of a group are not independent.  One
+// owner thread.
 class Bootstrap {
  public:
   using Evaluators = std::vector<std::unique_ptr<Evaluator>>;

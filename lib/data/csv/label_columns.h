@@ -22,7 +22,7 @@ std::string class_of_word(std::string_view column, std::string_view word);
 
 // Constant after construction: many threads share one.
 //
-// A column that holds truths is a class of its own, which is called as the column.  Of any other column each
+// A column that holds truths is a class of its own, which is called as the column.  In any other column each
 // word is a class.
 class LabelColumn {
  public:
