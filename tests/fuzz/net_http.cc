@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/error.h"
 #include "net/http/http_message.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
