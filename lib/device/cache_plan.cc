@@ -97,7 +97,7 @@ CachePlan plan_caches(const RowDevice& device, const DeviceOptions& options,
         options.rows > 0
             ? with_rows(shape, options.rows)
             : fit(device, parameters[p], shape, options.memory_bytes() / static_cast<uint64_t>(sparse));
-    plan.caches.push_back({static_cast<int>(p), rows, device.bytes_for(rows)});
+    plan.caches.push_back({static_cast<int>(p), rows, device.bytes_for(rows), new_rows_of(parameters[p])});
     plan.bytes += plan.caches.back().bytes;
   }
   if (plan.bytes > device.free_bytes()) {

@@ -11,6 +11,7 @@
 #include "device/row_device.h"
 #include "optim/optimizer_plan.h"
 #include "optim/parameter.h"
+#include "store/row_lender.h"
 
 namespace ps {
 
@@ -18,6 +19,7 @@ struct PlannedCache {
   int parameter = 0;  // index of the parameter
   CachedRowsOptions rows;
   uint64_t bytes = 0;
+  NewRows new_rows = NewRows::kAtFirstUse;
 };
 
 struct CachePlan {

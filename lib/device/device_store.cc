@@ -19,7 +19,7 @@ DeviceStore::DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_p
     CachedRowsOptions options = planned.rows;
     options.values_there = cached.there;
     cached.cache = std::make_unique<RowCache>(device_->make_rows(options), lender, planned.parameter,
-                                              planned.rows.rounding);
+                                              planned.rows.rounding, planned.new_rows);
     cached.width = planned.rows.width;
     caches_.push_back(std::move(cached));
   }

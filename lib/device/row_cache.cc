@@ -29,7 +29,8 @@ class RowCache::Timer {
   const double start_ = monotonic_seconds();
 };
 
-RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter, ValueRounding rounding)
+RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter, ValueRounding rounding,
+                   NewRows new_rows)
     : rows_(std::move(rows)),
       lender_(lender),
       parameter_(parameter),
@@ -37,7 +38,7 @@ RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int para
       layout_(lender.layout(parameter)),
       width_(static_cast<size_t>(layout_.width)),
       values_(static_cast<size_t>(layout_.values())),
-      new_rows_(lender.new_rows(parameter)),
+      new_rows_(new_rows),
       in_bucket_(rows_->num_buckets(), 0) {
   lender_.lend_rows(parameter, *this);
 }

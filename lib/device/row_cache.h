@@ -52,7 +52,8 @@ class RowCache final : public RowBorrower {
  public:
   // Borrows the rows.  The lender must outlive the cache, and must not be used after it.  `rounding` is that of
   // `rows`.
-  RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter, ValueRounding rounding = {});
+  RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter, ValueRounding rounding = {},
+           NewRows new_rows = NewRows::kAtFirstUse);
 
   // weights [keys, width] <- the weights of the rows, which are made if they are missing, up to date with all
   // steps begun.

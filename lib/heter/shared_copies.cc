@@ -194,7 +194,7 @@ void SharedCopies::drop_before(uint64_t step) {
       if (!specs_[p].sparse) continue;
       leaving_.clear();
       windows_[p].remove_first(leaving_);
-      copies_->erase_rows(static_cast<int>(p), leaving_);
+      copies_->tables().table(p)->erase(leaving_);
     }
   }
 }

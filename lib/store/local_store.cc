@@ -205,12 +205,6 @@ void LocalStore::put_back() const {
   }
 }
 
-NewRows LocalStore::new_rows(int parameter) const {
-  const RowPolicyState* const policy = table(parameter).policy();
-  if (policy == nullptr) return NewRows::kAtFirstUse;
-  return policy->has_admission() ? NewRows::kByAdmission : NewRows::kAtFirstPush;
-}
-
 std::vector<uint64_t> LocalStore::absent(int parameter, std::span<const uint64_t> keys) {
   RowPolicyState* const policy = table(parameter).policy();
   return policy != nullptr ? policy->absent(keys, device_) : std::vector<uint64_t>();

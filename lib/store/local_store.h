@@ -73,7 +73,6 @@ class LocalStore final : public ParameterStore, public RowLender {
   }
   const Optimizer<float>& optimizer(int parameter) const override { return *table(parameter).optimizer(); }
   float last_scale(int parameter) const override { return loans_[static_cast<size_t>(parameter)].scale; }
-  NewRows new_rows(int parameter) const override;
   std::vector<uint64_t> absent(int parameter, std::span<const uint64_t> keys) override;
   void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) override;
   TableLayout layout(int parameter) const override { return tables_.layout(static_cast<size_t>(parameter)); }
@@ -82,7 +81,6 @@ class LocalStore final : public ParameterStore, public RowLender {
     table(parameter).copy_rows(keys, rows);
   }
   void put_rows(int parameter, const RowBlock& rows) override { table(parameter).put_rows(rows, device_); }
-  void erase_rows(int parameter, std::span<const uint64_t> keys) { table(parameter).erase(keys); }
 
   // All floats of a dense parameter: weights [rows, cols], then state arrays of the same shape.
   void copy_stored(int parameter, std::vector<float>& floats) const;

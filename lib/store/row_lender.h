@@ -15,6 +15,7 @@
 
 #include "checkpoint/table_layout.h"
 #include "optim/optimizer.h"
+#include "optim/parameter.h"
 #include "table/row_block.h"
 
 namespace ps {
@@ -44,6 +45,11 @@ enum class NewRows {
   kByAdmission,  // a push may make it, and a later one trains it; fetch_rows gives zeros
 };
 
+inline NewRows new_rows_of(const ParameterSpec& spec) {
+  if (!spec.row_policy) return NewRows::kAtFirstUse;
+  return spec.row_policy->admission ? NewRows::kByAdmission : NewRows::kAtFirstPush;
+}
+
 // One owner thread.  A parameter is named by its index.
 class RowLender {
  public:
@@ -69,9 +75,8 @@ class RowLender {
   // clipping by norm.
   virtual float last_scale(int parameter) const = 0;
 
-  // new_rows says when keys get rows. absent returns those keys that have none, in the given order, after all
-  // pushes so far; it is called before each pull to train unless rows are made at their first use.
-  virtual NewRows new_rows(int parameter) const { return (void)parameter, NewRows::kAtFirstUse; }
+  // Returns those keys that have no row after all pushes so far, in any order.  It is called in each pull to
+  // train, for its keys, unless rows are made at their first use.
   virtual std::vector<uint64_t> absent(int parameter, std::span<const uint64_t> keys) {
     return (void)parameter, (void)keys, std::vector<uint64_t>();
   }
@@ -82,7 +87,7 @@ class RowLender {
 
   // fetch_stored copies rows as they are stored, without the idle steps, in the order of the keys.  All keys
   // must have a row, unless there is a row policy: keys without one are then left out. put_rows sets rows in
-  // the same form; with a row policy, those of keys that have no row are dropped.
+  // the same form; with a row policy, those of keys for which no row is made in this step are dropped.
   virtual void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) = 0;
   virtual void put_rows(int parameter, const RowBlock& rows) = 0;
 

@@ -90,7 +90,7 @@ void AheadStore::forget_applied() {
       if (!specs_[p].sparse) continue;
       leaving.clear();
       windows_[p].remove_first(leaving);
-      local_.erase_rows(static_cast<int>(p), leaving);
+      local_.tables().table(p)->erase(leaving);
     }
   }
 }

@@ -173,13 +173,13 @@ void RemoteLender::fetch_rows(int parameter, std::span<const uint64_t> keys, flo
   if (keys.empty()) return;
   wait_for_rows(parameter, keys);
   local_.fetch_rows(sparse(parameter), keys, rows);
-  local_.erase_rows(sparse(parameter), keys);
+  local_.tables().table(static_cast<size_t>(sparse(parameter)))->erase(keys);
 }
 
 void RemoteLender::fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
   wait_for_rows(parameter, keys);
   local_.fetch_stored(sparse(parameter), keys, rows);
-  local_.erase_rows(sparse(parameter), keys);
+  local_.tables().table(static_cast<size_t>(sparse(parameter)))->erase(keys);
 }
 
 // Moves those of the rows into `rows` that have come already.  A row that the servers do not have is made when
@@ -194,7 +194,7 @@ void RemoteLender::take_stored(int parameter, std::span<const uint64_t> keys, Ro
   local_.fetch_stored(sparse(parameter), here, rows);
   for (uint64_t key : rows.keys) coming.remove(key);
   rows_ahead_ += rows.size();
-  local_.erase_rows(sparse(parameter), rows.keys);
+  local_.tables().table(static_cast<size_t>(sparse(parameter)))->erase(rows.keys);
 }
 
 // Waits until local_ has the rows of these keys that the servers have.  Asks for rows that have not been asked
@@ -253,7 +253,8 @@ void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
 void RemoteLender::end_batch() {
   if (!batches_.empty()) batches_.pop_front();
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (specs_[p].sparse) local_.erase_rows(sparse_of_[p], coming_[p].end_batch());
+    if (!specs_[p].sparse) continue;
+    local_.tables().table(static_cast<size_t>(sparse_of_[p]))->erase(coming_[p].end_batch());
   }
 }
 
