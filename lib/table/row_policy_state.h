@@ -42,8 +42,6 @@ class RowPolicyState {
   // Returns those keys that have no row, in the given order.
   std::vector<uint64_t> absent(std::span<const uint64_t> keys, Device& device);
 
-  bool has_admission() const { return admission_.has_value(); }
-
   // To be called after a step and at the end of a pass.  Shrinks the table if the policy says so, or if the
   // step asked for it; but not twice without a step between.
   void end_step(bool shrink_asked, Device& device);
