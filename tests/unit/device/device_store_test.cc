@@ -32,14 +32,14 @@ std::vector<ParameterSpec> parameters(const std::optional<RowPolicy>& policy = s
 class Trained {
  public:
   explicit Trained(const OptimizerPlan& optimizers, const std::optional<RowPolicy>& policy = std::nullopt)
-      : local_(parameters(policy), optimizers, UINT64_MAX, processor_) {}
+      : parameters_(parameters(policy)), local_(parameters_, optimizers, UINT64_MAX, processor_) {}
 
   void use_device(const OptimizerPlan& optimizers, int64_t rows = 64) {
     std::shared_ptr<RowDevice> device = make_emulated_device();
     DeviceOptions options;
     options.type = "emulated";
     options.rows = rows;
-    const CachePlan plan = plan_caches(*device, options, parameters(), optimizers);
+    const CachePlan plan = plan_caches(*device, options, parameters_, optimizers);
     on_device_ = std::make_unique<DeviceStore>(local_, local_, std::move(device), plan);
   }
 
@@ -61,6 +61,7 @@ class Trained {
   }
 
  private:
+  const std::vector<ParameterSpec> parameters_;
   Device processor_{2, best_cpu_level()};
   LocalStore local_;
   std::unique_ptr<DeviceStore> on_device_;
