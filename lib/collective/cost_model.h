@@ -15,21 +15,20 @@ namespace ps {
 
 // The parameters of a cluster.  Rates are in bytes a second; a rate of 0 stands for no cost at all.
 struct ClusterParameters {
-  int64_t ranks = 2;       // trainers
-  double latency = 0;      // L, seconds
-  double overhead = 0;     // o, seconds of processor time a message, at each end
-  double gap = 0;          // g, least seconds from one message to the next
-  double bandwidth = 0;    // 1 / G: bandwidth of one direction of the link of a rank or server
-  double sum_rate = 0;     // rate at which a process adds gradients that have come
-  double encode_rate = 0;  // rate at which DGC encodes a dense gradient
-  double decode_rate = 0;  // rate at which DGC adds packed gradients that have come
-  int64_t servers = 1;     // servers of the exchange through servers; 0: rank 0 is the server
-  int64_t ports = 1;       // ports of each server: its shards, which share its link and add at once
-  double chunk_bytes =
-      1 << 20;  // size of the chunks that a chain, a tree or a rank that is the server passes on
-  double one_round_bytes = 0;  // the most bytes that a rank sends if direct takes one round
-  int64_t cores = 0;           // cores of a machine; 0: enough for its processes
-  int64_t processes = 1;       // processes on a machine that communicate at once
+  int64_t ranks = 2;             // trainers
+  double latency = 0;            // L, seconds
+  double overhead = 0;           // o, seconds of processor time a message, at each end
+  double gap = 0;                // g, least seconds from one message to the next
+  double bandwidth = 0;          // 1 / G: bandwidth of one direction of the link of a rank or server
+  double sum_rate = 0;           // rate at which a process adds gradients that have come
+  double encode_rate = 0;        // rate at which DGC encodes a dense gradient
+  double decode_rate = 0;        // rate at which DGC adds packed gradients that have come
+  int64_t servers = 1;           // servers of the exchange through servers; 0: rank 0 is the server
+  int64_t ports = 1;             // ports of each server: its shards, which share its link and add at once
+  double chunk_bytes = 1 << 20;  // chunks that a chain, a tree or a rank that is the server passes on
+  double one_round_bytes = 0;    // the most bytes that a rank sends if direct takes one round
+  int64_t cores = 0;             // cores of a machine; 0: enough for its processes
+  int64_t processes = 1;         // processes on a machine that communicate at once
 
   // Returns the factor by which computation takes longer if processes share cores.
   double contention() const;

@@ -44,8 +44,7 @@ class Recorded:
             process = subprocess.Popen(reader(folder, server, listener.getsockname()[1]), stderr=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL)
             try:
-                peer = Peer.__new__(Peer)
-                peer.socket, peer.received = listener.accept()[0], bytearray()
+                peer = Peer.accept(listener)
                 with peer:
                     kind, _, request, body = peer.read()
                     assert kind == wire.READER_HELLO, kind

@@ -372,8 +372,7 @@ def hello_of_reader(folder):
             ["ps-train", "job.json", "--data", "train.txt", "--role", "reader", "--servers", f"127.0.0.1:{server.port}",
              "--compute", f"127.0.0.1:{listener.getsockname()[1]}"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            peer = Peer.__new__(Peer)
-            peer.socket, peer.received = listener.accept()[0], bytearray()
+            peer = Peer.accept(listener)
             with peer:
                 kind, _, _, hello = peer.read()
                 assert kind == wire.READER_HELLO, kind

@@ -104,6 +104,17 @@ class Peer:
         self.socket.connect((host, port))
         if self.tls:
             self.socket = self.tls.wrap_socket(self.socket, server_hostname=host)
+        self.begin()
+
+    @classmethod
+    def accept(cls, listener):
+        """The other side of the next connection that a listening socket gets."""
+        peer = cls.__new__(cls)
+        peer.socket = listener.accept()[0]
+        peer.begin()
+        return peer
+
+    def begin(self):
         self.request = 0
         self.received = bytearray()
         self.pieces = {}  # of answers that are not whole, by request
@@ -231,8 +242,7 @@ def hello_of_trainer(command):
         trainer = subprocess.Popen([*command, "--servers", f"127.0.0.1:{port}"], stderr=subprocess.DEVNULL)
         try:
             while True:
-                peer = Peer.__new__(Peer)
-                peer.socket, peer.received, peer.pieces = listener.accept()[0], bytearray(), {}
+                peer = Peer.accept(listener)
                 with peer:
                     try:
                         while True:
