@@ -78,6 +78,22 @@ end_with_supervisors() {
   done
 }
 
+# begin_two_servers JOB [flags...]: ${servers[@]}, on the ports of ports.0 and ports.1, if these are there.  serve.*.out has
+# their first line, and serve.*.err their messages.
+begin_two_servers() {
+  local job=$1 s port
+  shift
+  for s in 0 1; do
+    if [[ -s ports.$s ]]; then port=$(head -1 "ports.$s"); else port=$(free_ports 2); fi
+    rm -f "ready.$s"
+    mkfifo "ready.$s"
+    ps-serve "$job" --host 127.0.0.1 --port "$port" --port-file "ports.$s" "$@" >"ready.$s" 2>>"serve.$s.err" &
+    servers[s]=$!
+    timeout 60 head -1 "ready.$s" >"serve.$s.out" || true
+    [[ -s serve.$s.out ]] || fail "server $s: $(cat "serve.$s.err")"
+  done
+}
+
 # end_all_servers: ends ${servers[@]}, which end well, and forgets their ports.*; *.err has their messages.
 end_all_servers() {
   local id

@@ -16,18 +16,9 @@ trap 'kill -9 "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; rm -rf "$scr
 # An address of this test alone: nobody else has this one of the loopback network's.
 address=127.$((RANDOM % 254 + 1)).$((RANDOM % 256)).$((RANDOM % 254 + 1))
 
-# serve [flags...]: both servers, on the ports that they had before, if any.
+# serve [flags...]: both servers, with two ports each; $addresses names them.
 serve() {
-  local s port
-  for s in 0 1; do
-    if [[ -s ports.$s ]]; then port=$(head -1 "ports.$s"); else port=$(free_ports 2); fi
-    rm -f "ready.$s"
-    mkfifo "ready.$s"
-    ps-serve $job --host 127.0.0.1 --port "$port" --port-file "ports.$s" --ports-num 2 "$@" >"ready.$s" 2>>"serve.$s.err" &
-    servers[s]=$!
-    head -1 "ready.$s" >"serve.$s.out"
-    [[ -s serve.$s.out ]] || fail "server $s: $(cat "serve.$s.err")"
-  done
+  begin_two_servers "$job" --ports-num 2 "$@"
   addresses=127.0.0.1:$(head -1 ports.0),127.0.0.1:$(head -1 ports.1)
 }
 

@@ -30,20 +30,6 @@ cat >job.json <<'JSON'
 JSON
 ps-datagen sparse-binary --dim 1000 --samples 1510 --output train.txt
 
-# serve FLAGS...: two servers, on the ports that they had before, if any.
-serve() {
-  local s port
-  for s in 0 1; do
-    if [[ -s ports.$s ]]; then port=$(head -1 "ports.$s"); else port=$(free_ports 2); fi
-    rm -f "ready.$s"
-    mkfifo "ready.$s"
-    ps-serve job.json --host 127.0.0.1 --port "$port" --port-file "ports.$s" "$@" >"ready.$s" 2>>"serve.$s.err" &
-    servers[s]=$!
-    timeout 60 head -1 "ready.$s" >"serve.$s.out" || true
-    [[ -s serve.$s.out ]] || fail "server $s: $(cat "serve.$s.err")"
-  done
-}
-
 # train NAME RANK [flags...]: starts a trainer of three.
 train() {
   local name=$1 rank=$2
@@ -83,7 +69,7 @@ ps-train job.json --data train.txt --set data.batch_size=60 --save-dir one --jso
 pass=$(best one.json)
 ((pass > 0 && pass < 30)) || fail "one process: the best pass is $pass"
 [[ $(last one.json) == $((pass + 3)) ]] || fail "one process ended after pass $(last one.json)"
-serve
+begin_two_servers job.json
 for rank in 0 1 2; do train three "$rank"; done
 finish three
 [[ $(best three.0.json) == "$pass" ]] || fail "the best pass is $(best three.0.json)"
@@ -92,7 +78,7 @@ finish three
 end_all_servers
 
 echo "so do trainers of which each push is a step"
-serve --set train.strategy.consistency=async
+begin_two_servers job.json --set train.strategy.consistency=async
 for rank in 0 1 2; do train async "$rank" --set train.strategy.consistency=async; done
 finish async
 (($(last async.0.json) == $(best async.0.json) + 3 || $(last async.0.json) == 39)) || fail "$(cat async.0.json)"
@@ -100,7 +86,7 @@ end_all_servers
 
 echo "the one that measures is killed, and the one in its place learns of the passes from the others"
 on=(--set train.patience=300 --passes 1000000)
-serve
+begin_two_servers job.json
 for rank in 0 1 2; do train killed "$rank" "${on[@]}" --metrics "killed.$rank.jsonl"; done
 await killed.0.jsonl "\"event\":\"validation\",.*\"pass\":$((pass + 2))," "${trainers[0]}"
 murder "${trainers[0]}"
@@ -113,7 +99,7 @@ end_all_servers
 
 echo "all are killed, and those that resume from a checkpoint know the passes before"
 checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=7)
-serve "${checkpoints[@]}"
+begin_two_servers job.json "${checkpoints[@]}"
 for rank in 0 1 2; do train resumed "$rank" "${on[@]}" --metrics "resumed.$rank.jsonl"; done
 await resumed.0.jsonl "\"event\":\"validation\",.*\"pass\":$((pass + 2))," "${trainers[0]}"
 steps=$(((pass + 2) * 19))
@@ -124,7 +110,7 @@ for ((i = 0; i < 2400; ++i)); do
 done
 has_later || fail "no checkpoint after step $steps"
 murder "${trainers[@]}" "${servers[@]}"
-serve "${checkpoints[@]}" --resume
+begin_two_servers job.json "${checkpoints[@]}" --resume
 for rank in 0 1 2; do train resumed "$rank" "${on[@]}" --metrics "rest.$rank.jsonl"; done
 finish resumed
 expect_text resumed.0.err 'Resuming in pass'
