@@ -76,6 +76,7 @@ void Channel::greeted(const Frame& frame) {
   connect_timer_.stop();
   try {
     if (frame.header.is_error()) throw decode_error(frame.body.bytes());
+    if (frame.header.is_piece()) fail(Code::kUsage, "the hello is answered in pieces");
     if (options_.on_hello) options_.on_hello(frame);
   } catch (const Error& error) {
     return connection_->fail(error);
@@ -209,9 +210,11 @@ Frame Channel::call(uint16_t type, Payload payload, Duration timeout) {
 
 // ---- answers
 
+// An answer in pieces has no more bytes in all than one in a single frame.
 std::optional<uint64_t> Channel::max_body_bytes(const FrameHeader& header) {
   if (!header.is_answer()) return std::nullopt;
-  return options_.max_answer_bytes;
+  const Pending* pending = find(header.request_id);
+  return options_.max_answer_bytes - (pending != nullptr && pending->pieces ? pending->pieces->bytes : 0);
 }
 
 void Channel::on_frame(Frame frame) {
@@ -232,13 +235,9 @@ void Channel::on_frame(Frame frame) {
   delay(*pending, std::move(error));
 }
 
-// An answer in pieces has no more bytes than one in a single frame.
 void Channel::keep(Pending& pending, Frame frame) {
   if (!pending.pieces) pending.pieces = std::make_shared<Pieces>();
   pending.pieces->bytes += frame.body.size();
-  if (pending.pieces->bytes > options_.max_answer_bytes) {
-    return finish(pending, {.frame = {}, .error = Error(Code::kUsage, "an answer in pieces is too long")});
-  }
   pending.pieces->bodies.push_back(std::move(frame.body));
 }
 

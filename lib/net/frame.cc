@@ -28,6 +28,12 @@ uint64_t header_checksum(const char* header) {
   return hash_bytes({header, kCheckedBytes});
 }
 
+// Only answers come in pieces, and an error is whole.
+bool has_legal_flags(const FrameHeader& header) {
+  if ((header.flags & ~kKnownFlags) != 0) return false;
+  return !header.is_piece() || (header.is_answer() && !header.is_error());
+}
+
 }  // namespace
 
 void encode_header(const FrameHeader& header, std::span<char, kFrameHeaderBytes> out) {
@@ -58,7 +64,7 @@ HeaderFault decode_header(std::span<const char, kFrameHeaderBytes> bytes, FrameH
             .body_bytes = wire.body_bytes,
             .body_checksum = wire.body_checksum};
   if (wire.version != kFrameVersion) return HeaderFault::kVersion;
-  return (wire.flags & ~kKnownFlags) == 0 ? HeaderFault::kNone : HeaderFault::kFlags;
+  return has_legal_flags(header) ? HeaderFault::kNone : HeaderFault::kFlags;
 }
 
 bool begins_header(std::span<const char> bytes) {

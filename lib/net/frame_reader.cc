@@ -43,7 +43,7 @@ ReadState FrameReader::judge(HeaderFault fault) {
       problem_.emplace(Code::kUsage, cat("frame version ", header_.version, ", expected ", kFrameVersion));
       break;
     case HeaderFault::kFlags:
-      problem_.emplace(Code::kUsage, cat("unknown flags ", header_.flags, " of a frame"));
+      problem_.emplace(Code::kUsage, cat("flags ", header_.flags, " are none of a frame"));
       break;
     case HeaderFault::kNone:
       break;

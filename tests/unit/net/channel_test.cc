@@ -342,6 +342,21 @@ TEST_P(ChannelTest, AnAnswerWhosePiecesAreTooLongIsAnError) {
   EXPECT_EQ(answers_.errors.at(0).code(), Code::kUsage);
 }
 
+TEST_P(ChannelTest, AnAnswerWhoseLastPieceIsTooMuchIsAnError) {
+  options_.max_answer_bytes = 100;
+  serve();
+  for (const char* text : {"x", "y"}) ask(kLater, text);
+  run_until_asked(2);
+  for (size_t last : {61, 60}) {
+    Responder& responder = service_.later[61 - last].responder;
+    responder.answer_piece(std::make_shared<const Payload>(pattern(40)));
+    responder.answer(Payload(pattern(last)));
+  }
+  run_until_answers(2);
+  EXPECT_EQ(answers_.errors.at(0).code(), Code::kUsage);
+  EXPECT_EQ(answers_.texts, std::vector<std::string>{cat(pattern(40), pattern(60))});
+}
+
 TEST_P(ChannelTest, TheErrorOfACallIsThrown) {
   serve();
   EXPECT_EQ(text_of(channel().call(kEcho, Payload(std::string("x")), 20s)), "x");

@@ -76,6 +76,15 @@ TEST(Frame, UnknownFlagsAndAbsurdLengthsAreRefused) {
   EXPECT_EQ(decode_header(encoded(bad), header), HeaderFault::kLength);
 }
 
+TEST(Frame, OnlyAnswersThatAreNoErrorsComeInPieces) {
+  for (uint32_t flags = 0; flags <= kKnownFlags; ++flags) {
+    FrameHeader some = sample(), header;
+    some.flags = flags;
+    const bool legal = (flags & kFlagPiece) == 0 || flags == (kFlagPiece | kFlagAnswer);
+    EXPECT_EQ(decode_header(encoded(some), header) == HeaderFault::kNone, legal) << "flags " << flags;
+  }
+}
+
 TEST(Frame, AStrangerIsKnownByItsFirstBytes) {
   EXPECT_TRUE(begins_header({}));
   EXPECT_TRUE(begins_header(std::string_view("PS")));
