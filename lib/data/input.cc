@@ -1,4 +1,8 @@
+#include "data/input.h"
+
+#include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -6,9 +10,33 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "data/source.h"
 
 namespace ps {
+
+static int make_eventfd() {
+  int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (descriptor < 0) fail_errno(Code::kExhausted, "cannot make", "eventfd", errno);
+  return descriptor;
+}
+
+Interrupt::Interrupt() : descriptor_(make_eventfd()) {}
+
+Interrupt::~Interrupt() {
+  close(descriptor_);
+}
+
+void Interrupt::set() {
+  set_.store(true);
+  uint64_t one = 1;
+  // The write fails only if the counter is full; then the descriptor is readable anyway.
+  [[maybe_unused]] ssize_t written = ::write(descriptor_, &one, sizeof one);
+}
+
+bool may_wait(const InputFile& file, const SourceContext& context) {
+  if (file.path != "-") return file.stream;
+  struct stat status;
+  return fstat(context.stdin_descriptor, &status) != 0 || !S_ISREG(status.st_mode);
+}
 
 namespace {
 

@@ -16,6 +16,9 @@
 
 namespace ps {
 
+inline constexpr int64_t kMaxDenseWidth = int64_t{1} << 24;  // 64 MiB an example
+inline constexpr int64_t kMaxDim = int64_t{1} << 62;
+
 // One slot of the schema in the job file.
 struct SlotOptions {
   std::string name;

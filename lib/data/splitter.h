@@ -7,7 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "data/format.h"
+#include "data/block.h"
+#include "data/source.h"
 
 namespace ps {
 

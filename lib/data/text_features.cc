@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "config/spec.h"
-#include "data/vocabulary.h"
+#include "data/words.h"
 
 namespace ps {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "data/vocabulary.h"
+#include "data/words.h"
 
 namespace ps {
 

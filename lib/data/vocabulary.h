@@ -13,13 +13,9 @@ namespace ps {
 
 struct DataOptions;
 
-// Returns the next word of a text, from `at` on; an empty one at the end.  A word is a run of letters, digits,
-// apostrophes within it, and bytes of UTF-8 other than those of punctuation (U+0080 to U+00BF, U+2000 to
-// U+207F).  Words are compared by their first 64 bytes.  They are not in lower case yet: see lower().
-std::string_view next_word(std::string_view text, size_t& at);
-
 // Gives ids 1, 2, … to words by falling frequency, with ties in the order of their bytes; id 0 stands for all
-// others.  Constant after construction: any thread may look words up.
+// others.  Words are compared by their first 64 bytes, in lower case.  Constant after construction: any thread
+// may look words up.
 class Vocabulary {
  public:
   struct Word {

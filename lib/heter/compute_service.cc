@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "base/wait_stopped.h"
 #include "heter/ahead_work.h"
-#include "heter/copies_work.h"
 #include "heter/one_batch_work.h"
 #include "ps/client/shard_links.h"
 #include "ps/wire/run_messages.h"

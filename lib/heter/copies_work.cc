@@ -1,4 +1,4 @@
-#include "heter/copies_work.h"
+#include "heter/shared_copies.h"
 
 #include <utility>
 

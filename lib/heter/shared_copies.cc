@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "heter/copies_work.h"
 #include "heter/summed_batches.h"
 #include "ps/client/stored_beginning.h"
 

@@ -12,6 +12,7 @@
 #include "model/cost.h"
 #include "model/layer.h"
 #include "model/layer_node.h"
+#include "model/options.h"
 
 namespace ps {
 

@@ -22,7 +22,7 @@
 #include "math/key_plan.h"
 #include "math/matrix.h"
 #include "model/image_shape.h"
-#include "model/options.h"
+#include "model/layer_options.h"
 #include "model/prepared_batch.h"
 #include "optim/parameter.h"
 

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "net/sim/proxy.h"
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "ps/client/remote_store.h"
 #include "ps/server/shard_server.h"

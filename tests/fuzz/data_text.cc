@@ -1,6 +1,7 @@
 // Plain text, with a vocabulary.
 #include <memory>
 
+#include "data/words.h"
 #include "fuzz_reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

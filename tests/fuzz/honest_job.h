@@ -15,7 +15,7 @@
 #include "base/random.h"
 #include "config/json.h"
 #include "net/channel.h"
-#include "net/sim/sim_host.h"
+#include "net/sim/sim_network.h"
 #include "optim/synthetic_parameter.h"
 #include "ps/wire/gather.h"
 #include "ps/wire/hello.h"

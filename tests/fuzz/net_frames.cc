@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "net/channel.h"
 #include "net/server.h"
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 
 namespace ps {

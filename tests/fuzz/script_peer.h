@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 #include "net/frame.h"
-#include "net/sim/sim_host.h"
+#include "net/sim/sim_network.h"
 
 namespace ps {
 

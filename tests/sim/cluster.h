@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "net/sim/proxy.h"
 #include "net/sim/sim_faults.h"
-#include "net/sim/sim_host.h"
+#include "net/sim/sim_network.h"
 #include "simulate/shard_cluster.h"
 #include "simulate/synthetic_job.h"
 

@@ -15,7 +15,7 @@
 #include "heter/compute_link.h"
 #include "heter/compute_service.h"
 #include "heter/reader_ahead.h"
-#include "net/sim/sim_host.h"
+#include "net/sim/sim_network.h"
 #include "simulate/synthetic_job.h"
 #include "store/local_store.h"
 #include "unit/feed/batches.h"

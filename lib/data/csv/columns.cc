@@ -34,14 +34,6 @@ size_t need_name(const std::vector<std::string>& names, const std::string& name)
   fail(Code::kData, "there is no column ", quote(name), did_you_mean(name, names), " in the header");
 }
 
-bool has_bins_beside(const CsvColumn& column) {
-  return (column.type == "number" || column.type == "auto") && column.scale.ends_with(kBinsBeside);
-}
-
-std::string bin_slot(const CsvColumn& column) {
-  return column.name + ".bin";
-}
-
 DataSchema learnt_table_schema(const DataOptions& data) {
   if (data.csv.learnt) return data.with_labels(data.csv.schema(), data.csv.classes.size());
   fail(Code::kUsage,

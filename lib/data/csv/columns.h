@@ -32,13 +32,6 @@ struct FieldUse {
   size_t slot = 0;    // index of its slot in the batch
 };
 
-// Returns true for a number that has a second slot with its bin, which the end of its scale tells.
-bool has_bins_beside(const CsvColumn& column);
-inline constexpr std::string_view kBinsBeside = "+bins";
-
-// Returns the name of that slot.
-std::string bin_slot(const CsvColumn& column);
-
 // Returns the names in a header.
 std::vector<std::string> header_names(std::string_view header, const CsvDialect& dialect);
 

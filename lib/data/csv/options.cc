@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "config/spec.h"
-#include "data/csv/columns.h"
 
 namespace ps {
 
@@ -57,6 +56,14 @@ void check_table(const CsvOptions& csv, std::string_view path) {
 }
 
 }  // namespace
+
+bool has_bins_beside(const CsvColumn& column) {
+  return (column.type == "number" || column.type == "auto") && column.scale.ends_with(kBinsBeside);
+}
+
+std::string bin_slot(const CsvColumn& column) {
+  return column.name + ".bin";
+}
 
 // Describes the keys of a column, with the help texts that the manual shows and their limits.
 const ObjectSpec<CsvColumn>& CsvColumn::spec() {

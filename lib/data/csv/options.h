@@ -49,6 +49,13 @@ struct CsvColumn : TextFeatureOptions {
   int64_t num_shared_ids() const { return own_ids ? 0 : num_ids(); }
 };
 
+// Returns true for a number that has a second slot with its bin, which the end of its scale tells.
+bool has_bins_beside(const CsvColumn& column);
+inline constexpr std::string_view kBinsBeside = "+bins";
+
+// Returns the name of that slot.
+std::string bin_slot(const CsvColumn& column);
+
 struct CsvOptions {
   std::string separator;           // one byte; empty: a comma, or a tab for tsv
   std::string quote = "\"";        // one byte, or empty: nothing is quoted

@@ -13,6 +13,7 @@
 #include "data/part.h"
 #include "data/text_splitter.h"
 #include "data/word_sampler.h"
+#include "data/words.h"
 
 namespace ps {
 

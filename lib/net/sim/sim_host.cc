@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "net/sim/sim_process.h"
 #include "net/sim/sim_stream.h"
 
 namespace ps {
@@ -75,25 +74,23 @@ class SimConnectAttempt final : public ConnectAttempt {
 
 }  // namespace
 
-SimHost::SimHost(SimNetwork& network, std::string name)
-    : network_(network), name_(std::move(name)), loop_(*this) {}
+SimHost::SimHost(SimLinks& links, std::string name, FindHost find_host)
+    : SimPlace(links, std::move(name)), find_host_(std::move(find_host)), loop_(*this) {}
 
 SimHost::~SimHost() = default;
 
 std::unique_ptr<Listener> SimHost::listen(const Address& address, OnAccept on_accept) {
-  Address where{name_, address.port != 0 ? address.port : next_port_++};
+  Address where{name(), address.port != 0 ? address.port : next_port_++};
   return std::make_unique<SimListener>(*this, where, std::move(on_accept));
 }
 
 std::unique_ptr<ConnectAttempt> SimHost::connect(const Address& address, Duration timeout,
                                                  OnConnect on_connect) {
   auto attempt = std::make_shared<SimAttempt>(*this, address, timeout, std::move(on_connect));
-  auto found = network_.hosts_.find(address.host);
-  if (found == network_.hosts_.end()) {
-    loop_.post([attempt] { attempt->fail("host not found"); });
+  if (SimHost* to = find_host_(address.host)) {
+    links().carry(*this, *to, 0, Time(0), [to, attempt, port = address.port] { to->knock(attempt, port); });
   } else {
-    SimHost& to = *found->second;
-    network_.carry(*this, to, 0, Time(0), [&to, attempt, port = address.port] { to.knock(attempt, port); });
+    loop_.post([attempt] { attempt->fail("host not found"); });
   }
   return std::make_unique<SimConnectAttempt>(std::move(attempt));
 }
@@ -103,23 +100,19 @@ void SimHost::knock(const std::shared_ptr<SimAttempt>& attempt, uint16_t port) {
   SimHost& from = attempt->host();
   auto listener = listeners_.find(port);
   if (listener == listeners_.end()) {
-    network_.carry(*this, from, 0, Time(0), [attempt] { attempt->fail("connection refused"); });
+    links().carry(*this, from, 0, Time(0), [attempt] { attempt->fail("connection refused"); });
     return;
   }
   auto connection = std::make_shared<SimConnection>(from, *this);
   Time answered =
-      network_.carry(*this, from, 0, Time(0), [attempt, connection] { attempt->succeed(connection); });
+      links().carry(*this, from, 0, Time(0), [attempt, connection] { attempt->succeed(connection); });
   connection->far.open_after(answered);
   listener->second->accept(std::make_unique<SimStream>(connection, connection->far));
 }
 
 void SimHost::spawn(std::function<void()> body) {
   processes_.push_back(std::make_unique<SimProcess>(*this, std::move(body)));
-  wake_at(network_.now());
-}
-
-void SimHost::wake_at(Time time) {
-  if (time != kNever) network_.schedule(time, this, [] {});
+  wake_at(links().now());
 }
 
 // Wakes processes one by one, since a running process may start another one.
@@ -131,13 +124,13 @@ bool SimHost::HostLoop::run_until(const std::function<bool()>& done, Time deadli
   for (const auto& process : host_.processes_) {
     if (process->is_current()) return process->wait(done, deadline);
   }
-  return host_.network_.run_until(done, deadline);
+  return host_.links().run_until(done, deadline);
 }
 
 void SimHost::resume() {
   paused_ = false;
   for (std::function<void()>& task : std::exchange(held_, {})) {
-    network_.schedule(network_.now(), this, std::move(task));
+    links().schedule(links().now(), this, std::move(task));
   }
 }
 
@@ -157,6 +150,22 @@ void SimHost::crash() {
 void SimHost::restart() {
   crashed_ = false;
   loop_.wake();
+}
+
+void SimHost::cut_from(SimHost& other) {
+  const std::vector<SimSide*> before(sides().begin(), sides().end());
+  for (SimSide* side : before) {
+    if (&side->peer_place() == &other) side->cut();
+  }
+}
+
+bool SimHost::processes_ended() const {
+  bool all = true;
+  for (const auto& process : processes_) {
+    if (process->ended() && process->error()) std::rethrow_exception(process->error());
+    all = all && process->ended();
+  }
+  return all;
 }
 
 }  // namespace ps

@@ -5,28 +5,25 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "net/loop.h"
-#include "net/sim/sim_network.h"
+#include "net/sim/sim_links.h"
+#include "net/sim/sim_process.h"
 #include "net/transport.h"
 
 namespace ps {
 
 class SimAttempt;
 class SimListener;
-class SimProcess;
-class SimSide;
 
-class SimHost final : public Transport {
+class SimHost final : public Transport, public SimPlace {
  public:
-  SimHost(SimNetwork& network, std::string name);
-  ~SimHost() override;
+  using FindHost = std::function<SimHost*(const std::string& name)>;  // null: there is none of this name
 
-  const std::string& name() const { return name_; }
-  SimNetwork& network() { return network_; }
+  SimHost(SimLinks& links, std::string name, FindHost find_host);
+  ~SimHost() override;
 
   Loop& loop() override { return loop_; }
   std::unique_ptr<Listener> listen(const Address& address, OnAccept on_accept) override;
@@ -36,6 +33,9 @@ class SimHost final : public Transport {
   // Runs `body` as a process of this host, from the next event on.  Its calls of loop().run_until let the
   // rest of the network run.
   void spawn(std::function<void()> body);
+
+  // Returns true when all processes have ended.  Rethrows the exception that ended one of them.
+  bool processes_ended() const;
 
   // ---- faults
 
@@ -47,6 +47,9 @@ class SimHost final : public Transport {
   // process had not ended.  Not to be called by a process.
   bool kill();
 
+  // Resets every connection to the other host, wherever its bytes are.
+  void cut_from(SimHost& other);
+
   // Simulates a failure of power: until restart(), nothing leaves this host.  The test destroys the objects that
   // ran here in between.  After the restart, the host does not know the earlier connections, and resets them
   // when they are used.
@@ -54,17 +57,13 @@ class SimHost final : public Transport {
   void restart();
 
  private:
-  friend class SimNetwork;
-  friend class SimProcess;
-  friend class SimAttempt;
   friend class SimListener;
-  friend class SimSide;
 
   class HostLoop final : public Loop {
    public:
     explicit HostLoop(SimHost& host) : host_(host) {}
-    Time now() const override { return host_.network_.now(); }
-    void post(Task task) override { host_.network_.schedule(now(), &host_, std::move(task)); }
+    Time now() const override { return host_.links().now(); }
+    void post(Task task) override { host_.links().schedule(now(), &host_, std::move(task)); }
     bool run_until(const std::function<bool()>& done, Time deadline) override;
     bool may_change_threads() const override { return false; }  // a process is identified by its thread
     void wake() {
@@ -74,7 +73,7 @@ class SimHost final : public Transport {
    private:
     // Each alarm replaces the one before, whose event may still come.
     void set_alarm(Time time) override {
-      host_.network_.schedule(time, &host_, [this, number = ++num_alarms_] {
+      host_.links().schedule(time, &host_, [this, number = ++num_alarms_] {
         if (number == num_alarms_) fire_timers();
       });
     }
@@ -84,17 +83,12 @@ class SimHost final : public Transport {
   };
 
   void knock(const std::shared_ptr<SimAttempt>& attempt, uint16_t port);
-  void wake_processes();
-  void wake_at(Time time);
+  void wake_processes() override;
 
-  SimNetwork& network_;
-  const std::string name_;
+  const FindHost find_host_;
   HostLoop loop_;
-  bool paused_ = false, crashed_ = false;
-  std::vector<std::function<void()>> held_;  // events that wait while it is paused
   std::map<uint16_t, SimListener*> listeners_;
   uint16_t next_port_ = 40000;
-  std::set<SimSide*> sides_;  // sides of connections that have a living stream
   std::vector<std::unique_ptr<SimProcess>> processes_;
 };
 

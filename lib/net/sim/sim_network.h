@@ -19,21 +19,10 @@
 
 #include "base/random.h"
 #include "net/loop.h"
-#include "net/sim/sim_timeline.h"
-#include "net/transport.h"
+#include "net/sim/sim_host.h"
+#include "net/sim/sim_links.h"
 
 namespace ps {
-
-class SimHost;
-
-// One direction between two hosts.
-struct SimLink {
-  Duration latency = std::chrono::microseconds(100);
-  Duration jitter = Duration(0);  // up to this is added to each latency; bytes stay in order
-  double bytes_per_second = 1e9;
-  uint64_t window_bytes = 256 << 10;  // limit of the bytes of a connection that are sent and not read
-  bool split = false;                 // writes and reads may end after any byte
-};
 
 class SimNetwork {
  public:
@@ -45,7 +34,7 @@ class SimNetwork {
   // Returns the host of this name, and makes it if it is new.  Its addresses are {name, port}.
   SimHost& host(const std::string& name);
 
-  void set_default_link(const SimLink& link) { default_link_ = link; }
+  void set_default_link(const SimLink& link) { links_.set_default_link(link); }
 
   // ---- faults; those of pairs act in both directions
 
@@ -56,48 +45,27 @@ class SimNetwork {
 
   // ---- time
 
-  Time now() const { return timeline_.now(); }
-  Random& random() { return random_; }
+  Time now() const { return links_.now(); }
+  Random& random() { return links_.random(); }
 
   // Runs events until done() returns true; it is called at once and after each event.  Returns false at the
   // deadline, or if there are no more events.
-  bool run_until(const std::function<bool()>& done, Time deadline);
+  bool run_until(const std::function<bool()>& done, Time deadline) {
+    return links_.run_until(done, deadline);
+  }
   void run_for(Duration duration) {
     run_until([] { return false; }, add_time(now(), duration));
   }
 
   // Runs `task` at `time` on no host, for actions of the test.
-  void at(Time time, std::function<void()> task) { schedule(time, nullptr, std::move(task)); }
+  void at(Time time, std::function<void()> task) { links_.schedule(time, nullptr, std::move(task)); }
 
   // Returns true when all processes of all hosts have ended.  Rethrows the exception that ended one of them.
   bool processes_ended();
 
  private:
-  friend class SimHost;
-  friend class SimSide;
-
-  // The state of one direction between two hosts.
-  struct Route {
-    SimLink link;
-    Time free_at{};  // when the last byte sent so far has left
-    bool blocked = false;
-    std::vector<std::function<void()>> held;  // arrivals, while it is blocked
-  };
-
-  void schedule(Time time, SimHost* host, std::function<void()> task) {
-    timeline_.add(time, host, std::move(task));
-  }
-  void run_event(SimEvent event);
-  Route& route(SimHost& from, SimHost& to);
-  // Runs `task` on `to` when `bytes` sent by `from` now have arrived, not before `earliest`; returns when.
-  Time carry(SimHost& from, SimHost& to, uint64_t bytes, Time earliest, std::function<void()> task);
-  void arrive(SimHost& from, SimHost& to, std::function<void()> task);
-
-  Random random_;
-  SimLink default_link_;
-  SimTimeline timeline_;
+  SimLinks links_;
   std::map<std::string, std::unique_ptr<SimHost>> hosts_;
-  std::map<std::pair<SimHost*, SimHost*>, Route> routes_;
 };
 
 }  // namespace ps

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "net/sim/sim_host.h"
-
 namespace ps {
 
 void Turn::give() {
@@ -18,8 +16,8 @@ void Turn::await() {
   is_given_ = false;
 }
 
-SimProcess::SimProcess(SimHost& host, std::function<void()> body)
-    : host_(host), thread_([this, body = std::move(body)] { run(body); }) {}
+SimProcess::SimProcess(SimPlace& place, std::function<void()> body)
+    : place_(place), thread_([this, body = std::move(body)] { run(body); }) {}
 
 SimProcess::~SimProcess() {
   unwinding_ = true;
@@ -53,7 +51,7 @@ void SimProcess::wake() {
 // If done() throws, the exception is kept, and thrown in the process.
 bool SimProcess::is_ready() {
   try {
-    return done_ == nullptr || (*done_)() || host_.network().now() >= deadline_;
+    return done_ == nullptr || (*done_)() || place_.links().now() >= deadline_;
   } catch (...) {
     done_error_ = std::current_exception();
     return true;
@@ -64,7 +62,7 @@ bool SimProcess::wait(const std::function<bool()>& done, Time deadline) {
   if (done()) return true;
   done_ = &done;
   deadline_ = deadline;
-  host_.wake_at(deadline);
+  place_.wake_at(deadline);
   network_turn_.give();
   own_turn_.await();
   if (unwinding_) throw Unwinding();

@@ -9,10 +9,9 @@
 #include <thread>
 
 #include "net/loop.h"
+#include "net/sim/sim_links.h"
 
 namespace ps {
-
-class SimHost;
 
 // The right to run, handed over from thread to thread.  (A std::binary_semaphore would do, but that of g++ 12
 // can sleep forever: GCC bug 104928.)
@@ -31,7 +30,7 @@ class Turn {
 // again, so that only one of them runs at any time, and the run does not depend on the system's scheduler.
 class SimProcess {
  public:
-  SimProcess(SimHost& host, std::function<void()> body);
+  SimProcess(SimPlace& place, std::function<void()> body);
   ~SimProcess();  // unwinds a body that has not ended
 
   // Returns true on the thread of this process.
@@ -54,7 +53,7 @@ class SimProcess {
   void go_on();
   bool is_ready();
 
-  SimHost& host_;
+  SimPlace& place_;
   const std::function<bool()>* done_ = nullptr;  // its condition
   Time deadline_{};
   bool ended_ = false, unwinding_ = false;

@@ -7,19 +7,19 @@
 
 namespace ps {
 
-SimSide::SimSide(SimConnection& connection, SimHost& host, SimSide& peer)
-    : connection_(connection), host_(host), peer_(peer) {}
+SimSide::SimSide(SimConnection& connection, SimPlace& place, SimSide& peer)
+    : connection_(connection), place_(place), peer_(peer) {}
 
 void SimSide::open() {
   has_stream_ = true;
-  host_.sides_.insert(this);
+  place_.sides().insert(this);
 }
 
 // Closes as systems do: with unread bytes of the peer it sends a reset, else the end of the stream.
 void SimSide::close() {
   has_stream_ = false;
   events_ = nullptr;
-  host_.sides_.erase(this);
+  place_.sides().erase(this);
   if (reset_) return;
   inbox_begin_ < inbox_.size() ? send_reset() : shutdown_write();
 }
@@ -43,12 +43,12 @@ IoResult SimSide::read(std::span<const MutableBytes> into) {
 
 // Returns the number of the offered bytes that are accepted at once.  On a splitting link it may be any number.
 uint64_t SimSide::acceptable(uint64_t offered) {
-  SimNetwork& network = host_.network();
-  const SimLink& link = network.route(host_, peer_host()).link;
+  SimLinks& links = place_.links();
+  const SimLink& link = links.link(place_, peer_place());
   uint64_t room = link.window_bytes - std::min(link.window_bytes, num_unread_);
   uint64_t most = std::min(offered, room);
-  bool less = most > 1 && link.split && network.random().below(2) == 0;
-  return less ? 1 + network.random().below(most) : most;
+  bool less = most > 1 && link.split && links.random().below(2) == 0;
+  return less ? 1 + links.random().below(most) : most;
 }
 
 IoResult SimSide::write(std::span<const ConstBytes> from) {
@@ -68,10 +68,10 @@ IoResult SimSide::write(std::span<const ConstBytes> from) {
 
 // Sends the bytes.  A splitting link divides them into up to three parts, which may have one byte or none.
 void SimSide::send(std::string bytes) {
-  SimNetwork& network = host_.network();
-  if (network.route(host_, peer_host()).link.split) {
+  SimLinks& links = place_.links();
+  if (links.link(place_, peer_place()).split) {
     for (int i = 0; i < 2 && bytes.size() > 1; ++i) {
-      std::string part = bytes.substr(0, 1 + network.random().below(bytes.size() - 1));
+      std::string part = bytes.substr(0, 1 + links.random().below(bytes.size() - 1));
       bytes.erase(0, part.size());
       carry(part.size(), [part](SimSide& peer) { peer.receive(part); });
     }
@@ -80,8 +80,8 @@ void SimSide::send(std::string bytes) {
 }
 
 void SimSide::carry(uint64_t bytes, std::function<void(SimSide&)> task) {
-  last_arrival_ = host_.network().carry(
-      host_, peer_host(), bytes, last_arrival_,
+  last_arrival_ = place_.links().carry(
+      place_, peer_place(), bytes, last_arrival_,
       [connection = connection_.shared_from_this(), &peer = peer_, task = std::move(task)] { task(peer); });
 }
 
@@ -133,13 +133,13 @@ void SimSide::wait_readable() {
 
 void SimSide::wait_writable() {
   waits_writable_ = true;
-  uint64_t window = host_.network().route(host_, peer_host()).link.window_bytes;
+  uint64_t window = place_.links().link(place_, peer_place()).window_bytes;
   if (num_unread_ < window || reset_) tell_later(&SimSide::tell_writable);
 }
 
 void SimSide::tell_later(void (SimSide::*tell)()) {
-  host_.network().schedule(Time(0), &host_,
-                           [this, tell, connection = connection_.shared_from_this()] { (this->*tell)(); });
+  place_.links().schedule(Time(0), &place_,
+                          [this, tell, connection = connection_.shared_from_this()] { (this->*tell)(); });
 }
 
 void SimSide::tell_readable() {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "net/sim/sim_host.h"
+#include "net/sim/sim_links.h"
 #include "net/transport.h"
 
 namespace ps {
@@ -16,10 +16,9 @@ class SimConnection;
 // has arrived.  One owner thread, that of the network.
 class SimSide {
  public:
-  SimSide(SimConnection& connection, SimHost& host, SimSide& peer);
+  SimSide(SimConnection& connection, SimPlace& place, SimSide& peer);
 
-  SimHost& host() { return host_; }
-  SimHost& peer_host() { return peer_.host_; }
+  SimPlace& peer_place() { return peer_.place_; }
 
   // For the stream.
   IoResult read(std::span<const MutableBytes> into);
@@ -55,7 +54,7 @@ class SimSide {
   void carry(uint64_t bytes, std::function<void(SimSide& peer)> task);
 
   SimConnection& connection_;
-  SimHost& host_;
+  SimPlace& place_;
   SimSide& peer_;
   Stream::Events* events_ = nullptr;
   bool has_stream_ = false;
@@ -70,7 +69,7 @@ class SimSide {
 // Lives as long as one of its streams, or an event on its way.  One owner thread, that of the network.
 class SimConnection : public std::enable_shared_from_this<SimConnection> {
  public:
-  SimConnection(SimHost& near_host, SimHost& far_host)
+  SimConnection(SimPlace& near_host, SimPlace& far_host)
       : near(*this, near_host, far), far(*this, far_host, near) {}
 
   SimSide near, far;  // the sides that connected and accepted
@@ -79,7 +78,7 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
 class SimStream final : public Stream {
  public:
   SimStream(std::shared_ptr<SimConnection> connection, SimSide& side)
-      : connection_(std::move(connection)), side_(side), peer_(side.peer_host().name()) {
+      : connection_(std::move(connection)), side_(side), peer_(side.peer_place().name()) {
     side_.open();
   }
   ~SimStream() override { side_.close(); }

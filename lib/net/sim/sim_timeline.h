@@ -14,12 +14,12 @@
 
 namespace ps {
 
-class SimHost;
+class SimPlace;
 
 struct SimEvent {
   Time time;
-  uint64_t order;  // events at the same time come in the order in which they were added
-  SimHost* host;   // the host of the event; null: none
+  uint64_t order;   // events at the same time come in the order in which they were added
+  SimPlace* place;  // the host of the event; null: none
   std::function<void()> task;
 
   bool before(const SimEvent& other) const {
@@ -33,8 +33,8 @@ class SimTimeline {
   Time now() const { return now_; }
 
   // Adds an event.  An event in the past happens now, after the events that are due now already.
-  void add(Time time, SimHost* host, std::function<void()> task) {
-    events_.push({std::max(time, now_), num_added_++, host, std::move(task)});
+  void add(Time time, SimPlace* place, std::function<void()> task) {
+    events_.push({std::max(time, now_), num_added_++, place, std::move(task)});
   }
 
   // Returns the next event if it is not after `deadline`, and sets the clock to its time.  Otherwise returns

@@ -1,13 +1,11 @@
 #include "net/tls/tls_context.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
 #include <cstring>
 
 #include "base/error.h"
-#include "net/tls/tls_session.h"
 
 namespace ps {
 
@@ -45,21 +43,18 @@ std::string take_openssl_error() {
   return reason != nullptr ? reason : "no reason given";
 }
 
-TlsContext::TlsContext(const TlsFiles& files, TlsSide side)
-    : side_(side), context_(make_context(side)), streams_(make_stream_method()) {
+TlsContext::TlsContext(const TlsFiles& files, TlsSide side) : side_(side), context_(make_context(side)) {
   try {
     if (!files.certificate.empty() || side == TlsSide::kServer) load_certificate(files);
     if (!files.authority.empty() || side == TlsSide::kClient) load_authority(files.authority);
   } catch (...) {
     SSL_CTX_free(context_);
-    BIO_meth_free(streams_);
     throw;
   }
 }
 
 TlsContext::~TlsContext() {
   SSL_CTX_free(context_);
-  BIO_meth_free(streams_);
 }
 
 void TlsContext::load_certificate(const TlsFiles& files) {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-struct bio_method_st;
 struct ssl_ctx_st;
 
 namespace ps {
@@ -34,16 +33,12 @@ class TlsContext {
   TlsSide side() const { return side_; }
   ssl_ctx_st* get() const { return context_; }
 
-  // The method through which OpenSSL reads and writes a session's bytes; see tls_session.cc.
-  const bio_method_st* streams() const { return streams_; }
-
  private:
   void load_certificate(const TlsFiles& files);
   void load_authority(const std::string& path);
 
   const TlsSide side_;
   ssl_ctx_st* const context_;
-  bio_method_st* const streams_;
 };
 
 // Returns the reason of the first of OpenSSL's errors of this thread, and clears them all.

@@ -33,17 +33,25 @@ struct TlsStreamMethod {
   }
 };
 
-bio_method_st* make_stream_method() {
-  BIO_METHOD* method = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "stream");
+namespace {
+
+using StreamMethod = std::unique_ptr<BIO_METHOD, decltype(&BIO_meth_free)>;
+
+StreamMethod make_stream_method() {
+  StreamMethod method(BIO_meth_new(BIO_TYPE_SOURCE_SINK, "stream"), BIO_meth_free);
   if (method == nullptr) fail(Code::kExhausted, "out of memory");
-  BIO_meth_set_read(method, TlsStreamMethod::read);
-  BIO_meth_set_write(method, TlsStreamMethod::write);
-  BIO_meth_set_ctrl(method, TlsStreamMethod::control);
-  BIO_meth_set_create(method, TlsStreamMethod::create);
+  BIO_meth_set_read(method.get(), TlsStreamMethod::read);
+  BIO_meth_set_write(method.get(), TlsStreamMethod::write);
+  BIO_meth_set_ctrl(method.get(), TlsStreamMethod::control);
+  BIO_meth_set_create(method.get(), TlsStreamMethod::create);
   return method;
 }
 
-namespace {
+// Returns the method that the BIOs of all sessions share.
+const BIO_METHOD* stream_method() {
+  static const StreamMethod method = make_stream_method();
+  return method.get();
+}
 
 // Returns true for the alerts by which a peer refuses our certificate.
 bool rejects_certificate(unsigned long error) {
@@ -88,7 +96,7 @@ SSL* make_ssl(const TlsContext& context) {
 TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, const std::string& host)
     : context_(std::move(context)), ssl_(make_ssl(*context_)) {
   try {
-    bio_ = BIO_new(context_->streams());
+    bio_ = BIO_new(stream_method());
     if (bio_ == nullptr) fail(Code::kExhausted, "out of memory for TLS");
     BIO_set_data(bio_, this);
     SSL_set_bio(ssl_, bio_, bio_);

@@ -12,7 +12,6 @@
 #include "net/tls/tls_context.h"
 #include "net/transport.h"
 
-struct bio_method_st;
 struct bio_st;
 struct ssl_st;
 
@@ -77,9 +76,6 @@ class TlsSession {
   size_t out_sent_ = 0;
   std::string record_;  // joined small pieces
 };
-
-// Makes the method of the BIO, for TlsContext.
-bio_method_st* make_stream_method();
 
 }  // namespace ps
 

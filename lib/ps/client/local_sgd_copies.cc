@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "base/radix_sort.h"
-#include "ps/client/local_sgd_chunks.h"
 #include "store/optimizer_states.h"
 
 namespace ps {
@@ -52,10 +51,6 @@ std::vector<KeyPlan> LocalSgdCopies::sent_keys() const {
 }
 
 // ---- telling
-
-std::unique_ptr<StateChunkSource> LocalSgdCopies::chunks(uint64_t most_bytes) const {
-  return std::make_unique<LocalSgdChunks>(*this, most_bytes);
-}
 
 // For a sparse table, only the rows that batches have used are sent.  Each step moves all rows of another table,
 // so all are sent.  Statistics are not sent, since no optimizer moves them and servers have their values.

@@ -52,6 +52,8 @@ struct LocalSgdProgress {
   int64_t batches = 0;                 // number of batches in all passes
 };
 
+inline constexpr uint8_t kLocalSgdBase = 1, kLocalSgdSent = 2;  // on disk: never renumber
+
 // One owner thread.
 class LocalSgdCopies final : public TrainerState {
  public:

@@ -8,7 +8,7 @@
 #include "table/cuda/batch_kernels.h"
 #include "table/cuda/device_table_kernels.h"
 #include "table/cuda/step_kernels.h"
-#include "table/cuda/table_group.h"
+#include "table/cuda/table_part.h"
 
 namespace ps::device_table {
 

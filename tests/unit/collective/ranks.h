@@ -17,7 +17,6 @@
 #include "collective/net_communicator.h"
 #include "net/network.h"
 #include "net/shaped_transport.h"
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "support/thread_communicator.h"
 

@@ -16,7 +16,6 @@
 #include "net/channel.h"
 #include "net/network.h"
 #include "net/server.h"
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 
 namespace ps {

@@ -4,7 +4,6 @@
 
 #include "net/auth/auth_transport.h"
 #include "net/channel.h"
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "optim/synthetic_parameter.h"
 #include "ps/server/shard_messages.h"

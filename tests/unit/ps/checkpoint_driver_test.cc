@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "checkpoint/checkpoint_directory.h"
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "optim/synthetic_parameter.h"
 #include "ps/server/log_driver.h"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "net/server.h"
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "ps/client/shard_links.h"
 

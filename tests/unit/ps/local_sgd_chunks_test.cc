@@ -1,5 +1,5 @@
 // A trainer's copies of weights are restored from their chunks, and damaged chunks are refused.
-#include "ps/client/local_sgd_chunks.h"
+#include "ps/client/local_sgd_copies.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

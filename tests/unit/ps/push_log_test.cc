@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "config/json.h"
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "ps/log/push_log_reader.h"
 #include "support/damage.h"

@@ -5,7 +5,6 @@
 
 #include "checkpoint/checkpoint_directory.h"
 #include "config/json.h"
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "optim/synthetic_parameter.h"
 #include "support/scratch_folder.h"
@@ -41,7 +40,7 @@ class ShardCheckpointTest : public testing::Test {
   ScratchFolder folder_;
   Ends events_;
   SimNetwork network_{1};
-  SimHost host_{network_, "server"};
+  SimHost& host_ = network_.host("server");
   ShardTables tables_{{synthetic_parameter("w", ParameterKind::kMatrix, false, 10, 4)},
                       make_optimizer_plan(Json{{"type", "sgd"}, {"learning_rate", 1}}, "sum"),
                       {}};

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "config/json.h"
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "optim/synthetic_parameter.h"
 #include "ps/server/shard_host.h"

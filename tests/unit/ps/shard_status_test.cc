@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "ps/server/status_publisher.h"
 

@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "net/sim/sim_host.h"
 #include "net/sim/sim_network.h"
 #include "optim/synthetic_parameter.h"
 #include "ps/server/deferred_requests.h"
