@@ -199,7 +199,6 @@ void RowCache::add_stored(std::span<const uint64_t> keys, const RowBlock& stored
     if (!comes || stand_ins_.contains(keys[i])) {
       PS_CHECK(new_rows_ != NewRows::kAtFirstUse);
       stand_ins_.insert(keys[i]);
-      stand_ins_left_.erase(keys[i]);
       continue;
     }
     float* const row = round_.incoming.data() + i * values_;
@@ -228,6 +227,10 @@ void RowCache::load(std::span<const uint64_t> keys, uint64_t touched) {
   counts_.evicted += round_.leaving.keys.size();
   for (uint64_t key : round_.leaving.keys) {
     if (stand_ins_.contains(key)) stand_ins_left_.insert(key);
+  }
+  // One that left in an earlier round of this pull may have come back.
+  if (!stand_ins_left_.empty()) {
+    for (uint64_t key : keys) stand_ins_left_.erase(key);
   }
   write(round_.leaving);
 }

@@ -360,5 +360,70 @@ TEST(RowCache, RowsThatAreSetElsewhereAreFetchedAgain) {
   EXPECT_EQ(training.cache().counts().fetched, 2 * keys.size());
 }
 
+// Two buckets of rows that wait for admission, which the second occurrence of a key brings.
+class WaitingRows : public testing::Test {
+ protected:
+  WaitingRows() {
+    ParameterSpec spec = table_spec();
+    spec.row_policy.emplace().admission.emplace().count = 2;
+    plain_ = std::make_unique<LocalStore>(std::vector{spec}, plan_, UINT64_MAX, processor_);
+    lender_ = std::make_unique<LocalStore>(std::vector{spec}, plan_, UINT64_MAX, processor_);
+    auto rows = device_->make_rows({static_cast<uint32_t>(kWidth), 0, /*rows=*/64, /*most_keys=*/64, {}});
+    for (uint64_t key = 0; key < 300; ++key) keys_of_[rows->bucket(key)].push_back(key);
+    cache_ = std::make_unique<RowCache>(std::move(rows), *lender_, 0, ValueRounding(), NewRows::kByAdmission);
+  }
+
+  // Returns the next `count` keys of a bucket that no batch has had.
+  std::vector<uint64_t> fresh(uint32_t bucket, size_t count) {
+    std::vector<uint64_t>& left = keys_of_[bucket];
+    std::vector<uint64_t> keys(left.end() - static_cast<ptrdiff_t>(count), left.end());
+    left.resize(left.size() - count);
+    return keys;
+  }
+
+  // One step with each key once.  Returns the weights that were pulled, which are those of plain rows.
+  std::vector<float> step(const std::vector<uint64_t>& keys) {
+    KeyPlan plan;
+    plan.keys = keys;
+    plan.counts.assign(keys.size(), {1, 0});
+    std::vector<float> weights(keys.size() * kWidth), expected;
+    std::vector<ParameterView<float>> views, own;
+    plain_->pull({&plan, 1}, PullMode::kTrain, views);
+    lender_->pull({&plan, 1}, PullMode::kTrain, own);
+    cache_->pull(keys, weights.data());
+    for (size_t i = 0; i < keys.size(); ++i)
+      expected.insert(expected.end(), views[0].rows[i], views[0].rows[i] + kWidth);
+    EXPECT_EQ(bits_of(weights), bits_of(expected));
+    for (const auto& view : {views[0], own[0]}) std::fill_n(view.row_gradients, weights.size(), 0.5f);
+    plain_->push({&plan, 1}, views, {4, 0});
+    lender_->push({&plan, 1}, own, {4, 0});
+    cache_->push(keys, own[0].row_gradients);
+    return weights;
+  }
+
+  const OptimizerPlan plan_ = make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 0.1}}, "mean");
+  Device processor_{1, best_cpu_level()};
+  const std::unique_ptr<RowDevice> device_ = open_row_device("emulated");
+  std::unique_ptr<LocalStore> plain_, lender_;
+  std::map<uint32_t, std::vector<uint64_t>> keys_of_;
+  std::unique_ptr<RowCache> cache_;
+};
+
+// The first bucket has more keys of the last batch but one than rows, so that it is pulled in two rounds.  In the first
+// round the other bucket, which is full, loses the key's stand-in, and in the second round gets it again.
+TEST_F(WaitingRows, AStandInThatComesBackWithinAPullGivesWayToTheRow) {
+  const uint64_t key = fresh(1, 1)[0];
+  EXPECT_THAT(step({key}), testing::Each(0));
+  step(fresh(1, 31));
+  std::vector<uint64_t> batch = fresh(1, 1);
+  const std::vector<uint64_t> many = fresh(0, 33);
+  batch.insert(batch.end(), many.begin(), many.end());
+  batch.push_back(key);
+  const uint64_t evicted = cache_->counts().evicted;
+  step(batch);
+  EXPECT_GE(cache_->counts().evicted, evicted + 2);
+  EXPECT_THAT(step({key}), testing::Not(testing::Each(0))) << "it was admitted";
+}
+
 }  // namespace
 }  // namespace ps::row_cache_test
