@@ -101,16 +101,6 @@ void check_device_with_servers(const Job& job, const std::string& device) {
   }
 }
 
-// Throws kUsage if a device would train rows of servers that come and go by a policy.
-void check_no_policies(const std::vector<ParameterSpec>& parameters) {
-  for (const ParameterSpec& spec : parameters) {
-    if (!spec.row_policy) continue;
-    fail(Code::kUsage, "device: parameter ", quote(spec.name),
-         " has a row policy, by which its rows come and go on servers: leave out the policy or --servers, or "
-         "train with --device cpu");
-  }
-}
-
 // Throws kUsage if a device would compute the model, but an emulated computation stands in for it.
 void check_model_device(const Job& job) {
   if (!job.device.runs_model() || !job.train.emulated_compute) return;
@@ -322,7 +312,6 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
   bool rows_beside_model = false;
   CachePlan caches;
   if (trains && job.device.caches_rows()) {
-    if (with_servers) check_no_policies(parameters);
     rows_beside_model =
         model.device != nullptr && !with_servers && job.device.type.find(',') == std::string::npos;
     row_device = rows_beside_model ? row_device_of(model.device) : open_row_device(job.device.type);

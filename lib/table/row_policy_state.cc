@@ -1,6 +1,7 @@
 #include "table/row_policy_state.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -30,6 +31,8 @@ void RowPolicyState::pull(std::span<const uint64_t> keys, Device& device, std::s
 
 void RowPolicyState::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients,
                           float scale, double learning_rate, Device& device) {
+  if (plan.keys.empty() && held_at_ == rows_.optimizer().steps() && !held_.keys.empty())
+    return push_counts(std::exchange(held_, {}), learning_rate, device);
   trained_.assign(rows.begin(), rows.end());
   for (float*& row : trained_) {
     if (is_stand_in(row)) row = nullptr;
@@ -59,6 +62,7 @@ void RowPolicyState::make_step(const KeyPlan& plan, const float* gradients, floa
   train(plan, gradients, scale, device);
   if (admission_) create_admitted(device);
   evict_surplus(device);
+  early_.clear();
 }
 
 // Applies the step's gradients, unless they are null, and its counts to the existing rows.
@@ -100,8 +104,78 @@ void RowPolicyState::put_rows(const RowBlock& block, Device& device) {
   rows_.find_stored(block.keys, device, rows);
   rows_.about_to_write(block.keys);
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i] != nullptr) copy_values(rows_.layout(), block, i, rows[i]);
+    if (rows[i] != nullptr) {
+      copy_values(rows_.layout(), block, i, rows[i]);
+    } else if (!admission_ && is_held(block.keys[i])) {
+      const int64_t values = rows_.layout().values();
+      const auto first = block.values.begin() + static_cast<int64_t>(i) * values;
+      early_[block.keys[i]] = {{first, first + values}, block.stamps.empty() ? 0 : block.stamps[i]};
+    }
   }
+}
+
+void RowPolicyState::add_early(std::span<const uint64_t> keys, RowBlock& block) const {
+  if (early_.empty()) return;
+  RowBlock all;
+  const RowLayout& layout = rows_.layout();
+  const int64_t values = layout.values(), statistics = layout.floats() - values - layout.stamped();
+  size_t next = 0;  // index of the next row of the block
+  auto add = [&](uint64_t key, const float* row) {
+    all.keys.push_back(key);
+    all.values.insert(all.values.end(), row, row + values);
+  };
+  for (uint64_t key : keys) {
+    const auto early = early_.find(key);
+    if (next < block.size() && block.keys[next] == key) {
+      add(key, block.values.data() + static_cast<int64_t>(next) * values);
+      if (layout.stamped()) all.stamps.push_back(block.stamps[next]);
+      const auto old = block.statistics.begin() + static_cast<int64_t>(next) * statistics;
+      all.statistics.insert(all.statistics.end(), old, old + statistics);
+      ++next;
+    } else if (early != early_.end()) {
+      add(key, early->second.values.data());
+      if (layout.stamped()) all.stamps.push_back(early->second.stamp);
+      all.statistics.resize(all.statistics.size() + static_cast<size_t>(statistics));
+    }
+  }
+  block = std::move(all);
+}
+
+void RowPolicyState::hold_counts(std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
+  if (keys.empty()) return;
+  if (held_at_ != rows_.optimizer().steps()) forget_held();
+  held_at_ = rows_.optimizer().steps();
+  const bool follow = held_.keys.empty() || held_.keys.back() < keys.front();
+  held_.keys.insert(held_.keys.end(), keys.begin(), keys.end());
+  held_.counts.insert(held_.counts.end(), counts.begin(), counts.end());
+  if (!follow) order_held();
+}
+
+// Sorts the held keys.  One that comes twice keeps its last count.
+void RowPolicyState::order_held() {
+  std::map<uint64_t, KeyCount> last;
+  for (size_t i = 0; i < held_.keys.size(); ++i) last[held_.keys[i]] = held_.counts[i];
+  held_ = {};
+  for (const auto& [key, count] : last) {
+    held_.keys.push_back(key);
+    held_.counts.push_back(count);
+  }
+}
+
+void RowPolicyState::forget_held() {
+  held_ = {};
+  early_.clear();
+}
+
+bool RowPolicyState::is_held(uint64_t key) const {
+  return held_at_ == rows_.optimizer().steps() && std::ranges::binary_search(held_.keys, key);
+}
+
+uint64_t RowPolicyState::memory_bytes() const {
+  constexpr uint64_t kNodeBytes = 96;  // of an early row, beside its values
+  const uint64_t early = kNodeBytes + static_cast<uint64_t>(rows_.layout().values()) * sizeof(float);
+  return (admission_ ? admission_->memory_bytes() : 0) + early_.size() * early +
+         held_.keys.size() * (sizeof(uint64_t) + sizeof(KeyCount));
 }
 
 // Makes rows for the absent keys as if they had existed from the first step on, so that this step trains
@@ -110,8 +184,17 @@ void RowPolicyState::create_now(Device& device) {
   insert_absent(device);
   for (size_t i = 0; i < absent_.size(); ++i) {
     rows_.values().start(new_keys_[i], new_rows_[i]);
+    use_early(new_keys_[i], new_rows_[i]);
     trained_[absent_[i].position] = new_rows_[i];
   }
+}
+
+// Gives a new row the values that came early.
+void RowPolicyState::use_early(uint64_t key, float* row) const {
+  const auto early = early_.find(key);
+  if (early == early_.end()) return;
+  std::ranges::copy(early->second.values, row);
+  if (rows_.layout().stamped()) rows_.layout().set_stamp(row, early->second.stamp);
 }
 
 // Counts the absent keys.  Admitted keys get rows whose history holds their counts.
@@ -244,13 +327,52 @@ std::vector<uint64_t> RowPolicyState::shrink_partition(uint32_t partition, bool 
   return expired;
 }
 
-// policy := shrinks:u64 report:u64[6] admission? shrunk_at:i64
+// policy := shrinks:u64 report:u64[6] admission? shrunk_at:i64 held?
 void RowPolicyState::save(std::string& out) const {
   put(out, shrinks_);
   RowReport report = report_;
   for (const uint64_t* figure : report.figures()) put(out, *figure);
   if (admission_) admission_->save(out);
   put(out, shrunk_at_);
+  if (!held_.keys.empty() || !early_.empty()) save_held(out);
+}
+
+// held := held_at:i64 keys:u64 (key:u64 shows:u32 clicks:u32)[keys]
+//         rows:u64 (key:u64 stamp:u32 value:f32[values])[rows]
+void RowPolicyState::save_held(std::string& out) const {
+  put(out, held_at_);
+  put(out, uint64_t{held_.keys.size()});
+  for (size_t i = 0; i < held_.keys.size(); ++i) {
+    put(out, held_.keys[i]);
+    put(out, held_.counts[i].shows);
+    put(out, held_.counts[i].clicks);
+  }
+  put(out, uint64_t{early_.size()});
+  for (const auto& [key, row] : early_) {
+    put(out, key);
+    put(out, row.stamp);
+    put_array(out, std::span<const float>(row.values));
+  }
+}
+
+void RowPolicyState::load_held(ByteReader& in, const ChoosePartition& mine) {
+  held_at_ = in.get<int64_t>();
+  for (uint64_t left = in.get<uint64_t>(); left > 0 && in.ok(); --left) {
+    const uint64_t key = in.get<uint64_t>();
+    const KeyCount count{in.get<uint32_t>(), in.get<uint32_t>()};
+    if (!mine(key_partition(key))) continue;
+    held_.keys.push_back(key);
+    held_.counts.push_back(count);
+  }
+  for (uint64_t left = in.get<uint64_t>(); left > 0 && in.ok(); --left) {
+    const uint64_t key = in.get<uint64_t>();
+    EarlyRow row;
+    row.stamp = in.get<uint32_t>();
+    row.values.resize(static_cast<size_t>(rows_.layout().values()));
+    in.get_array(std::span<float>(row.values));
+    if (mine(key_partition(key))) early_[key] = std::move(row);
+  }
+  order_held();
 }
 
 RowReport RowPolicyState::load(ByteReader& in, const ChoosePartition& mine) {
@@ -260,6 +382,7 @@ RowReport RowPolicyState::load(ByteReader& in, const ChoosePartition& mine) {
   if (admission_) admission_->load(in, mine);
   constexpr int64_t kUnknown = -1;  // earlier versions did not write it
   shrunk_at_ = in.remaining() > 0 ? in.get<int64_t>() : kUnknown;
+  if (in.remaining() > 0) load_held(in, mine);
   return report;
 }
 

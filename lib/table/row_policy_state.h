@@ -6,6 +6,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +40,15 @@ class RowPolicyState {
   void push_counts(const KeyPlan& plan, double learning_rate, Device& device);
   void put_rows(const RowBlock& block, Device& device);
 
+  // For a borrower on another machine, which tells keys and counts before the push. hold_counts holds keys,
+  // which ascend, for the next push, which has none itself and then is a push_counts of all that are held; a key
+  // that comes again replaces its count.  Rows that put_rows gets meanwhile for held keys without a row are kept:
+  // they are the values of those rows that the push makes. add_early adds them to a block of rows of these keys,
+  // which ascend. forget_held drops all that is held.
+  void hold_counts(std::span<const uint64_t> keys, std::span<const KeyCount> counts);
+  void add_early(std::span<const uint64_t> keys, RowBlock& block) const;
+  void forget_held();
+
   // Returns those keys that have no row, in the given order.
   std::vector<uint64_t> absent(std::span<const uint64_t> keys, Device& device);
 
@@ -61,7 +71,7 @@ class RowPolicyState {
   // Returns the report with the present numbers of rows and waiting keys.
   RowReport report() const;
 
-  uint64_t memory_bytes() const { return admission_ ? admission_->memory_bytes() : 0; }
+  uint64_t memory_bytes() const;
 
  private:
   // A key of the running step without a row.
@@ -69,6 +79,12 @@ class RowPolicyState {
     uint64_t key;
     uint32_t position;  // index into the plan
     KeyCount count;     // the history of its row, if it gets one
+  };
+
+  // A row that came before the step that makes it.
+  struct EarlyRow {
+    std::vector<float> values;  // weights and state
+    uint32_t stamp = 0;
   };
 
   // The limit of rows is divided among the partitions, so that decisions do not depend on which shard has
@@ -85,6 +101,11 @@ class RowPolicyState {
                  Device& device);
   void train(const KeyPlan& plan, const float* gradients, float scale, Device& device);
   void create_now(Device& device);
+  void use_early(uint64_t key, float* row) const;
+  bool is_held(uint64_t key) const;
+  void order_held();
+  void save_held(std::string& out) const;
+  void load_held(ByteReader& in, const ChoosePartition& mine);
   void create_admitted(Device& device);
   void insert_absent(Device& device);
   void refuse_surplus();
@@ -101,6 +122,11 @@ class RowPolicyState {
   RowReport report_;       // without the present numbers of rows and waiting keys
   uint64_t shrinks_ = 0;   // number of shrinks so far
   int64_t shrunk_at_ = 0;  // steps before the last shrink; 0: before any step there is nothing to shrink
+
+  // Between two steps: keys for the step after held_at_ steps, with their counts; rows that came early, by key.
+  KeyPlan held_;
+  int64_t held_at_ = 0;
+  std::map<uint64_t, EarlyRow> early_;
 
   // During a step.
   std::vector<float> stand_ins_;   // weights and state that pull gives for keys without a row

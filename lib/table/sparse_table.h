@@ -69,7 +69,10 @@ class SparseTable final : public Table {
                  const std::function<void(const RowBlock&)>& take) const override {
     rows_.save(partition, lists, at_once, take);
   }
-  void copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const override { rows_.copy(keys, rows); }
+  void copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const override {
+    rows_.copy(keys, rows);
+    if (policy_) policy_->add_early(keys, rows);
+  }
   uint64_t restore_rows(const RowBlock& rows, Device& device) override;
   void put_rows(const RowBlock& rows, Device& device) override;
   bool restores_partitions() const override { return !policy_ && rows_.restores_partitions(); }

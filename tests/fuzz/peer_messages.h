@@ -168,6 +168,12 @@ inline std::string returned_message(Script& script) {
   rows.values.assign(rows.keys.size() * 3, script.rarely() ? NAN : 0.5f);
   if (script.rarely()) rows.stamps.assign(rows.keys.size(), script.byte());
   returned.slices.push_back({script.rarely() ? script.byte() : 0u, std::move(rows)});
+  if (script.rarely()) {
+    RowSlice& counted = returned.counted.emplace_back();
+    counted.parameter = script.rarely() ? script.byte() : 0u;
+    counted.keys = {script.byte(), uint64_t{1} << 40};
+    counted.counts.assign(2, {3, 1});
+  }
   return encode_returned_rows(returned);
 }
 

@@ -413,6 +413,7 @@ def random_message(random_source):
         keys = sorted(random_source.sample(range(NUM_ROWS), 10))
         body = struct.pack("<QII", number, 1, DEEP) + wire.key_list(keys)
         body += random_source.randbytes(random_source.choice((0, 10 * ROW_BYTES, 20 * ROW_BYTES)))
+        body += random_source.choice((b"", random_parts(random_source)))  # keys of the next step
     elif kind == wire.COMMIT:
         body = struct.pack("<QI", step, 2) + struct.pack("<dd", 1.0, float("nan"))
     elif kind == wire.GATHER:

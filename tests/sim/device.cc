@@ -4,11 +4,26 @@
 //
 //   PS_SIM_SEED=17 sim_device        that seed alone
 //   PS_SIM_SEEDS=5000 sim_device     more of them
+#include "config/spec.h"
 #include "device/device_store.h"
 #include "recovering_cluster.h"
 
 namespace ps {
 namespace {
+
+// 300 keys, of which a step has some 37, in 64 partitions.
+const char* const kPolicies[] = {
+    R"({"expire": {"unseen": 1, "below_score": 0.4}, "shrink_steps": 4})",
+    R"({"admission": {"count": 2}, "limit": 64, "when_full": "evict", "decay": 0.5,
+        "expire": {"unseen": 0}, "shrink_steps": 5})",
+    R"({"admission": {"probability": 0.3}, "limit": 64, "expire": {"below_score": 0.3}})",
+    R"({"limit": 128, "shrink_passes": 0})",
+    R"({"limit": 128, "when_full": "evict", "score": {"non_click": 0, "click": 1}})",
+};
+
+RowPolicy parse_policy(const char* text) {
+  return RowPolicy::spec().parse(parse_json(text, "rows"), "rows");
+}
 
 // A batch has up to 40 keys of 300: a device of 32 rows trains it in rounds, and on one of 512 all rows have a place.
 struct Plan : RecoveryPlan {
@@ -23,6 +38,7 @@ struct Plan : RecoveryPlan {
     steps = draw(random, 1, 8);
     full_every = draw(random, 1, 3);
     durable = draw(random, 0, 2) == 0;
+    if (draw(random, 0, 1) == 0) job.rows = parse_policy(kPolicies[draw(random, 0, 4)]);
   }
 
   SyntheticJob plain() const {
@@ -93,6 +109,49 @@ TEST(DeviceBeforeServers, RowsOfTheNextBatchAreOnTheDeviceBeforeItIsPulled) {
     });
   });
   cluster.run();
+}
+
+// The rows of a table with a policy, and the counts of its decisions.
+struct Outcome {
+  std::vector<uint64_t> keys;
+  std::vector<float> weights;
+  RowReport report;
+};
+
+Outcome outcome_of(const SyntheticJob& job, int servers) {
+  ShardCluster cluster(job, {.servers = servers});
+  Outcome outcome;
+  cluster.spawn(0, [&](RemoteStore& remote) {
+    with_store(remote, job, [&](ParameterStore& store) {
+      run_trainer(store, remote.group(), remote.run(), job, 0);
+      outcome = {store.keys(0), all_weights(store, job.parameters()), store.row_report(0)};
+      remote.run().end_run();
+    });
+  });
+  cluster.run();
+  return outcome;
+}
+
+TEST(DeviceBeforeServers, RowsComeAndGoByAPolicyAsWithoutADevice) {
+  for (const char* policy : kPolicies) {
+    for (const char* type : {"adagrad", "momentum"}) {
+      for (int64_t rows : {32, 512}) {
+        SCOPED_TRACE(cat(policy, " ", type, " ", rows));
+        SyntheticJob job;
+        job.optimizer = {{"type", type}, {"learning_rate", 0.05}, {"l2", 0.001}};
+        job.rows = parse_policy(policy);
+        job.steps = {{9, 8}};
+        job.small = true;
+        const Outcome plain = outcome_of(job, 2);
+        job.device = DeviceOptions{.type = "emulated", .rows = rows, .window = 2};
+        const Outcome there = outcome_of(job, 2);
+        EXPECT_EQ(plain.keys, there.keys);
+        EXPECT_EQ(plain.report, there.report);
+        EXPECT_GT(there.report.expired + there.report.evicted + there.report.refused, 0u);
+        expect_same_bits(plain.weights, there.weights);
+      }
+    }
+  }
 }
 
 TEST(DeviceBeforeServers, WhoeverCrashesTheJobEndsAsIfNobodyHad) {

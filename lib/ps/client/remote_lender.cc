@@ -1,6 +1,7 @@
 #include "ps/client/remote_lender.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,12 +28,19 @@ std::vector<TableLayout> layouts_of(const LocalStore& local, std::span<const int
   return layouts;
 }
 
+// Returns true for a parameter whose rows are asked for ahead.
+bool comes_ahead(const ParameterSpec& spec) {
+  return spec.sparse && !spec.row_policy;
+}
+
 }  // namespace
 
 std::vector<ParameterSpec> sparse_parameters(std::span<const ParameterSpec> specs) {
   std::vector<ParameterSpec> sparse;
   for (const ParameterSpec& spec : specs) {
-    if (spec.sparse) sparse.push_back(spec);
+    if (!spec.sparse) continue;
+    sparse.push_back(spec);
+    sparse.back().row_policy.reset();
   }
   return sparse;
 }
@@ -50,6 +58,7 @@ RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const Optimi
       returns_(remote.links(), specs),
       window_(window),
       coming_(specs.size()),
+      absent_(specs.size()),
       borrowers_(specs.size()),
       gradients_(specs.size()) {
   if (!clipping_.any()) return;
@@ -68,13 +77,30 @@ void RemoteLender::pull(std::span<const KeyPlan> plans, PullMode mode,
   }
   take_from_servers();
   remote_.pull(plans, mode, views);
+  count_keys(plans);
   show_gradients(plans, views);
 }
 
 void RemoteLender::finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
                                std::vector<ParameterView<float>>& views) {
   remote_.finish_pull(ticket, plans, views);
+  count_keys(plans);
   show_gradients(plans, views);
+}
+
+// Tells the servers the keys of the batch of parameters that have a row policy, when they have applied all steps
+// before.  absent_ <- the keys that have no row.
+void RemoteLender::count_keys(std::span<const KeyPlan> plans) {
+  const auto has_policy = [](const ParameterSpec& spec) { return spec.row_policy.has_value(); };
+  if (std::ranges::none_of(specs_, has_policy)) return;
+  remote_.finish_pushes();
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    absent_[p].clear();
+    if (has_policy(specs_[p])) returns_.send_counts(p, plans[p].keys, plans[p].counts, absent_[p]);
+  }
+  ScopedSeconds seconds(waited_seconds_);
+  wait_for_returns();
+  for (std::vector<uint64_t>& absent : absent_) std::ranges::sort(absent);
 }
 
 void RemoteLender::show_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
@@ -169,11 +195,22 @@ void RemoteLender::lend_rows(int parameter, RowBorrower& borrower) {
   borrowers_[static_cast<size_t>(parameter)] = &borrower;
 }
 
+// local_ makes the rows that nobody has asked for, as they were from the first step on; a row that waits for
+// admission is zeros instead.
 void RemoteLender::fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) {
   if (keys.empty()) return;
-  wait_for_rows(parameter, keys);
+  const size_t p = static_cast<size_t>(parameter);
+  const auto is_absent = [&](uint64_t key) { return std::ranges::binary_search(absent_[p], key); };
+  std::vector<uint64_t> present;
+  std::ranges::remove_copy_if(keys, std::back_inserter(present), is_absent);
+  if (!present.empty()) wait_for_rows(parameter, present);
   local_.fetch_rows(sparse(parameter), keys, rows);
   local_.tables().table(static_cast<size_t>(sparse(parameter)))->erase(keys);
+  if (new_rows_of(specs_[p]) != NewRows::kByAdmission) return;
+  const int64_t values = layout(parameter).values();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (is_absent(keys[i])) std::fill_n(rows + static_cast<int64_t>(i) * values, values, 0.0f);
+  }
 }
 
 void RemoteLender::fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
@@ -234,7 +271,7 @@ void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
   const bool is_present = batches_.empty();
   std::vector<std::vector<uint64_t>> wanted(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (!specs_[p].sparse) continue;
+    if (!comes_ahead(specs_[p])) continue;
     wanted[p] = borrowers_[p]->missing(coming_[p].add(plans[p].keys));
     std::erase_if(wanted[p], [&](uint64_t key) {
       const bool returns = returns_.is_on_its_way(p, key);
@@ -245,7 +282,9 @@ void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
   const uint64_t number = rows_.ask(wanted);
   batches_.push_back(number);
   if (is_present) present_request_ = number;
-  for (size_t p = 0; p < specs_.size(); ++p) coming_[p].expect(wanted[p], number);
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (comes_ahead(specs_[p])) coming_[p].expect(wanted[p], number);
+  }
 }
 
 // Removes the oldest batch of the window, which has been trained, and erases the rows that no batch needs any
@@ -253,8 +292,8 @@ void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
 void RemoteLender::end_batch() {
   if (!batches_.empty()) batches_.pop_front();
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (!specs_[p].sparse) continue;
-    local_.tables().table(static_cast<size_t>(sparse_of_[p]))->erase(coming_[p].end_batch());
+    if (comes_ahead(specs_[p]))
+      local_.tables().table(static_cast<size_t>(sparse_of_[p]))->erase(coming_[p].end_batch());
   }
 }
 

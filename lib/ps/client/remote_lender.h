@@ -10,6 +10,10 @@
 // no process changes a row that is not on the device.  It asks for a row that is on its way back to a shard
 // only after the row has arrived there.  If a coming batch uses a row that leaves the device, a copy stays here.
 //
+// With a row policy, the servers decide which keys have rows.  Before each step they get its keys with their
+// counts, and say which have none.  Rows of such parameters are asked for when they are needed, and not before,
+// since each step may make rows and remove them.
+//
 // Before the trainer trains rows, it tells all shards that it has rows, with a message before the push.  The
 // next push before which all rows were returned tells the shards that it has none.  A process that resumes the
 // rank in between therefore learns that rows were lost, and goes back to a checkpoint.
@@ -32,15 +36,15 @@
 
 namespace ps {
 
-// Returns the sparse ones of these parameters, for which a store is made.
+// Returns the sparse ones of these parameters, for which a store is made, without their row policies.
 std::vector<ParameterSpec> sparse_parameters(std::span<const ParameterSpec> specs);
 
 // One owner thread, that of the servers' connections.  Calls throw what RemoteStore throws.
 class RemoteLender final : public StoreInFront, public RowLender {
  public:
   // `remote` has RemoteOptions::sparse_here and rows as f32, and is that of the job's only trainer, with
-  // synchronous servers.  `local` has the sparse_parameters of `specs`, none of which has a row policy, and
-  // nothing was trained in it.  All outlive this.  Rows are asked for `window` batches before the one that
+  // synchronous servers.  `local` has the sparse_parameters of `specs`, and nothing was trained in it.  All
+  // outlive this.  Rows are asked for `window` batches before the one that
   // needs them.
   RemoteLender(const std::vector<ParameterSpec>& specs, const OptimizerPlan& optimizers, RemoteStore& remote,
                LocalStore& local, size_t window = 0);
@@ -66,6 +70,9 @@ class RemoteLender final : public StoreInFront, public RowLender {
     return local_.optimizer(sparse(parameter));
   }
   float last_scale(int parameter) const override { return local_.last_scale(sparse(parameter)); }
+  std::vector<uint64_t> absent(int parameter, std::span<const uint64_t>) override {
+    return absent_[static_cast<size_t>(parameter)];
+  }
   void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) override;
   void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) override;
   void put_rows(int parameter, const RowBlock& rows) override;
@@ -83,6 +90,7 @@ class RemoteLender final : public StoreInFront, public RowLender {
 
  private:
   int sparse(int parameter) const { return sparse_of_[static_cast<size_t>(parameter)]; }
+  void count_keys(std::span<const KeyPlan> plans);
   void take_from_servers();
   void show_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
   void wait_for_rows(int parameter, std::span<const uint64_t> keys);
@@ -122,6 +130,8 @@ class RemoteLender final : public StoreInFront, public RowLender {
   bool announced_ = false;  // the shards know that this trainer has rows
   bool taken_ = false;      // local_ has the state from which this trainer began
   Step step_;
+  // By parameter: the keys of the batch in use that have no row; they ascend.
+  std::vector<std::vector<uint64_t>> absent_;
   std::vector<RowBorrower*> borrowers_;        // by parameter; null: its rows are not lent
   std::vector<std::vector<float>> gradients_;  // by parameter: [keys, cols] of the batch in use
 };

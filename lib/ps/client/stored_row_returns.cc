@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes.h"
+#include "base/error.h"
+#include "ps/wire/key_list.h"
 #include "ps/wire/stored_rows.h"
 
 namespace ps {
@@ -23,6 +26,33 @@ RowBlock rows_of(const RoutedRows& routed, const RowBlock& rows) {
   return own;
 }
 
+// Returns the counted keys of one slice of a message.
+RowSlice counted_of(const RoutedRows& routed, std::span<const uint64_t> keys,
+                    std::span<const KeyCount> counts) {
+  RowSlice slice;
+  slice.parameter = routed.parameter;
+  for (int64_t n = 0; n < routed.rows; ++n) {
+    const size_t at = static_cast<size_t>(routed.position(n));
+    slice.keys.push_back(keys[at]);
+    slice.counts.push_back(counts[at]);
+  }
+  return slice;
+}
+
+// Appends the keys of an answer, which must be some of those that were asked for.
+void add_absent(const std::vector<RowSlice>& counted, const Frame& frame, std::vector<uint64_t>& absent) {
+  ByteReader in(std::string_view(frame.body.data(), frame.body.size()));
+  std::vector<uint64_t> keys;
+  for (const RowSlice& slice : counted) {
+    keys.clear();
+    decode_keys(in, keys, slice.keys.size());
+    if (!std::ranges::includes(slice.keys, keys))
+      fail(Code::kData, "a server says that keys have no row which it was not asked for");
+    absent.insert(absent.end(), keys.begin(), keys.end());
+  }
+  if (in.remaining() > 0) fail(Code::kData, "a server gave ", in.remaining(), " bytes of keys too many");
+}
+
 }  // namespace
 
 StoredRowReturns::StoredRowReturns(ShardLinks& links, const std::vector<ParameterSpec>& specs)
@@ -36,6 +66,24 @@ void StoredRowReturns::send(size_t parameter, const RowBlock& rows) {
     send_slices(shard, std::move(slices));
   });
   router_.add_keys(parameter, rows.keys);
+  router_.end();
+}
+
+void StoredRowReturns::send_counts(size_t parameter, std::span<const uint64_t> keys,
+                                   std::span<const KeyCount> counts, std::vector<uint64_t>& absent) {
+  router_.begin([&](size_t shard, const Bundle& bundle) {
+    ReturnedRows returned{++numbers_[shard], {}};
+    for (const RoutedRows& routed : bundle.routed)
+      returned.counted.push_back(counted_of(routed, keys, counts));
+    ++on_their_way_;
+    Payload payload(encode_returned_rows(returned));
+    links_.request(shard, Message::kReturnRows, std::move(payload),
+                   [this, &absent, counted = std::move(returned.counted)](const Frame& frame) {
+                     --on_their_way_;
+                     add_absent(counted, frame, absent);
+                   });
+  });
+  router_.add_keys(parameter, keys);
   router_.end();
 }
 

@@ -24,6 +24,11 @@ class StoredRowReturns {
   // Sends rows of one parameter.
   void send(size_t parameter, const RowBlock& rows);
 
+  // Sends the keys of the next step of a parameter that has a row policy, which ascend, with their counts.  With
+  // the answers, keys that have no row are appended to `absent`, which must live until then.
+  void send_counts(size_t parameter, std::span<const uint64_t> keys, std::span<const KeyCount> counts,
+                   std::vector<uint64_t>& absent);
+
   // Tells all shards that this trainer has rows.
   void announce();
 

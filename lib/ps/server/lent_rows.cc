@@ -3,15 +3,16 @@
 #include "base/error.h"
 #include "math/finite.h"
 #include "ps/server/slice_checks.h"
+#include "ps/wire/key_list.h"
+#include "table/row_policy_state.h"
 
 namespace ps {
 
 namespace {
 
 void check_lendable(const ParameterSpec& spec) {
-  if (spec.sparse && !spec.row_policy) return;
-  fail(Code::kData, "rows of ", quote(spec.name), " are not given as they are stored: it ",
-       spec.sparse ? "has a policy" : "is not sparse");
+  if (spec.sparse) return;
+  fail(Code::kData, "rows of ", quote(spec.name), " are not given as they are stored: it is not sparse");
 }
 
 void check_stored_size(const ParameterTables& tables, std::span<const RowSlice> slices) {
@@ -37,6 +38,16 @@ void check_returned(const ParameterTables& tables, const ReturnedRows::Slice& sl
     if (stamp <= next_step) continue;
     fail(Code::kData, "a returned row of ", quote(name), " has seen ", stamp, " steps, but the next is step ",
          next_step);
+  }
+}
+
+void check_counted(const ParameterTables& tables, std::span<const RowSlice> counted) {
+  check_slices(tables, counted);
+  for (const RowSlice& slice : counted) {
+    const ParameterSpec& spec = tables.spec(slice.parameter);
+    if (spec.row_policy && slice.counts.size() == slice.keys.size()) continue;
+    fail(Code::kData, "return rows: keys of ", quote(spec.name),
+         spec.row_policy ? " come without counts" : ", which has no policy of its rows");
   }
 }
 
@@ -68,11 +79,25 @@ ReturnedRows decode_returned(const ParameterTables& tables, std::string_view bod
     check_message_rows(rows, bytes);
     check_returned(tables, slice);
   }
+  check_counted(tables, returned.counted);
   return returned;
 }
 
 void put_rows(const ParameterTables& tables, const ReturnedRows::Slice& slice, Device& device) {
-  tables.table(slice.parameter)->restore_rows(slice.rows, device);
+  tables.table(slice.parameter)->put_rows(slice.rows, device);
+}
+
+void take_returned(const ParameterTables& tables, const ReturnedRows& returned, Device& device) {
+  for (const ReturnedRows::Slice& slice : returned.slices) put_rows(tables, slice, device);
+  for (const RowSlice& slice : returned.counted)
+    tables.table(slice.parameter)->policy()->hold_counts(slice.keys, slice.counts);
+}
+
+std::string absent_keys(const ParameterTables& tables, std::span<const RowSlice> counted, Device& device) {
+  std::string out;
+  for (const RowSlice& slice : counted)
+    encode_keys(tables.table(slice.parameter)->policy()->absent(slice.keys, device), out);
+  return out;
 }
 
 }  // namespace ps

@@ -27,17 +27,21 @@ inline RowSlice rows_of_keys(uint32_t parameter, std::vector<uint64_t> keys) {
 }
 
 // Returns the rows of sparse parameters as they are stored, for those keys that have a row.  Creates no rows,
-// and applies no idle steps.  Throws kData as check_slices does, for tables with a row policy, and for more
-// rows than one answer holds.
+// and applies no idle steps.  Throws kData as check_slices does, and for more rows than one answer holds.
 std::string stored_rows(const ParameterTables& tables, std::span<const RowSlice> slices);
 
 // Stores rows that a trainer returns in the form in which stored_rows gave them.  Throws kData unless all of
-// them are rows of this shard, of sparse parameters without a row policy, with finite values and with stamps
-// of steps up to the next.
+// them are rows of this shard, of sparse parameters, with finite values and with stamps of steps up to the
+// next, and all counted keys are of this shard, of parameters with a row policy.
 ReturnedRows decode_returned(const ParameterTables& tables, std::string_view body);
 
-// Stores the rows of one slice in its table.
+// put_rows stores the rows of one slice in its table. take_returned stores all rows, and the counts of keys for
+// the next step.
 void put_rows(const ParameterTables& tables, const ReturnedRows::Slice& slice, Device& device);
+void take_returned(const ParameterTables& tables, const ReturnedRows& returned, Device& device);
+
+// Returns the encoded keys without a row, of each of these slices.
+std::string absent_keys(const ParameterTables& tables, std::span<const RowSlice> counted, Device& device);
 
 }  // namespace ps
 

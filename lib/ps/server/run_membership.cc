@@ -89,6 +89,7 @@ void RunMembership::take_over(int rank, uint64_t generation) {
   if (trainer.generation == 0 && trainer.given_up) ++shard_.counters.trainers_joined;
   shard_.roster.take_over(trainer, generation);
   shard_.states.of(rank).last_return = 0;
+  shard_.tables.forget_held_counts();
   shard_.pulls.history(rank).take_over();
   shard_.clock.take_over(rank, trainer.was_given_up);
   parts_.gatherings.present().forget_pieces(rank);

@@ -171,7 +171,7 @@ std::string Shard::stored_rows(std::span<const RowSlice> slices) {
 
 // The number of the last message need not be stored beyond this process: its connections end with it, and
 // with them repeated messages.
-void Shard::return_rows(int rank, std::string_view body) {
+std::string Shard::return_rows(int rank, std::string_view body) {
   runner_.finish();
   roster_.at(rank);
   runner_.check();
@@ -180,14 +180,16 @@ void Shard::return_rows(int rank, std::string_view body) {
          " trainers, and only one alone trains rows itself");
   }
   const ReturnedRows returned = decode_returned(tables_.parameters(), body);
-  if (returned.number <= states_.of(rank).last_return) return;
-  std::vector<RowSlice> slices;
+  auto answer = [&] { return absent_keys(tables_.parameters(), returned.counted, tables_.device()); };
+  if (returned.number <= states_.of(rank).last_return) return answer();
+  std::vector<RowSlice> slices = returned.counted;
   for (const auto& slice : returned.slices) slices.push_back(rows_of_keys(slice.parameter, slice.rows.keys));
   memory_.make_room(tables_, slices);
   changes_.note(ShardEvent::kReturnRows, rank, [&] { return body; });
   going_ = true;
   states_.give_rows(rank, returned.number);
-  for (const auto& slice : returned.slices) put_rows(tables_.parameters(), slice, tables_.device());
+  take_returned(tables_.parameters(), returned, tables_.device());
+  return answer();
 }
 
 void Shard::gather(int rank, const GatherRequest& request, ReplyPtr& reply) {

@@ -77,8 +77,8 @@ class Shard {
   // Stores rows that the only trainer of the run has trained itself (ps/wire/stored_rows.h).  A message that
   // comes twice changes nothing the second time, even if it comes late over a connection that was given up.
   // From the first message on, which may have no rows, the trainer may have rows that are ahead of the
-  // shard's (TrainerStates::give_rows).
-  void return_rows(int rank, std::string_view body);
+  // shard's (TrainerStates::give_rows).  Returns the answer: the keys of the next step that have no row.
+  std::string return_rows(int rank, std::string_view body);
 
   // Returns the answer to a trainer that asks for one of its state chunks.
   Payload state_chunk(int rank, uint32_t number);

@@ -256,8 +256,8 @@ Frame whole_frame(ShardPeer&, Frame frame) {
 }
 
 void receive_returned_rows(ShardPeer& peer, const Frame& frame, Responder& responder) {
-  peer.host.shard().return_rows(peer.member->rank, text_of(frame));
-  synced_reply_to(peer, responder)->answer(Payload());
+  std::string absent = peer.host.shard().return_rows(peer.member->rank, text_of(frame));
+  synced_reply_to(peer, responder)->answer(Payload(std::move(absent)));
 }
 
 void elect_saver(ShardPeer& peer, const SaveRequest& request, Responder& responder) {

@@ -88,7 +88,7 @@ void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time n
     case ShardEvent::kCheckpoint:
       return shard_.resume();
     case ShardEvent::kReturnRows:
-      return shard_.return_rows(rank, body);
+      return static_cast<void>(shard_.return_rows(rank, body));
   }
   refuse(event, body);
 }

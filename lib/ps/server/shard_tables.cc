@@ -130,6 +130,13 @@ std::string ShardTables::keys(const KeysRequest& request) const {
   return encode_found_keys(more, cursor, keys);
 }
 
+void ShardTables::forget_held_counts() {
+  for (size_t p = 0; p < size(); ++p) {
+    const Table* table = tables_.table(p);
+    if (table != nullptr && table->policy() != nullptr) table->policy()->forget_held();
+  }
+}
+
 // ---- figures
 
 uint64_t ShardTables::row_bytes(std::span<const RowSlice> slices) const {

@@ -62,6 +62,9 @@ class ShardTables {
   // To be called when all trainers have ended this pass.
   void end_pass(int64_t pass) { tables_.end_pass(pass); }
 
+  // Forgets what tables with a policy hold for the next push of a trainer whose process is replaced.
+  void forget_held_counts();
+
   // Sets weights, as if training began with them.  The row numbers from the size of a dense table on are
   // those of the state that its optimizer keeps; such rows are set as they are stored.
   void load(const RowSlice& slice, const float* floats);

@@ -339,11 +339,15 @@ PushRequest decode_load(Buffer body, Widths widths) {
   return request;
 }
 
-std::vector<RowSlice> decode_stored_rows_request(std::span<const char> body) {
-  ByteReader in(text_of(body));
-  std::vector<RowSlice> row_slices = decode_row_slices(in, "stored rows");
-  expect_end(in, "stored rows");
+std::vector<RowSlice> decode_slices_alone(std::span<const char> bytes, std::string_view what) {
+  ByteReader in(text_of(bytes));
+  std::vector<RowSlice> row_slices = decode_row_slices(in, what);
+  expect_end(in, what);
   return row_slices;
+}
+
+std::vector<RowSlice> decode_stored_rows_request(std::span<const char> body) {
+  return decode_slices_alone(body, "stored rows");
 }
 
 void set_row_slices(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> row_slices,

@@ -211,6 +211,7 @@ PullRequest decode_pull(std::span<const char> body);
 PushRequest decode_push(Buffer body, Widths widths);
 PushRequest decode_load(Buffer body, Widths widths);
 std::vector<RowSlice> decode_stored_rows_request(std::span<const char> body);
+std::vector<RowSlice> decode_slices_alone(std::span<const char> bytes, std::string_view what);
 
 // Sets the row slices of a push that names a pull, which are those of the pull.  Throws kData unless the body
 // has the rows of all slices.

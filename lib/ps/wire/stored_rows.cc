@@ -36,7 +36,11 @@ std::string encode_returned_rows(const ReturnedRows& returned) {
     put(out, slice.parameter);
     encode_stored_rows(slice.rows, out);
   }
-  return out;
+  if (returned.counted.empty()) return out;
+  std::string counted;
+  for (const RowSlice& slice : returned.counted)
+    encode_counted_slice(slice.parameter, slice.keys, slice.counts, counted);
+  return out + encode_row_slices(static_cast<uint32_t>(returned.counted.size()), counted);
 }
 
 ReturnedRows decode_returned_rows(std::string_view body, const ReturnedLayout& layout) {
@@ -55,7 +59,10 @@ ReturnedRows decode_returned_rows(std::string_view body, const ReturnedLayout& l
     decode_stored_rows(in, layout(slice.parameter), keys_left, slice.rows);
     keys_left -= slice.rows.size();
   }
-  if (in.remaining() > 0) fail(Code::kData, "return rows: ", in.remaining(), " bytes too many");
+  if (in.remaining() > 0) {
+    const std::string_view counted = in.get_bytes(in.remaining());
+    returned.counted = decode_slices_alone({counted.data(), counted.size()}, "return rows");
+  }
   return returned;
 }
 

@@ -3,7 +3,10 @@
 // by those that train rows on a device.
 //
 //   stored      := key_list value:f32[values a row][keys] stamp:u32[keys]?     of one slice; see ps-wire(5)
-//   return_rows := number:u64 num:u32 (parameter:u32 stored)[num]
+//   return_rows := number:u64 num:u32 (parameter:u32 stored)[num] row_slices?
+//
+// The row slices name the keys of the next step, with their counts, of parameters that have a row policy.  The
+// answer has, for each of these slices, a key_list of those keys that have no row.
 #ifndef PS_PS_WIRE_STORED_ROWS_H_
 #define PS_PS_WIRE_STORED_ROWS_H_
 
@@ -15,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "checkpoint/table_layout.h"
+#include "ps/wire/protocol.h"
 #include "table/row_block.h"
 
 namespace ps {
@@ -35,6 +39,7 @@ struct ReturnedRows {
 
   uint64_t number = 0;  // number of this message among the trainer's to this shard, from 1 on
   std::vector<Slice> slices;
+  std::vector<RowSlice> counted = {};  // the keys of the next step
 };
 
 // Returns the layout of a parameter whose rows may be returned; throws kData for another one.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -13,11 +14,14 @@
 #include "ps/client/stored_row_pulls.h"
 #include "ps/server/lent_rows.h"
 #include "ps/server/table_updater.h"
+#include "ps/wire/key_list.h"
 #include "store/local_store.h"
+#include "table/row_policy_state.h"
 
 namespace ps::stored_rows_test {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -140,13 +144,9 @@ TEST_F(StoredRows, EveryPrefixAndMoreRowsThanWereAskedForAreRefused) {
   EXPECT_EQ(decode(body, 3).size(), 3u);
 }
 
-TEST_F(StoredRows, AreOfSparseParametersWithoutAPolicy) {
+TEST_F(StoredRows, AreOfSparseParameters) {
   EXPECT_EQ(refusal(slice({1}, 1)), Code::kData);
   EXPECT_EQ(refusal(slice({1}, 7)), Code::kData);
-  specs_[0].row_policy.emplace();
-  tables_ = std::make_unique<ShardTables>(specs_, kMomentum, ShardPlace());
-  EXPECT_EQ(refusal(slice({1})), Code::kData);
-  EXPECT_THAT(message_, HasSubstr("it has a policy"));
 }
 
 TEST_F(StoredRows, MoreThanOneAnswerHoldsIsRefusedBeforeItIsMade) {
@@ -241,13 +241,132 @@ TEST_F(ReturnedRowsTest, AreOfThisShardFiniteAndNotFromTheFuture) {
   EXPECT_EQ(refusal(encode_returned_rows({1, {}})), std::nullopt) << "a message may have no rows";
 }
 
-TEST_F(ReturnedRowsTest, AreNotOfAParameterWithAPolicy) {
-  step({1});
-  const std::string body = returned({1}, 1);
-  specs_[0].row_policy.emplace();
+// A table with a policy, whose rows come and go by the counts of keys.
+class CountedKeysTest : public ReturnedRowsTest {
+ protected:
+  CountedKeysTest() { set_policy({}); }
+
+  void set_policy(const RowPolicy& policy) {
+    specs_[0].row_policy = policy;
+    tables_ = std::make_unique<ShardTables>(specs_, kMomentum, ShardPlace());
+  }
+
+  static RowSlice counted(std::vector<uint64_t> keys, uint32_t parameter = 0) {
+    RowSlice counted = slice(std::move(keys), parameter);
+    counted.counts.assign(counted.keys.size(), {2, 1});
+    return counted;
+  }
+
+  // Counts keys for the next step, which has no gradients.
+  void count(std::vector<uint64_t> keys) {
+    const std::string body = encode_returned_rows({1, {}, {counted(std::move(keys))}});
+    take_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
+  }
+  void empty_step() { TableUpdater(*tables_).apply(0, {}, {.learning_rate = 0.1, .scale = 1}); }
+
+  std::vector<uint64_t> absent(std::vector<uint64_t> keys) {
+    const RowSlice asked = slice(std::move(keys));
+    const std::string body = absent_keys(tables_->parameters(), {&asked, 1}, tables_->device());
+    ByteReader in(body);
+    std::vector<uint64_t> found;
+    decode_keys(in, found);
+    EXPECT_EQ(in.remaining(), 0u);
+    return found;
+  }
+
+  std::vector<RowHistory> histories(std::vector<uint64_t> keys) {
+    RowBlock rows;
+    tables_->parameters().table(0)->copy_rows(keys, rows);
+    std::vector<RowHistory> all;
+    const size_t floats = rows.statistics.size() / std::max<size_t>(1, rows.size());
+    for (size_t i = 0; i < rows.size(); ++i)
+      all.push_back(RowLayout::to_history(&rows.statistics[floats * i]));
+    EXPECT_EQ(all.size(), keys.size());
+    return all;
+  }
+
+  RowBlock stored(std::vector<uint64_t> keys) {
+    const RowSlice asked = slice(std::move(keys));
+    return decode(stored_rows(tables_->parameters(), {&asked, 1}));
+  }
+};
+
+TEST_F(CountedKeysTest, TheNextStepMakesTheirRowsAndCountsThem) {
+  count({1, 2});
+  count({7});
+  EXPECT_THAT(absent({1, 2, 3, 7}), ElementsAre(1, 2, 3, 7));
+  empty_step();
+  EXPECT_THAT(absent({1, 2, 3, 7}), ElementsAre(3));
+  EXPECT_THAT(histories({1, 2, 7}), Each(RowHistory{2, 1, 0}));
+  empty_step();
+  EXPECT_EQ(tables_->parameters().table(0)->size(), 3u) << "they are counted once";
+}
+
+TEST_F(CountedKeysTest, KeysThatComeAgainAreCountedOnce) {
+  count({1, 5});
+  count({3, 5});
+  EXPECT_EQ(tables_->memory_bytes() - ShardTables(specs_, kMomentum, ShardPlace()).memory_bytes(),
+            3 * (sizeof(uint64_t) + sizeof(KeyCount)));
+  empty_step();
+  EXPECT_THAT(histories({1, 3, 5}), Each(RowHistory{2, 1, 0}));
+}
+
+TEST_F(CountedKeysTest, KeysOfAnotherProcessAreForgotten) {
+  count({1});
+  tables_->forget_held_counts();
+  count({3});
+  empty_step();
+  EXPECT_THAT(absent({1, 3}), ElementsAre(1));
+}
+
+TEST_F(CountedKeysTest, ARowThatComesBeforeTheStepThatMakesItKeepsItsValues) {
+  const RowBlock early{
+      .keys = {4, 9}, .values = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, .stamps = {1, 1}, .statistics = {}};
+  count({4});
+  const std::string body = encode_returned_rows({2, {{0, early}}});
+  take_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
+  EXPECT_THAT(stored({4, 9}).values, ElementsAre(1, 2, 3, 4, 5, 6))
+      << "it is given back too; the other is not held";
+  EXPECT_THAT(absent({4, 9}), ElementsAre(4, 9));
+  std::string state, again;
+  tables_->parameters().table(0)->policy()->save(state);
+  ByteReader in(state);
+  set_policy({});
+  tables_->parameters().table(0)->policy()->load(in, [](uint32_t) { return true; });
+  EXPECT_TRUE(in.ok() && in.remaining() == 0);
+  tables_->parameters().table(0)->policy()->save(again);
+  EXPECT_EQ(state, again) << "a snapshot between has both";
+  empty_step();
+  const RowBlock made = stored({4, 9});
+  EXPECT_THAT(made.keys, ElementsAre(4)) << "the step does not make the other";
+  EXPECT_THAT(made.values, ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(made.stamps, ElementsAre(1));
+}
+
+TEST_F(CountedKeysTest, RowsThatCameTooLateAreDropped) {
+  RowPolicy policy;
+  policy.admission.emplace().count = 5;
+  set_policy(policy);
+  const RowBlock late{.keys = {4}, .values = {1, 2, 3, 4, 5, 6}, .stamps = {1}, .statistics = {}};
+  const std::string body = encode_returned_rows({2, {{0, late}}});
+  take_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
+  EXPECT_EQ(stored({4}).size(), 0u);
+  for (int step = 0; step < 3; ++step) count({4}), empty_step();
+  EXPECT_THAT(absent({4}), ElementsAre()) << "three steps have counted to six";
+}
+
+TEST_F(CountedKeysTest, AreOfParametersWithAPolicyAndHaveCounts) {
+  EXPECT_EQ(refusal(encode_returned_rows({1, {}, {counted({1, 2})}})), std::nullopt);
+  EXPECT_EQ(refusal(encode_returned_rows({1, {}, {counted({1}, 1)}})), Code::kData) << "a matrix has no keys";
+  EXPECT_EQ(refusal(encode_returned_rows({1, {}, {counted({1}, 9)}})), Code::kData) << "no such parameter";
+  std::string keys_alone;
+  encode_key_slice(0, std::vector<uint64_t>{3}, keys_alone);
+  EXPECT_EQ(refusal(encode_returned_rows({1, {}}) + encode_row_slices(1, keys_alone)), Code::kData);
+  EXPECT_THAT(message_, HasSubstr("without counts"));
+  specs_[0].row_policy.reset();
   tables_ = std::make_unique<ShardTables>(specs_, kMomentum, ShardPlace());
-  EXPECT_EQ(refusal(body), Code::kData);
-  EXPECT_THAT(message_, HasSubstr("it has a policy"));
+  EXPECT_EQ(refusal(encode_returned_rows({1, {}, {counted({1})}})), Code::kData);
+  EXPECT_THAT(message_, HasSubstr("has no policy"));
 }
 
 }  // namespace
