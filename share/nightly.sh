@@ -6,7 +6,7 @@
 # usage: nightly.sh [KILLS]      10000 unless told, over all modes
 set -euo pipefail
 cd "$(dirname "$0")/.."
-modes=(sync staleness async geo log spill rows)
+modes=(sync staleness async geo log spill rows device heter)
 kills=${1:-10000}
 asan=()
 if [[ -x build/asan/bin/ps-serve ]]; then asan=(--asan); fi

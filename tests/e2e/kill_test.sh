@@ -1,12 +1,16 @@
 #!/bin/bash
-# The proof of recovery: processes of a job with 2 servers and 3 trainers are killed at random moments, also while a
-# checkpoint is written and while the others recover; they are started again, and the job ends as the undisturbed one.
+# The proof of recovery: processes of a job with servers are killed at random moments, also while a checkpoint is
+# written and while the others recover; they are started again, and the job ends as the undisturbed one.
 #
 # usage: kill_test.sh [--seeds N] [--mode MODE] [--asan] [KILLS]
 #   KILLS     of each seed, 25 unless told; PS_TEST_SEED is the first seed, and repeats the moments as far as the
 #             machine does
 #   --mode    sync (unless told), log (with --durability log), spill (rows on disk) or rows (they come, decay and go):
-#             the models of all passes are the same, bit for bit;
+#             2 servers and 3 trainers, and the models of all passes are the same, bit for bit;
+#             device: 2 servers and a trainer whose rows are on emulated devices, in turn on one and on two with
+#             --durability log; the models are those of a trainer without a device, bit for bit;
+#             heter: 2 servers, 3 readers and 2 compute trainers, of which one may not come again, or a single one
+#             with train.pull_ahead, in turn without and with a log; the models are those of plain trainers, bit for bit;
 #             staleness, async or geo (local SGD): as many batches count, each once, and the model is as good;
 #             peers: trainers without servers, KILLS with each of their strategies (kill_peers_test.sh)
 #   --asan    one process of ten is of build/asan, PS_ASAN_BIN
@@ -26,12 +30,15 @@ while (($# > 0)); do
   esac
   shift
 done
-passes=3 kills_a_job=9
+passes=3 kills_a_job=9 trainers=3 computes=0
 if [[ $mode == peers ]]; then exec "$PS_SOURCE/tests/e2e/kill_peers_test.sh" --seeds "$seeds" "$kills_wanted"; fi
 first_seed=${PS_TEST_SEED:-$RANDOM}
+unset PS_TEST_SEED # programs would warn of it
 seed=$first_seed
+checkpoint='{"directory": "checkpoints", "period": 0, "steps": 15, "full_every": 3}'
 types=(--set train.strategy.codec.push=f16) # what rounding takes from gradients comes back too
 server_flags=() exact=1
+write_job killed "$checkpoint"
 case $mode in
   sync) ;;
   log) server_flags=(--durability log) ;;
@@ -42,9 +49,16 @@ case $mode in
   # at costs between 0.29 and 0.40.
   async) exact=0 types+=(--set train.strategy.consistency=async --set optimizer.momentum=0 --set optimizer.learning_rate=0.03) ;;
   geo) exact=0 types=(--set 'train.strategy={"type": "local_sgd", "period": 4}') ;;
+  device) trainers=1 types=(--set checkpoint.steps=5) ;; # a step on an emulated device takes long
+  heter)
+    source "$PS_SOURCE/tests/e2e/heter_job.sh"
+    heter_types=(--set "checkpoint=$checkpoint" --set cluster.server_timeout=60 --set cluster.trainer_timeout=60)
+    types=("${heter_types[@]}")
+    ;;
   *) usage ;;
 esac
-supervisors=() first_ports=()
+declare -A supervisors=() # by the names of the processes: s0, s1, t0, t1, t2, c0, c1
+first_ports=()
 trap 'end_all; rm -rf "$scratch"' EXIT
 
 # Ends whatever of the job is left.
@@ -74,61 +88,120 @@ run_server() {
     "${resume[@]}" "${types[@]}" "${server_flags[@]}" >>"serve.$1.out" 2>>"serve.$1.err"
 }
 run_trainer() {
-  run ps-train job.json --servers "127.0.0.1:$(head -1 ports.0),127.0.0.1:$(head -1 ports.1)" --trainers 3 \
-    --rank "$1" --data train.txt --passes $passes --save-dir "$folder" "${types[@]}" >>"train.$1.out" 2>>"train.$1.err"
+  run ps-train job.json --servers "$addresses" --trainers $trainers --rank "$1" --data train.txt --passes $passes \
+    --save-dir "$folder" "${types[@]}" "${role[@]}" >>"train.$1.out" 2>>"train.$1.err"
+}
+run_compute() {
+  run ps-train job.json --role compute --servers "$addresses" --port "${compute_ports[$1]}" "${types[@]}" \
+    >>"compute.$1.out" 2>>"compute.$1.err"
 }
 
-# start_job FOLDER: all of it, under supervisors; models go to the folder.
+# start_supervised NAME RESTARTS COMMAND...: the process of that name.
+start_supervised() {
+  supervise "id.$1" "${@:2}" &
+  supervisors[$1]=$!
+  names+=("$1")
+}
+
+# start_computes: $computes of them; the trainers are readers then.  The second may be one that never comes again once it
+# was killed: its readers go on with the first.
+start_computes() {
+  local c compute_addresses=() restarts=(1000 $((RANDOM % 2 * 1000)))
+  compute_ports=()
+  for ((c = 0; c < computes; ++c)); do
+    compute_ports[c]=$(free_ports 1)
+    compute_addresses+=("127.0.0.1:${compute_ports[c]}")
+    start_supervised c$c "${restarts[c]}" run_compute $c
+  done
+  role+=(--role reader --compute "$(IFS=, && echo "${compute_addresses[*]}")")
+}
+
+# start_job FOLDER [flags...]: all of it, under supervisors; models go to the folder, and trainers have the flags.
 start_job() {
   local s rank
-  folder=$1
+  folder=$1 names=() role=("${@:2}")
   for s in 0 1; do first_ports[s]=$(free_ports 2); done
   rm -rf checkpoints ports.* id.* ./*.err
-  for s in 0 1; do
-    supervise id.s$s 1000 run_server $s &
-    supervisors+=($!)
-  done
-  for s in 0 1; do wait_for_file ports.$s "${supervisors[s]}"; done
-  for rank in 0 1 2; do
-    supervise id.t$rank 1000 run_trainer $rank &
-    supervisors+=($!)
+  for s in 0 1; do start_supervised s$s 1000 run_server $s; done
+  for s in 0 1; do wait_for_file ports.$s "${supervisors[s$s]}"; done
+  addresses=127.0.0.1:$(head -1 ports.0),127.0.0.1:$(head -1 ports.1)
+  if ((computes > 0)); then start_computes; fi
+  for ((rank = 0; rank < trainers; ++rank)); do start_supervised t$rank 1000 run_trainer $rank; done
+}
+
+# start_killed_job: one whose processes are killed.  Modes with several kinds of jobs take them in turn.
+start_killed_job() {
+  local of_killed=() # flags of its trainers alone
+  case $mode in
+    device)
+      of_killed=(--device emulated --set device.rows=256) server_flags=()
+      if ((jobs % 2 == 1)); then
+        of_killed=(--device emulated:0,emulated:1 --set device.rows=512) server_flags=(--durability log)
+      fi
+      ;;
+    heter)
+      computes=2 types=("${heter_types[@]}") server_flags=()
+      if ((jobs % 2 == 1)); then computes=1 types+=(--set train.pull_ahead=3); fi
+      if ((jobs / 2 % 2 == 1)); then server_flags=(--durability log); fi
+      ;;
+  esac
+  start_job killed "${of_killed[@]}"
+}
+
+# await_trainers: until all of them have ended; fails the test if one has ended with an error.
+await_trainers() {
+  local rank
+  for ((rank = 0; rank < trainers; ++rank)); do
+    wait "${supervisors[t$rank]}" ||
+      fail "seed $seed, job $jobs: trainer $rank ended with $? after kills of$killed_names: $(tail -n 5 ./*.err)"
   done
 }
 
 # Returns 0 if all trainers have ended; fails the test if one has ended with an error.
 trainers_ended() {
   local rank
-  for rank in 0 1 2; do kill -0 "${supervisors[2 + rank]}" 2>/dev/null && return 1; done
-  for rank in 0 1 2; do
-    wait "${supervisors[2 + rank]}" || fail "seed $seed: trainer $rank ended with $?: $(tail -n 5 ./*.err)"
-  done
+  for ((rank = 0; rank < trainers; ++rank)); do kill -0 "${supervisors[t$rank]}" 2>/dev/null && return 1; done
+  await_trainers
 }
 
 # finish_job: until the trainers have ended.
 finish_job() {
-  local rank
-  for rank in 0 1 2; do
-    wait "${supervisors[2 + rank]}" || fail "seed $seed: trainer $rank ended with $?: $(tail -n 5 ./*.err)"
-  done
-  end_with_supervisors "${supervisors[@]:0:2}"
+  local c
+  await_trainers
+  for ((c = 0; c < computes; ++c)); do end_compute $c; done
+  end_with_supervisors "${supervisors[s0]}" "${supervisors[s1]}"
   supervisors=()
+}
+
+# end_compute C: ends the compute trainer, unless it has ended with the run.  One that came again too late has no readers
+# that could tell it of the end.
+end_compute() {
+  local status=0
+  kill -TERM "${supervisors[c$1]}" 2>/dev/null || true
+  wait "${supervisors[c$1]}" || status=$?
+  [[ $status =~ ^(0|137|143|255)$ ]] ||
+    fail "seed $seed, job $jobs: compute trainer $1 ended with $status after kills of$killed_names: $(tail -n 5 ./*.err)"
 }
 
 # Kills some process, or two at once, after a random while.
 kill_some() {
-  local names=(s0 s1 t0 t1 t2) count=$((RANDOM % 4 == 0 ? 2 : 1)) name
+  local count=$((RANDOM % 4 == 0 ? 2 : 1)) name
   sleep "0.$(printf %03d $((RANDOM % 700 + 20)))"
   for ((; count > 0; --count)); do
-    name=${names[RANDOM % 5]}
-    if kill -9 "$(<id.$name)" 2>/dev/null; then
+    name=${names[RANDOM % ${#names[@]}]}
+    if kill -9 "$(<"id.$name")" 2>/dev/null; then
       kills=$((kills + 1))
+      killed_names+=" $name"
       if [[ $name == s* ]]; then server_kills=$((server_kills + 1)); fi
     fi
   done
 }
 
-write_job killed '{"directory": "checkpoints", "period": 0, "steps": 15, "full_every": 3}'
-ps-datagen sparse-binary --dim 5000 --samples 12000 --output train.txt
+case $mode in
+  heter) ps-datagen criteo --samples 12000 --output train.txt ;;
+  device) ps-datagen sparse-binary --dim 3000 --samples 400 --output train.txt ;;
+  *) ps-datagen sparse-binary --dim 5000 --samples 12000 --output train.txt ;;
+esac
 
 # cost FOLDER: of its last model, on the data that it was trained with.
 cost() {
@@ -145,7 +218,7 @@ expect_as_calm() {
   if ((exact)); then
     for ((pass = 0; pass < passes; ++pass)); do
       cmp calm/pass-0000$pass/model.safetensors killed/pass-0000$pass/model.safetensors ||
-        fail "seed $seed, job $jobs: another model in pass $pass"
+        fail "seed $seed, job $jobs: another model in pass $pass after kills of$killed_names: $(tail -n 5 ./*.err)"
     done
     return
   fi
@@ -157,7 +230,7 @@ expect_as_calm() {
 
 # Undisturbed jobs: where they differ from run to run, three of them, whose highest cost with as much again as lies
 # between them is the bar, and a tenth of it for what three do not show.
-calm_jobs=$((exact ? 1 : 3)) costs=
+calm_jobs=$((exact ? 1 : 3)) costs= jobs=0 killed_names=
 for ((calm = 0; calm < calm_jobs; ++calm)); do
   rm -rf calm
   start_job calm
@@ -169,13 +242,13 @@ if ((!exact)); then
   highest_cost=$(awk '{low = high = $1; for (i = 2; i <= NF; ++i) {if ($i < low) low = $i; if ($i > high) high = $i}
     print (2 * high - low) * 1.1}' <<<"$costs")
 fi
-kills=0 server_kills=0 jobs=0
+kills=0 server_kills=0
 for ((seed = first_seed; seed < first_seed + seeds; ++seed)); do
   RANDOM=$seed last=$((kills + kills_wanted))
   while ((kills < last)); do
     rm -rf killed
-    start_job killed
-    jobs=$((jobs + 1)) before=$kills
+    start_killed_job
+    jobs=$((jobs + 1)) before=$kills killed_names=
     while ((kills - before < kills_a_job && kills < last)) && ! trainers_ended; do kill_some; done
     finish_job
     expect_as_calm
