@@ -1,4 +1,5 @@
 // The whole section "data", which knows all formats.  Its parts are in data/options.cc.
+#include <algorithm>
 #include <set>
 
 #include "base/error.h"
@@ -43,10 +44,6 @@ void check_data(const DataOptions& data, std::string_view path) {
   if (data.multi_label && data.negative_rate < 1) {
     fail(Code::kUsage, path, ".negative_rate: with multi_label an example is positive for some labels and ",
          "negative for others, so that there are no negative examples to leave out");
-  }
-  if (!data.csv.labels.empty() && !data.multi_label) {
-    fail(Code::kUsage, path, ".csv.labels: an example has a class for each of several columns: set ",
-         "data.multi_label=true, and the cost multi_label_cross_entropy, or take the recipe tags");
   }
   check_validation(data, path);
 }
@@ -163,7 +160,13 @@ DataSchema DataOptions::single_slot() const {
   return with_labels(DataSchema{{SlotSchema{"features", dense, dim}}});
 }
 
-DataSchema DataOptions::with_labels(DataSchema schema, size_t num_classes) const {
+DataSchema DataOptions::with_labels(DataSchema schema, size_t num_classes,
+                                    const std::vector<std::string>& columns) const {
+  for (size_t i = 0; i < columns.size() && !multi_label; ++i) {
+    if (schema.find(columns[i]) >= 0)
+      fail(Code::kUsage, "data.csv.labels: ", quote(columns[i]), " is the name of another slot of the data");
+    schema.slots.push_back({columns[i], false, 1});
+  }
   if (!multi_label) return schema;
   if (schema.find(std::string(kLabelsSlot)) >= 0) {
     fail(Code::kUsage, "data.multi_label: it makes a slot ", quote(kLabelsSlot),
@@ -171,6 +174,11 @@ DataSchema DataOptions::with_labels(DataSchema schema, size_t num_classes) const
   }
   schema.slots.push_back({std::string(kLabelsSlot), false, static_cast<int64_t>(num_classes)});
   return schema;
+}
+
+bool DataOptions::is_label(const SlotSchema& slot) const {
+  if (multi_label) return has_labels(slot);
+  return std::find(csv.labels.begin(), csv.labels.end(), slot.name) != csv.labels.end();
 }
 
 size_t DataOptions::label_index() const {

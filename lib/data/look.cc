@@ -215,6 +215,7 @@ class Look {
     for (float value : slot.values) {
       seen.all_ones = seen.all_ones && value == 1;
       seen.all_whole = seen.all_whole && value >= 0 && value == std::trunc(value);
+      seen.largest_value = std::max(seen.largest_value, value);
     }
   }
 

@@ -21,6 +21,7 @@ struct SlotLook {
   Key largest_key = 0;
   bool all_ones = true;   // every id has the value 1
   bool all_whole = true;  // all values are whole numbers and not negative
+  float largest_value = 0;
 };
 
 // Returns the standard deviation of the number of keys in an example, divided by its mean; 0 if there are none.

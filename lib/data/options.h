@@ -115,8 +115,17 @@ struct DataOptions {
   DataSchema single_slot() const;   // "features"
   DataSchema listed_slots() const;  // the slots, less the label
 
-  // With multi_label, appends the slot of labels.  They are below num_classes, or any number if that is 0.
-  DataSchema with_labels(DataSchema schema, size_t num_classes = 0) const;
+  // With multi_label, appends the slot of labels.  They are below num_classes, or any number if that is 0.  Without it,
+  // appends a slot for each column that is a label of its own; an example has id 0 there with its label as the value,
+  // or no id.
+  DataSchema with_labels(DataSchema schema, size_t num_classes = 0,
+                         const std::vector<std::string>& columns = {}) const;
+
+  // Returns true if csv.labels are labels of their own, each for a cost that names it.
+  bool has_own_labels() const { return !multi_label && !csv.labels.empty(); }
+
+  // Returns true for a slot of labels, which does not change as the slots of features do.
+  bool is_label(const SlotSchema& slot) const;
 
   // Returns true for the slot that multi_label makes.
   bool has_labels(const SlotSchema& slot) const { return multi_label && slot.name == kLabelsSlot; }

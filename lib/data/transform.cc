@@ -38,7 +38,7 @@ void scale_rows(const SlotSchema& schema, int64_t examples, SlotData& slot) {
 DataSchema transformed_schema(const DataOptions& data, DataSchema schema) {
   add_cross_slots(data.cross, schema);
   for (SlotSchema& slot : schema.slots) {
-    if (data.hash_bits > 0 && !slot.dense && !data.has_labels(slot)) slot.dim = int64_t{1} << data.hash_bits;
+    if (data.hash_bits > 0 && !slot.dense && !data.is_label(slot)) slot.dim = int64_t{1} << data.hash_bits;
   }
   return schema;
 }
@@ -48,7 +48,7 @@ void transform(const DataOptions& data, const DataSchema& parsed, Batch& batch) 
   DataSchema schema = parsed;
   add_cross_slots(data.cross, schema);
   for (size_t s = 0; s < schema.slots.size(); ++s) {
-    if (data.has_labels(schema.slots[s])) continue;
+    if (data.is_label(schema.slots[s])) continue;
     SlotData& slot = batch.slots[s];
     if (data.log_counts) replace_by_logarithms(slot.values);
     if (data.unit_length) scale_rows(schema.slots[s], batch.size(), slot);

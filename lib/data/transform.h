@@ -13,7 +13,7 @@ DataSchema transformed_schema(const DataOptions& data, DataSchema schema);
 
 // Makes the crosses, then applies log_counts, then unit_length, then hash_bits to all examples.  Each slot of
 // an example is scaled to unit length by itself; rows of zeros stay zero.  A value depends on its example
-// alone.  Labels of data.multi_label do not change.
+// alone.  Slots of labels do not change.
 //   parsed   the schema of the batch before the transformations
 // Throws kData if an example has too many combinations.
 void transform(const DataOptions& data, const DataSchema& parsed, Batch& batch);

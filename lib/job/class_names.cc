@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace ps {
 
@@ -16,6 +17,10 @@ ClassNames::ClassNames(const DataOptions& data, int64_t cols)
     : classes_(data.csv.classes.empty() ? data.fasttext.classes : data.csv.classes),
       multi_label_(data.multi_label),
       separator_(data.csv.classes.empty() ? " " : data.csv.label_separator) {
+  if (data.has_own_labels()) {
+    fail(Code::kUsage, "--output-format names: this model predicts for several labels, ",
+         join(data.csv.labels, ", "), ": numbers tell of all");
+  }
   if (classes_.empty())
     fail(Code::kUsage,
          "--output-format names: this model has no names of classes, as its labels were numbers");

@@ -34,6 +34,15 @@ void leave_out_l2_mode(Json& optimizer) {
   if (*mode == standard.at("l2_mode")) optimizer.erase(mode);
 }
 
+// Removes the key `label` from the cost and the evaluators that have no label of their own, for the same reason.
+void leave_out_labels(Json& model) {
+  const auto leave_out = [](Json& object) {
+    if (object.is_object() && object.value("label", "set").empty()) object.erase("label");
+  };
+  leave_out(model["cost"]);
+  for (Json& evaluator : model["evaluators"]) leave_out(evaluator);
+}
+
 }  // namespace
 
 std::vector<Address> parse_addresses(const std::vector<std::string>& lists, const char* key) {
@@ -73,6 +82,7 @@ Json job_fingerprint(const Job& job) {
               {"cluster", {{"request_timeout", job.cluster.request_timeout}}}};
   if (job.train.pull_ahead > 0) out["train"]["pull_ahead"] = job.train.pull_ahead;
   leave_out_devices(out["model"], "default");
+  leave_out_labels(out["model"]);
   leave_out_l2_mode(out["optimizer"]);
   if (out["optimizer"].contains("scale_rate")) {
     out["optimizer"]["scale_rate"]["examples_of_a_step"] = global_batch(job);

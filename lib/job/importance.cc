@@ -43,12 +43,15 @@ const PreparedBatch* SwappedSlotSource::next(const Stop& stop) {
   return &prepared_;
 }
 
-Json slot_importance(Trainer& trainer, const DataSchema& schema, const std::string& figure,
+Json slot_importance(Trainer& trainer, const Network<float>& network, const std::string& figure,
                      BatchSource& source, SwappedSlotSource& swapped, const std::function<bool()>& stop) {
   const bool larger = larger_is_better(figure, kFlag);
   const double value = defined_figure(trainer.test(-1, source, stop), figure);
+  const DataSchema& schema = network.schema();
+  const std::vector<size_t> labels = network.label_slots();
   std::vector<Json> slots;
   for (size_t s = 0; s < schema.slots.size() && !stop(); ++s) {
+    if (std::ranges::find(labels, s) != labels.end()) continue;
     const std::string& name = schema.slots[s].name;
     swapped.swap(s);
     const double without = defined_figure(trainer.test(-1, swapped, stop, "Without " + name), figure);

@@ -46,7 +46,7 @@ class SwappedSlotSource final : public BatchSource {
 // slot's `value` is the figure with this slot swapped, and `importance` is by how much that is worse.  `source`
 // gives the unchanged batches.  Throws kUsage for a figure that the job lacks, or of which it is unknown
 // whether more is better.
-Json slot_importance(Trainer& trainer, const DataSchema& schema, const std::string& figure,
+Json slot_importance(Trainer& trainer, const Network<float>& network, const std::string& figure,
                      BatchSource& source, SwappedSlotSource& swapped, const std::function<bool()>& stop);
 std::string importance_text(const Json& importance);
 

@@ -1,5 +1,6 @@
 #include "job/job.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "config/catalog.h"
+#include "data/csv/learn.h"
 #include "job/batch_size.h"
 #include "job/former_keys.h"
 #include "job/open_values.h"
@@ -152,9 +154,60 @@ Json complete(std::span<const Entry* const> catalog, const Json& object, const s
   return complete_entry(find_entry(catalog, object, path, kind), object, path);
 }
 
+struct CostLabel {
+  std::string path;   // "model.cost"
+  std::string label;  // the slot that the cost names; empty: none
+};
+
+std::vector<CostLabel> labels_of_costs(const ModelOptions& model) {
+  const auto label_of = [](const Json& cost) {
+    const bool named = cost.is_object() && cost.contains("label") && cost["label"].is_string();
+    return named ? cost["label"].get<std::string>() : std::string();
+  };
+  std::vector<CostLabel> labels = {{"model.cost", label_of(model.cost)}};
+  for (const Json& cost : model.auxiliary_costs)
+    labels.push_back({cat("model.auxiliary_costs.", labels.size() - 1), label_of(cost)});
+  return labels;
+}
+
+// Throws kUsage unless each cost of a table with several label columns reads one of them, and each of them is read, since
+// layers could read it else.
+void check_label_columns(const DataOptions& data, const std::vector<CostLabel>& costs) {
+  const std::vector<std::string>& columns = data.csv.labels;
+  for (const CostLabel& cost : costs) {
+    if (std::ranges::find(columns, cost.label) != columns.end()) continue;
+    if (cost.label.empty())
+      fail(Code::kUsage, cost.path, ".label: missing, and data.csv.labels names ", join(columns, ", "),
+           ": say which the cost reads; for classes of one cost set data.multi_label=true, as the recipe "
+           "tags does");
+    fail(Code::kUsage, cost.path, ".label: ", quote(cost.label), did_you_mean(cost.label, columns),
+         " is not in data.csv.labels, which names the columns that are labels");
+  }
+  for (const std::string& column : columns) {
+    if (std::ranges::any_of(costs, [&](const CostLabel& cost) { return cost.label == column; })) continue;
+    fail(
+        Code::kUsage, "data.csv.labels: no cost reads ", quote(column),
+        ": give it to one by the key label, or leave it out, and in data.csv.columns set its type to ignore");
+  }
+}
+
+// Throws kUsage if costs name labels that the options of the data would change or cannot have.
+void check_own_labels(const DataOptions& data, const ModelOptions& model) {
+  const std::vector<CostLabel> costs = labels_of_costs(model);
+  const bool table = is_table_format(data.format);
+  const bool some = std::ranges::any_of(costs, [](const CostLabel& cost) { return !cost.label.empty(); });
+  if (table && !data.multi_label && (some || data.has_own_labels())) return check_label_columns(data, costs);
+  if (!some || !(data.log_counts || data.unit_length || data.hash_bits > 0)) return;
+  fail(Code::kUsage, costs.front().path,
+       ".label: data.log_counts, data.unit_length and data.hash_bits would change the labels of slots as "
+       "well");
+}
+
 // Throws kUsage if examples have several labels and the cost compares with a single one.
 void check_labels_of_cost(const Job& job, const Json& effective) {
-  if (!job.data.multi_label || job.model.cost.is_null()) return;
+  if (job.model.cost.is_null()) return;
+  check_own_labels(job.data, job.model);
+  if (!job.data.multi_label) return;
   const Json& cost = effective["model"]["cost"];
   if (cost.contains("labels")) return;
   fail(Code::kUsage, "data.multi_label: examples have any number of labels, and the cost ",

@@ -123,6 +123,31 @@ int64_t num_classes(const DataLook& look, const std::string& path) {
        ", are no classes 0, 1, 2, …");
 }
 
+// Returns the number of classes of the labels of a slot that a cost reads.
+int64_t num_classes_of_slot(const SlotLook& labels, const std::string& path) {
+  const bool values = labels.schema.dense || labels.schema.dim == 1;
+  if (!values && labels.schema.dim > 1) return labels.schema.dim;
+  const double largest = values ? double{labels.largest_value} : static_cast<double>(labels.largest_key);
+  if ((!values || labels.all_whole) && largest < static_cast<double>(kMaxClasses))
+    return std::max<int64_t>(2, static_cast<int64_t>(largest) + 1);
+  fail(Code::kUsage, path, ": auto is the number of classes, and labels of slot ", quote(labels.schema.name),
+       ", up to ", largest, values && !labels.all_whole ? " with fractions" : "",
+       ", are no classes 0, 1, 2, …");
+}
+
+// Returns the slot of the labels of the cost that measures this layer, if the cost has labels of its own.
+const SlotLook* own_labels(const DataLook& look, const Json& model, const Json& layer) {
+  std::vector<Json> costs = {member(model, "cost")};
+  for (const Json& cost : member(model, "auxiliary_costs")) costs.push_back(cost);
+  for (const Json& cost : costs) {
+    if (member(cost, "input") != member(layer, "name")) continue;
+    for (const SlotLook& seen : look.seen) {
+      if (member(cost, "label") == seen.schema.name) return &seen;
+    }
+  }
+  return nullptr;
+}
+
 constexpr const char* kLayerKeys[] = {"size", "num_classes"};
 
 std::string layer_path(size_t index, const std::string& key) {
@@ -142,8 +167,10 @@ std::optional<int64_t> num_ids_of_slot(const DataLook& look, const Json& layer, 
        ", which may be any number: give the slot a dim, or the column of a table a dictionary and own_ids");
 }
 
-int64_t layer_value(const DataLook& look, const Json& layer, size_t index, const std::string& key) {
+int64_t layer_value(const DataLook& look, const Json& model, size_t index, const std::string& key) {
+  const Json& layer = model["layers"][index];
   const std::string path = layer_path(index, key);
+  if (const SlotLook* labels = own_labels(look, model, layer)) return num_classes_of_slot(*labels, path);
   std::optional<int64_t> ids;
   if (key == "num_classes") ids = num_ids_of_slot(look, layer, path);
   return ids ? *ids : num_classes(look, path);
@@ -186,7 +213,8 @@ void fill_in(Json& document, const DataLook& look) {
     document["train"]["passes"] = passes(look, is_linear(layers));
   for (size_t i = 0; layers.is_array() && i < layers.size(); ++i) {
     for (const char* key : kLayerKeys) {
-      if (is_open(layers[i], key)) document["model"]["layers"][i][key] = layer_value(look, layers[i], i, key);
+      if (is_open(layers[i], key))
+        document["model"]["layers"][i][key] = layer_value(look, document["model"], i, key);
     }
   }
   if (is_open(member(member(document, "optimizer"), "schedule"), "period"))

@@ -454,8 +454,8 @@ bool Run::measure_importance(const std::vector<std::string>& paths) {
   }
   test_input_.reader = data_.make_reader(paths, "window", kManyPasses);
   SwappedSlotSource swapped(*network_, *input_.reader, *test_input_.reader);
-  const Json importance = slot_importance(*trainer_, input_.reader->schema(), options_.importance,
-                                          *input_.source, swapped, stop_);
+  const Json importance =
+      slot_importance(*trainer_, *network_, options_.importance, *input_.source, swapped, stop_);
   const std::string text = options_.json ? importance.dump() + "\n" : importance_text(importance);
   std::fputs(text.c_str(), stdout);
   return !options_.stop();
@@ -482,7 +482,8 @@ bool Run::predict() {
   const DataOptions& data = data_.options();
   const std::vector<std::string>& classes =
       data.csv.classes.empty() ? data.fasttext.classes : data.csv.classes;
-  log_.info("Predicted samples=", samples, classes.empty() ? "" : cat(" of classes ", join(classes, ", ")));
+  const bool names = !classes.empty() && !data.has_own_labels();
+  log_.info("Predicted samples=", samples, !names ? "" : cat(" of classes ", join(classes, ", ")));
   return !options_.stop();
 }
 

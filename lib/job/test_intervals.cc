@@ -38,7 +38,7 @@ Json test_model(const RunOptions& options, uint64_t seed, const Network<float>& 
   if (!options.intervals) return trainer.test(-1, source, stop).json();
   if (network.make_evaluators().empty())
     fail(Code::kUsage, "--intervals: the job has no model.evaluators, whose intervals it prints");
-  auto bootstrap = std::make_shared<Bootstrap>(seed, network.label_slot());
+  auto bootstrap = std::make_shared<Bootstrap>(seed, network.label_slots());
   trainer.on_measured([bootstrap](Matrix<const float> predictions, std::span<const float> log_losses,
                                   const Batch& batch) { bootstrap->add(predictions, log_losses, batch); });
   Json tested = trainer.test(-1, source, stop).json();

@@ -72,6 +72,7 @@ class Cost {
 // Keys that every cost has; a cost's own options derive from these and include this spec.
 struct CostOptions {
   std::string input;  // the layer that is measured
+  std::string label;  // the slot that has the labels; empty: the labels of the examples
   double factor = 1;  // multiplies the cost
 
   static const ObjectSpec<CostOptions>& spec();

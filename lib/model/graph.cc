@@ -70,10 +70,11 @@ class GraphBuilder {
       graph_.costs.push_back(read_cost(cost, cat("model.auxiliary_costs.", graph_.costs.size() - 1)));
   }
 
-  // Returns true for the slot whose ids are the labels of a cost.
+  // Returns true for the slot that has the labels of a cost.
   bool is_labels(const std::string& slot) const {
-    return std::any_of(graph_.costs.begin(), graph_.costs.end(),
-                       [&](const CostNode& cost) { return cost.object.value("labels", "") == slot; });
+    return std::any_of(graph_.costs.begin(), graph_.costs.end(), [&](const CostNode& cost) {
+      return cost.object.value("labels", "") == slot || cost.object.value("label", "") == slot;
+    });
   }
 
   // Returns the slots that layers may read.

@@ -6,6 +6,7 @@
 #include "base/reals.h"
 #include "base/text.h"
 #include "config/catalog.h"
+#include "model/cost_evaluator.h"
 #include "model/network_execution.h"
 
 namespace ps {
@@ -43,12 +44,45 @@ void Network<T>::read_evaluators(const Json& evaluators) {
 template <class T>
 std::unique_ptr<Evaluator> Network<T>::make_evaluator(size_t index) const {
   const auto& [entry, object] = evaluators_[index];
-  auto made = entry->make(object, prediction_cols());
-  const std::optional<size_t> sets = label_slot();
+  const size_t cost = cost_of_evaluator(object);
+  CostPredictions of{0, layers_.cols_of(cost), layers_.costs[cost].labels, cost == 0};
+  for (size_t before : layers_.predicted) of.first += before < cost ? layers_.cols_of(before) : 0;
+  auto made = entry->make(object, of.cols);
+  const std::string label = object.value("label", "");
+  if (layers_.predicted.size() > 1 || of.labels) {
+    made = std::make_unique<CostEvaluator>(std::move(made), of, label.empty() ? "" : label + ".");
+  }
+  const std::optional<size_t> sets = layers_.costs[cost].cost->label_slot();
   if (!sets || made->use_label_sets(*sets)) return made;
   fail(Code::kUsage, entry->name,
        " is of one label an example, and the cost takes any number of them: expected ",
        "precision_at_k, micro_f1, log_loss or sum");
+}
+
+// Returns the first cost that reads the label of an evaluator; the main one, if it names none.
+template <class T>
+size_t Network<T>::cost_of_evaluator(const Json& evaluator) const {
+  const std::string label = evaluator.value("label", "");
+  if (label.empty()) return 0;
+  std::vector<std::string> known;
+  for (size_t c : layers_.predicted) {
+    const std::optional<OwnLabels>& labels = layers_.costs[c].labels;
+    if (!labels) continue;
+    known.push_back(layers_.schema.slots[labels->slot()].name);
+    if (known.back() == label) return c;
+  }
+  fail(Code::kUsage, "label: no cost reads the label ", quote(label), did_you_mean(label, known),
+       known.empty() ? ": name it by the key label of a cost" : "");
+}
+
+template <class T>
+std::vector<size_t> Network<T>::label_slots() const {
+  std::vector<size_t> slots;
+  for (const NetworkCost<T>& cost : layers_.costs) {
+    if (const std::optional<size_t> sets = cost.cost->label_slot()) slots.push_back(*sets);
+    if (cost.labels) slots.push_back(cost.labels->slot());
+  }
+  return slots;
 }
 
 template <class T>
@@ -70,7 +104,9 @@ std::vector<std::string> Network<T>::layers_without_device() const {
 
 template <class T>
 void Network<T>::check_label(float label) const {
-  for (const NetworkCost<T>& state : layers_.costs) state.cost->check_label(label);
+  for (const NetworkCost<T>& state : layers_.costs) {
+    if (!state.labels) state.cost->check_label(label);
+  }
   for (const NetworkNode<T>& node : layers_.nodes) node.layer->check_label(label);
 }
 

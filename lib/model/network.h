@@ -33,7 +33,7 @@ class Network {
   // Returns the number of uses that the plan of this parameter has in every prepared batch. predictions_cols
   // returns the number of columns of predictions.
   size_t num_uses(size_t parameter) const { return layers_.wiring.lookups_of[parameter].size(); }
-  int64_t prediction_cols() const { return main_node().cols; }
+  int64_t prediction_cols() const { return layers_.prediction_cols(); }
 
   // The slots, by their positions in schema(), to whose ids or values the rows of this parameter belong; empty when
   // the rows belong to something else, such as the outputs of a layer.
@@ -93,7 +93,8 @@ class Network {
   // Throws kData "label 7.5 is not a class of 10".  Any thread.
   void check_label(float label) const;
 
-  // Returns the predictions of the last forward or predict: [B, C].
+  // Returns the predictions of the last forward or predict: [B, C].  Behind the columns of the main cost are those of
+  // each auxiliary cost that has labels of its own.
   Matrix<const float> predictions() const;
 
   // Returns the log losses of the main cost in the last forward: [B].  They are empty if the cost has none, or
@@ -103,8 +104,8 @@ class Network {
   // Returns new evaluators, as the job file lists them.
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
 
-  // Returns the slot whose ids are the labels of an example; nullopt: an example has one label.
-  std::optional<size_t> label_slot() const { return layers_.main_cost().cost->label_slot(); }
+  // Returns the slots that have labels of costs, which no layer reads.
+  std::vector<size_t> label_slots() const;
 
   // In the order in which they run.  Sequences are taken to have `ids` ids each.
   std::vector<LayerSize> layer_sizes(int64_t ids = 1) const {
@@ -118,6 +119,7 @@ class Network {
   const NetworkNode<T>& main_node() const { return layers_.nodes[layers_.main_cost().input]; }
   void read_evaluators(const Json& evaluators);
   std::unique_ptr<Evaluator> make_evaluator(size_t index) const;
+  size_t cost_of_evaluator(const Json& evaluator) const;
   void draw_samples(PreparedBatch& prepared) const;
   std::vector<KeyList> key_lists(size_t parameter, const PreparedBatch& prepared) const;
   KeyList key_list(int use, const PreparedBatch& prepared) const;

@@ -1,5 +1,6 @@
 #include "model/network_execution.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "base/error.h"
@@ -132,6 +133,15 @@ void NetworkExecution<T>::forward_node(size_t index) {
   activate(*device_, layers_.nodes[index].activation, output(index));
 }
 
+// Returns the running batch with the labels of this cost.
+template <class T>
+const Batch& NetworkExecution<T>::batch_of(size_t index) {
+  const NetworkCost<T>& cost = layers_.costs[index];
+  if (!cost.labels) return prepared_->batch;
+  cost.labels->for_cost(prepared_->batch, costs_[index].labelled);
+  return costs_[index].labelled;
+}
+
 template <class T>
 double NetworkExecution<T>::evaluate(size_t index) {
   const NetworkCost<T>& cost = layers_.costs[index];
@@ -147,19 +157,34 @@ double NetworkExecution<T>::evaluate(size_t index) {
   Matrix<const T> scores = outputs;
   if (cost.cost->uses_logits()) scores.data = state.logits.data();
   const std::span<T> costs(state.costs.data(), static_cast<size_t>(outputs.rows));
-  cost.cost->evaluate(scores, prepared_->batch, *device_, costs, gradient);
+  cost.cost->evaluate(scores, batch_of(index), *device_, costs, gradient);
   return static_cast<double>(cost.factor) * total_cost(*device_, state.costs.data(), outputs.rows);
 }
 
 template <class T>
 void NetworkExecution<T>::make_predictions() {
-  const NetworkCost<T>& main_cost = layers_.main_cost();
-  const Matrix<const T> outputs = output(main_cost.input);
-  predictions_.resize(static_cast<size_t>(outputs.size()));
-  if (!there()) return main_cost.cost->predict(outputs, *device_, predictions_);
+  if (layers_.predicted.size() == 1) return predict_cost(0, predictions_);
+  const int64_t all = layers_.prediction_cols();
+  predictions_.resize(static_cast<size_t>(batch_size() * all));
+  int64_t first = 0;
+  for (size_t cost : layers_.predicted) {
+    predict_cost(cost, cost_predictions_);
+    const int64_t cols = layers_.cols_of(cost);
+    for (int64_t b = 0; b < batch_size(); ++b)
+      std::copy_n(cost_predictions_.data() + b * cols, cols, predictions_.data() + b * all + first);
+    first += cols;
+  }
+}
+
+template <class T>
+void NetworkExecution<T>::predict_cost(size_t index, std::vector<float>& predictions) {
+  const NetworkCost<T>& cost = layers_.costs[index];
+  const Matrix<const T> outputs = output(cost.input);
+  predictions.resize(static_cast<size_t>(outputs.size()));
+  if (!there()) return cost.cost->predict(outputs, *device_, predictions);
   predictions_there_.resize(*device_, outputs.size());
-  main_cost.cost->predict(outputs, *device_, {predictions_there_.data(), predictions_.size()});
-  device_->kernels()->receive(predictions_.data(), predictions_there_.data(), predictions_there_.bytes());
+  cost.cost->predict(outputs, *device_, {predictions_there_.data(), predictions.size()});
+  device_->kernels()->receive(predictions.data(), predictions_there_.data(), predictions_there_.bytes());
 }
 
 template <class T>
@@ -172,7 +197,7 @@ void NetworkExecution<T>::make_log_losses() {
   scores.data = state.logits.data();
   const size_t size = static_cast<size_t>(scores.rows);
   state.losses.resize(*device_, scores.rows);
-  if (!cost.cost->log_losses(scores, prepared_->batch, *device_, {state.losses.data(), size})) return;
+  if (!cost.cost->log_losses(scores, batch_of(0), *device_, {state.losses.data(), size})) return;
   const T* losses = state.losses.data();
   if (there()) {
     state.losses_here.resize(size);
@@ -276,7 +301,7 @@ void NetworkExecution<T>::backward_node(size_t index) {
 template <class T>
 Matrix<const float> NetworkExecution<T>::predictions() const {
   PS_CHECK(prepared_ != nullptr);
-  return {predictions_.data(), batch_size(), layers_.nodes[layers_.main_cost().input].cols};
+  return {predictions_.data(), batch_size(), layers_.prediction_cols()};
 }
 
 #define PS_INSTANTIATE(T) template class NetworkExecution<T>;

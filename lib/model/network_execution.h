@@ -48,6 +48,8 @@ struct CostState {
   // For evaluators: of the main cost alone, [B].
   DeviceBuffer<T> losses;
   std::vector<T> losses_here;
+
+  Batch labelled;  // the examples with the labels of a cost that has its own
 };
 
 // One owner thread.  Methods with the names of Network's do the same.
@@ -87,7 +89,9 @@ class NetworkExecution {
   void forward_here(size_t node);
   void backward_here(size_t node);
   void add_cost_gradients(size_t node, bool before_activation);
+  const Batch& batch_of(size_t cost);
   void make_predictions();
+  void predict_cost(size_t cost, std::vector<float>& predictions);
   void make_log_losses();
   void zero_gradients();
   void zero_node_gradients();
@@ -120,7 +124,8 @@ class NetworkExecution {
   std::vector<NodeState<T>> nodes_;          // as in layers_
   std::vector<CostState<T>> costs_;          // as in layers_
   std::vector<std::vector<T>> dense_slots_;  // by slot; empty if the batch's own floats are used
-  std::vector<float> predictions_;           // [B, C] of the main cost's input
+  std::vector<float> predictions_;           // [B, C], C columns of each cost in layers_.predicted
+  std::vector<float> cost_predictions_;      // of one cost, if there are several
   DeviceBuffer<float> predictions_there_;    // the same, on the device
   std::vector<float> log_losses_;            // [B] of the main cost, or empty
   bool wants_log_losses_ = false;

@@ -72,7 +72,7 @@ double NetworkExecution<T>::evaluate_here(size_t index) {
     gradient = {state.gradient_here.data(), outputs.rows, outputs.cols};
   }
   const Matrix<const T> scores{state.scores_here.data(), outputs.rows, outputs.cols};
-  cost.cost->evaluate(scores, prepared_->batch, device_->host(), state.costs_here, gradient);
+  cost.cost->evaluate(scores, batch_of(index), device_->host(), state.costs_here, gradient);
   if (gradient) {
     state.gradient.resize(*device_, outputs.size());
     kernels.send(state.gradient.data(), gradient.data, state.gradient.bytes());

@@ -76,6 +76,8 @@ void make_cost(const CostNode& cost, NetworkLayers<T>& layers) {
   state.factor = static_cast<T>(cost.object["factor"].get<double>());
   CostInput input{layers.wiring.cols[cost.input], node.activation, layers.schema};
   try {
+    if (const std::string label = cost.object.value("label", ""); !label.empty())
+      state.labels.emplace(label, layers.schema);
     if constexpr (std::is_same_v<T, float>) {
       state.cost = cost.entry->make_float(cost.object, input);
     } else {
@@ -94,7 +96,17 @@ NetworkLayers<T>::NetworkLayers(const ModelOptions& options, const DataSchema& d
   for (size_t i = 0; i < graph.nodes.size(); ++i) make_node(i, seed, *this);
   find_final_gradients(*this);
   for (const CostNode& cost : graph.costs) make_cost(cost, *this);
+  for (size_t c = 0; c < costs.size(); ++c) {
+    if (c == 0 || costs[c].labels) predicted.push_back(c);
+  }
   assign_devices(*this);
+}
+
+template <class T>
+int64_t NetworkLayers<T>::prediction_cols() const {
+  int64_t cols = 0;
+  for (size_t cost : predicted) cols += cols_of(cost);
+  return cols;
 }
 
 #define PS_INSTANTIATE(T) template struct NetworkLayers<T>;

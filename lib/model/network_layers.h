@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "data/batch.h"
@@ -14,6 +15,7 @@
 #include "model/graph.h"
 #include "model/layer.h"
 #include "model/options.h"
+#include "model/own_labels.h"
 #include "model/wiring.h"
 
 namespace ps {
@@ -31,8 +33,9 @@ struct NetworkNode {
 template <class T>
 struct NetworkCost {
   std::unique_ptr<Cost<T>> cost;
-  size_t input = 0;  // node
-  T factor = 1;      // factor of the cost and its gradient
+  size_t input = 0;                 // node
+  T factor = 1;                     // factor of the cost and its gradient
+  std::optional<OwnLabels> labels;  // nullopt: the labels of the batch
 };
 
 template <class T>
@@ -42,12 +45,19 @@ struct NetworkLayers {
 
   const NetworkCost<T>& main_cost() const { return costs.front(); }
 
+  // The columns of predictions of a cost, and of all.
+  int64_t cols_of(size_t cost) const { return nodes[costs[cost].input].cols; }
+  int64_t prediction_cols() const;
+
   const DataSchema schema;
   Graph graph;
   Wiring wiring;
   std::vector<NetworkNode<T>> nodes;  // as in graph
   std::vector<NetworkCost<T>> costs;  // as in graph
-  std::vector<bool> on_devices;       // by parameter: its layers run on devices with memory of their own
+  // The costs of which there are predictions: the main one, and those with labels of their own, in the order of
+  // their columns.
+  std::vector<size_t> predicted;
+  std::vector<bool> on_devices;  // by parameter: its layers run on devices with memory of their own
   std::vector<std::vector<size_t>>
       final_after;  // by node: parameters to whose gradients its backward adds last
 };

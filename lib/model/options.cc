@@ -22,7 +22,8 @@ const ObjectSpec<ModelOptions>& ModelOptions::spec() {
       return catalog_schema(cost_catalog());
     };
     s.field("auxiliary_costs", &ModelOptions::auxiliary_costs,
-            "costs of other layers that training makes small as well; tests and predictions leave them out")
+            "costs of other layers that training makes small as well; tests leave them out, and so do "
+            "predictions, but for those with a label of their own")
         .type = [] { return list_of(catalog_schema(cost_catalog())); };
     s.field("evaluators", &ModelOptions::evaluators, "measures to report: names, or objects with a type")
         .type = [] {

@@ -91,9 +91,9 @@ void Bootstrap::add(Matrix<const float> predictions, std::span<const float> log_
   block.batch.labels = batch.labels;
   block.batch.weights = batch.weights;
   block.batch.groups = batch.groups;
-  if (label_slot_) {
-    block.batch.slots.resize(*label_slot_ + 1);
-    block.batch.slots[*label_slot_] = batch.slots[*label_slot_];
+  for (size_t slot : label_slots_) {
+    block.batch.slots.resize(std::max(block.batch.slots.size(), slot + 1));
+    block.batch.slots[slot] = batch.slots[slot];
   }
   blocks_.push_back(std::move(block));
   num_examples_ += batch.labels.size();

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/fwd.h"
@@ -39,9 +39,9 @@ class Bootstrap {
  public:
   using Evaluators = std::vector<std::unique_ptr<Evaluator>>;
 
-  // Labels of examples are the ids of the slot `label_slot`, if there is one.
-  explicit Bootstrap(uint64_t seed, std::optional<size_t> label_slot = {})
-      : seed_(seed), label_slot_(label_slot) {}
+  // Evaluators read labels in the slots `label_slots` too.
+  explicit Bootstrap(uint64_t seed, std::vector<size_t> label_slots = {})
+      : seed_(seed), label_slots_(std::move(label_slots)) {}
 
   // Takes the next batch of the data, with the values that Measures::add takes.  Throws kExhausted if all batches
   // together have more than 2^28 predictions.
@@ -54,7 +54,7 @@ class Bootstrap {
   static constexpr int kReplicas = 500;
 
  private:
-  // The predictions of a batch; slots other than that of labels are empty.
+  // The predictions of a batch; slots other than those of labels are empty.
   struct Block {
     std::vector<float> predictions, log_losses;
     int64_t cols;
@@ -66,7 +66,7 @@ class Bootstrap {
   void measure(int replica, const Evaluators& evaluators) const;
 
   const uint64_t seed_;
-  const std::optional<size_t> label_slot_;
+  const std::vector<size_t> label_slots_;
   uint64_t num_examples_ = 0;
   size_t num_predictions_ = 0;
   std::vector<Block> blocks_;

@@ -26,7 +26,9 @@ bool is_number_after(std::string_view beginning, const std::string& figure) {
 
 }  // namespace
 
-bool larger_is_better(const std::string& figure, std::string_view source) {
+// The name of a value may begin with the label of its cost: "click.auc".
+bool larger_is_better(const std::string& named, std::string_view source) {
+  const std::string figure = named.substr(named.rfind('.') + 1);
   if (std::ranges::find(kLargerIsBetter, figure) != kLargerIsBetter.end()) return true;
   if (std::ranges::any_of(kLargerWithNumber,
                           [&](std::string_view beginning) { return is_number_after(beginning, figure); })) {
@@ -36,7 +38,7 @@ bool larger_is_better(const std::string& figure, std::string_view source) {
   std::vector<std::string> names(kLargerIsBetter.begin(), kLargerIsBetter.end());
   for (const std::string_view beginning : kLargerWithNumber) names.push_back(cat(beginning, "K"));
   names.insert(names.end(), kSmallerIsBetter.begin(), kSmallerIsBetter.end());
-  fail(Code::kUsage, source, ": ", quote(figure), " tells no better from worse", did_you_mean(figure, names),
+  fail(Code::kUsage, source, ": ", quote(named), " tells no better from worse", did_you_mean(figure, names),
        "; expected one of ", join(names, ", "));
 }
 

@@ -124,7 +124,7 @@ diff names truth >differ || true
 (($(grep -c '^<' differ) < 10)) || fail "$(head -5 differ)"
 cut -d, -f2 columns.csv | ps-train --model columns/pass-00019 --job predict --output-format names 2>err | cmp - names
 expect_status 2 ps-train --recipe text --data columns.csv --set 'data.csv.labels=["hue", "about_*"]'
-expect_text err 'data.csv.labels: an example has a class for each of several columns: set data.multi_label=true'
+expect_text err 'model.cost.label: missing, and data.csv.labels names hue, about_sea, about_rain: say which'
 
 echo "names of classes of fastText's lines"
 for word in red green blue; do echo "__label__$word it is $word"; done >colours.txt

@@ -66,5 +66,23 @@ TEST(Gradients, OfAuxiliaryCostsJoinThoseOfTheMainOne) {
                         {"type": "squared_error", "input": "value", "factor": 2}]})"));
 }
 
+// Each cost has labels of its own, some of which are missing; the labels of the batch are none of either.
+TEST(Gradients, OfCostsWithLabelsOfTheirOwnJoin) {
+  DataSchema schema = gradient_schema();
+  Batch batch = gradient_batch(schema, {.weighted = true}, 3);
+  std::fill(batch.labels.begin(), batch.labels.end(), 9.0f);
+  schema.slots.push_back({.name = "kind", .dim = 1});
+  batch.slots.push_back({{0, 1, 1, 2, 3, 4, 4, 5}, {0, 0, 0, 0, 0}, {2, 0, 1, 2, 1}});
+  schema.slots.push_back({.name = "price", .dense = true, .dim = 1});
+  batch.slots.push_back({{}, {}, {0.5f, -1, 2, 0, 0.25f, 3, -2}});
+  const Json model = Json::parse(R"({
+    "layers": [{"type": "fc", "name": "body", "input": ["ids", "x"], "size": 3, "activation": "tanh"},
+               {"type": "fc", "name": "kinds", "input": "body", "size": 3, "activation": "softmax"},
+               {"type": "fc", "name": "value", "input": "body", "size": 1}],
+    "cost": {"type": "squared_error", "input": "value", "label": "price"},
+    "auxiliary_costs": [{"type": "cross_entropy", "input": "kinds", "label": "kind", "factor": 0.3}]})");
+  expect_gradients_match(model, schema, batch);
+}
+
 }  // namespace
 }  // namespace ps

@@ -35,7 +35,7 @@ size_t need_name(const std::vector<std::string>& names, const std::string& name)
 }
 
 DataSchema learnt_table_schema(const DataOptions& data) {
-  if (data.csv.learnt) return data.with_labels(data.csv.schema(), data.csv.classes.size());
+  if (data.csv.learnt) return data.with_labels(data.csv.schema(), data.csv.classes.size(), data.csv.labels);
   fail(Code::kUsage,
        "data.csv: nothing is known of the columns: ps-train learns it from the data that it trains on, and "
        "--model DIR has it");
@@ -73,7 +73,7 @@ std::vector<FieldUse> field_uses(const DataOptions& data, const std::vector<std:
   if (label && data.labelled()) uses[*label] = data.multi_label ? labels : one_label;
   for (size_t i = 0; i < csv.labels.size() && data.labelled(); ++i) {
     const auto found = needs_label ? need_name(names, csv.labels[i]) : find_name(names, csv.labels[i]);
-    if (found) uses[*found] = {FieldKind::kLabelColumn, i, slots};
+    if (found) uses[*found] = {FieldKind::kLabelColumn, i, data.multi_label ? slots : slots + i};
   }
   if (!csv.weight.empty()) uses[need_name(names, csv.weight)] = {FieldKind::kWeight};
   if (!csv.group.empty()) uses[need_name(names, csv.group)] = {FieldKind::kGroup};

@@ -1,4 +1,5 @@
-// The columns of a table that data.csv.labels names: each tells of one or more classes if an example has them.
+// The columns of a table that data.csv.labels names.  With data.multi_label each tells of one or more classes if an
+// example has them; without it each is a label of its own, for a cost that names it.
 // Used by the encoder of records, and by the code that learns the classes.
 #ifndef PS_DATA_CSV_LABEL_COLUMNS_H_
 #define PS_DATA_CSV_LABEL_COLUMNS_H_
@@ -26,8 +27,10 @@ std::string class_of_word(std::string_view column, std::string_view word);
 // word is a class.
 class LabelColumn {
  public:
-  // Finds the column's classes among the names of all.  Throws kUsage if it has none.
-  LabelColumn(const std::string& name, const std::vector<std::string>& classes);
+  // Finds the column's classes among the names of all, and numbers them among all, or if `own` among those of the
+  // column.  A column that is a label of its own may have none: it holds numbers then.  Throws kUsage for any other
+  // without classes.
+  LabelColumn(const std::string& name, const std::vector<std::string>& classes, bool own);
 
   const std::string& name() const { return name_; }
 
@@ -35,7 +38,14 @@ class LabelColumn {
   // throw kData, unless `lenient`.
   void put(std::string_view word, bool lenient, std::vector<Key>& classes) const;
 
+  // Returns the label that a word of the column is: 1 or 0 of a truth, the number of a class, or the number itself.  Words
+  // that are none throw kData, unless `lenient`.
+  std::optional<float> value(std::string_view word, bool lenient) const;
+
  private:
+  [[noreturn]] void fail_no_truth(std::string_view word) const;
+  [[noreturn]] void fail_no_class(std::string_view word) const;
+
   const std::string name_;
   std::optional<Key> truth_;  // the class of a column that holds truths
   WordNumbers words_;         // else the class of each word

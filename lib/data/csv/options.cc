@@ -130,10 +130,14 @@ const ObjectSpec<CsvOptions>& CsvOptions::spec() {
     s.field("missing_values", &CsvOptions::missing_values, "what is written where there is no value");
     s.field("label", &CsvOptions::label,
             "column with the label; empty: that called label, target, class, click or y, else the last");
-    s.field("labels", &CsvOptions::labels,
-            "several columns that are labels, with data.multi_label: names, or patterns with * and ?.  A "
-            "column of 1 and 0, true and false or yes and no is a class called as the column; of any other "
-            "column each word is a class, COLUMN=WORD");
+    s.field(
+        "labels", &CsvOptions::labels,
+        "several columns that are labels: names, or patterns with * and ?.  Each is the label of the costs "
+        "that "
+        "name it by their key label: its number, 1 or 0 of true and false or yes and no, or the class of its "
+        "word; where it has no value, the example has no part in these costs.  With data.multi_label all "
+        "are classes of one cost: a column of 1 and 0, true and false or yes and no is a class called as the "
+        "column; of any other column each word is a class, COLUMN=WORD");
     s.field("label_separator", &CsvOptions::label_separator,
             "byte between the labels of an example, with data.multi_label");
     s.field("classes", &CsvOptions::classes,

@@ -63,7 +63,8 @@ struct CsvOptions {
   std::vector<std::string> names;  // column names of files without a header
   std::vector<std::string> missing_values = {"", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"};
   std::string label;  // name of the label's column; empty: it is searched
-  // Columns that are labels, with data.multi_label; empty: there is the column `label` alone.
+  // Columns that are labels: classes of one cost with data.multi_label, else labels of several costs.  Empty: there
+  // is the column `label` alone.
   std::vector<std::string> labels;
   // one byte that separates the labels of an example with data.multi_label
   std::string label_separator = "|";

@@ -82,6 +82,8 @@ Key RecordEncoder::Column::missing() const {
 RecordEncoder::RecordEncoder(const DataOptions& options)
     : csv_(options.csv),
       ignores_label_(options.label_use == LabelUse::kIgnored),
+      own_labels_(options.has_own_labels()),
+      label_slot_(csv_.schema().slots.size()),
       missing_(csv_.missing_values),
       classes_(numbered(csv_.classes)) {
   Key first = 0;
@@ -89,7 +91,7 @@ RecordEncoder::RecordEncoder(const DataOptions& options)
     columns_.emplace_back(column, column.own_ids ? 0 : first);
     first += static_cast<Key>(column.num_shared_ids());
   }
-  for (const std::string& name : csv_.labels) label_columns_.emplace_back(name, csv_.classes);
+  for (const std::string& name : csv_.labels) label_columns_.emplace_back(name, csv_.classes, own_labels_);
 }
 
 float RecordEncoder::label(std::string_view field) const {
@@ -160,6 +162,7 @@ void RecordEncoder::put_labels(std::string_view field, SlotData& slot) const {
 // Appends the classes that a field tells of; those of an example end with its last field.
 void RecordEncoder::put_label_column(std::string_view field, const FieldUse& use, Batch& batch) const {
   if (missing_.contain(field)) return;
+  if (own_labels_) return put_own_label(field, use, batch.slots[use.slot]);
   while (!field.empty()) {
     const size_t size = std::min(field.find(csv_.label_separator[0]), field.size());
     put_label_column_word(field.substr(0, size), use, batch);
@@ -169,6 +172,24 @@ void RecordEncoder::put_label_column(std::string_view field, const FieldUse& use
 
 void RecordEncoder::put_label_column_word(std::string_view word, const FieldUse& use, Batch& batch) const {
   if (!word.empty()) label_columns_[use.column].put(word, ignores_label_, batch.slots[use.slot].keys);
+}
+
+// Appends id 0 with the label as its value.
+void RecordEncoder::put_own_label(std::string_view field, const FieldUse& use, SlotData& slot) const {
+  const std::optional<float> label = label_columns_[use.column].value(field, ignores_label_);
+  if (!label) return;
+  const bool valued = slot.valued() || *label != 1.0F;
+  if (valued) slot.make_valued();
+  slot.keys.push_back(0);
+  if (valued) slot.values.push_back(*label);
+}
+
+float RecordEncoder::end_own_labels(Batch& batch) const {
+  for (size_t s = label_slot_; s < label_slot_ + label_columns_.size(); ++s) end_ids(batch.slots[s]);
+  const SlotData& first = batch.slots[label_slot_];
+  const size_t before = first.offsets[first.offsets.size() - 2];
+  if (first.keys.size() == before) return 0;
+  return first.valued() ? first.values.back() : 1;
 }
 
 void RecordEncoder::put_label(std::string_view word, SlotData& slot) const {
@@ -248,6 +269,8 @@ void RecordEncoder::put_missing_id(const Column& column, SlotData& slot) {
 void RecordEncoder::add_list(std::span<const std::string_view> fields, const FieldUse& use,
                              Batch& batch) const {
   if (fields.empty()) return add_missing(use, batch);
+  if (use.kind == FieldKind::kLabelColumn && own_labels_)
+    fail(Code::kData, "label column ", quote(csv_.labels[use.column]), " takes one value, found a list");
   if (use.kind == FieldKind::kLabelColumn) {
     for (std::string_view field : fields) put_label_column_word(field, use, batch);
     return;

@@ -62,6 +62,10 @@ class RecordEncoder {
   // Appends a missing value.
   void add_missing(const FieldUse& use, Batch& batch) const;
 
+  // Ends the labels of the example that is being added, of label columns without data.multi_label.  Returns the label of
+  // the first of these columns, 0 if it has none.
+  float end_own_labels(Batch& batch) const;
+
  private:
   // The prepared form of one column.
   struct Column {
@@ -87,6 +91,7 @@ class RecordEncoder {
   void put_label(std::string_view word, SlotData& slot) const;
   void put_label_column_word(std::string_view word, const FieldUse& use, Batch& batch) const;
   void put_label_column(std::string_view field, const FieldUse& use, Batch& batch) const;
+  void put_own_label(std::string_view field, const FieldUse& use, SlotData& slot) const;
   void put_weight(std::string_view field, Batch& batch) const;
   bool read_number(std::string_view field, const Column& column, float& value) const;
   void put_number(std::string_view field, const Column& column, SlotData& slot) const;
@@ -98,6 +103,8 @@ class RecordEncoder {
 
   const CsvOptions csv_;
   const bool ignores_label_;
+  const bool own_labels_;    // each label column is a label of its own
+  const size_t label_slot_;  // index of the slot of the first of them
   const MissingValues missing_;
   const WordNumbers classes_;
   std::vector<Column> columns_;

@@ -241,13 +241,29 @@ CsvOptions TableColumns::finish(int64_t records) {
   return std::move(csv_);
 }
 
-// Puts the columns that `labels` names in the order of the table, and appends the classes of each.
-void TableColumns::fill_in_label_columns() {
+// Returns the columns that `labels` names: with multi_label in the order of the table, else as they are named.
+std::vector<std::string> TableColumns::label_columns() const {
   std::vector<std::string> labels;
-  for (const std::string& name : names_) {
-    if (!name.empty() && is_label_column(name)) labels.push_back(name);
+  const auto add_matches = [&](const auto& matches) {
+    for (const std::string& name : names_) {
+      if (!name.empty() && matches(name) && !contains(labels, name)) labels.push_back(name);
+    }
+  };
+  if (multi_label_) {
+    add_matches([this](const std::string& name) { return is_label_column(name); });
+    return labels;
   }
-  csv_.labels = std::move(labels);
+  for (const std::string& label : csv_.labels) {
+    add_matches([&](const std::string& name) {
+      return label == name || (is_pattern(label) && matches_pattern(label, name));
+    });
+  }
+  return labels;
+}
+
+// Puts the names of columns in place of patterns, and appends the classes of each.
+void TableColumns::fill_in_label_columns() {
+  csv_.labels = label_columns();
   if (!csv_.classes.empty()) return;
   for (const std::string& label : csv_.labels) add_classes_of(label);
   const std::set<std::string> distinct(csv_.classes.begin(), csv_.classes.end());
@@ -257,9 +273,11 @@ void TableColumns::fill_in_label_columns() {
          "data.csv.classes");
 }
 
-// A column that holds truths, or nothing at all, is one class; else each of its words is one.
+// A column that holds truths, or nothing at all, is one class; else each of its words is one.  Numbers that are labels of
+// their own are no classes.
 void TableColumns::add_classes_of(const std::string& label) {
   const ColumnStatistics& seen = statistics_.find(label)->second;
+  if (!multi_label_ && seen.all_numbers()) return;
   check_num_classes(label, seen);
   std::vector<std::string> words = seen.frequent_words(kMostClasses);
   std::sort(words.begin(), words.end());

@@ -55,6 +55,7 @@ class TableColumns {
   void find_label();
   void find_label_columns();
   void fill_in_classes();
+  std::vector<std::string> label_columns() const;
   void fill_in_label_columns();
   void add_classes_of(const std::string& label);
 

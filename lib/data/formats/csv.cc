@@ -141,6 +141,7 @@ class CsvParser : public Parser {
       }
     }
     if (options_.multi_label) end_label_set(batch);
+    if (options_.has_own_labels()) label = encoder_.end_own_labels(batch);
     batch.labels.push_back(label);
   }
 

@@ -30,6 +30,7 @@ class JsonLinesParser : public LineParser {
  public:
   explicit JsonLinesParser(const ParserSetup& setup)
       : LineParser(setup),
+        own_labels_(setup.options.has_own_labels()),
         encoder_(setup.options),
         uses_(field_uses(setup.options, used_names(setup.options))) {
     const std::vector<std::string> names = used_names(setup.options);
@@ -142,6 +143,7 @@ class JsonLinesParser : public LineParser {
       }
     }
     if (has_label_sets()) end_label_set(batch);
+    if (own_labels_) label = encoder_.end_own_labels(batch);
     batch.labels.push_back(label);
   }
 
@@ -189,6 +191,7 @@ class JsonLinesParser : public LineParser {
     fail(Code::kData, "the label, field ", quote(field.name), ", is a list");
   }
 
+  const bool own_labels_;  // each label column is a label of its own
   const RecordEncoder encoder_;
   const std::vector<FieldUse> uses_;  // in the order in which fields are put into a batch
   size_t part_use_ = 0;               // index in uses_ of the field that decides about parts

@@ -33,6 +33,9 @@ constexpr CostEntry cost_entry(std::string_view name, std::string_view help) {
 // Throws kUsage "NAME takes one value per example, found 5" unless cols is 1.
 void expect_one_value(std::string_view cost, const CostInput& input);
 
+// Throws kUsage for a cost that compares its input with no label of an example, if it has the key label.
+void expect_no_label(std::string_view cost, const CostOptions& options);
+
 // The labels and weights of the batch, as kernels take them.
 inline CostTargets cost_targets(const Batch& batch) {
   return {batch.labels.data(), batch.weights.empty() ? nullptr : batch.weights.data()};

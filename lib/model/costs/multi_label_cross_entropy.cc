@@ -53,6 +53,7 @@ class MultiLabelCrossEntropy final : public Cost<T> {
         slot_(find_label_slot(options, input)),
         positive_(static_cast<T>(options.pos_weight)),
         sigmoid_(input.activation == "sigmoid") {
+    expect_no_label("multi_label_cross_entropy", options);
     if (classes_ > kMaxClasses)
       fail(Code::kUsage, "multi_label_cross_entropy takes at most ", kMaxClasses, " classes");
     if (sigmoid_ || input.activation == "linear") return;

@@ -8,7 +8,7 @@ namespace {
 template <class T>
 class Sum final : public Cost<T> {
  public:
-  Sum(const CostOptions&, const CostInput&) {}
+  Sum(const CostOptions& options, const CostInput&) { expect_no_label("sum", options); }
 
   void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {

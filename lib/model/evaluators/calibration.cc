@@ -13,7 +13,7 @@ namespace ps {
 
 namespace {
 
-struct CalibrationOptions {
+struct CalibrationOptions : EvaluatorOptions {
   int64_t buckets = 10;
   bool by_bucket = false;
 
@@ -23,6 +23,7 @@ struct CalibrationOptions {
 const ObjectSpec<CalibrationOptions>& CalibrationOptions::spec() {
   static const ObjectSpec<CalibrationOptions> spec = [] {
     ObjectSpec<CalibrationOptions> s;
+    s.include(EvaluatorOptions::spec());
     s.field("buckets", &CalibrationOptions::buckets, "equal parts of [0, 1] that probabilities fall into")
         .at_least(1)
         .at_most(1000);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "config/spec.h"
@@ -11,12 +12,19 @@
 
 namespace ps {
 
-struct NoEvaluatorOptions {
+// Keys that every evaluator has; an evaluator's own options derive from these and include this spec.
+struct EvaluatorOptions {
+  std::string label;  // measures the predictions of the cost that reads this label; empty: of the main cost
+
+  static const ObjectSpec<EvaluatorOptions>& spec();
+};
+
+struct NoEvaluatorOptions : EvaluatorOptions {
   static const ObjectSpec<NoEvaluatorOptions>& spec();
 };
 
 // Options of evaluators that compare predictions with a threshold.
-struct ThresholdOptions {
+struct ThresholdOptions : EvaluatorOptions {
   double threshold = 0.5;
 
   static const ObjectSpec<ThresholdOptions>& spec();

@@ -82,7 +82,7 @@ class LabelSetEvaluator : public Evaluator {
   std::vector<CompensatedSum> sums_;
 };
 
-struct LargestOptions {
+struct LargestOptions : EvaluatorOptions {
   int64_t k = 1;
 
   static const ObjectSpec<LargestOptions>& spec();
@@ -91,6 +91,7 @@ struct LargestOptions {
 const ObjectSpec<LargestOptions>& LargestOptions::spec() {
   static const ObjectSpec<LargestOptions> spec = [] {
     ObjectSpec<LargestOptions> s;
+    s.include(EvaluatorOptions::spec());
     s.field("k", &LargestOptions::k, "classes of each example, those of the largest predictions, that count")
         .at_least(1)
         .at_most(1 << 20);
@@ -127,7 +128,7 @@ class PrecisionAtK final : public LabelSetEvaluator {
   std::vector<size_t> classes_;
 };
 
-struct DecisionOptions {
+struct DecisionOptions : EvaluatorOptions {
   double threshold = 0.5;
 
   static const ObjectSpec<DecisionOptions>& spec();
@@ -136,6 +137,7 @@ struct DecisionOptions {
 const ObjectSpec<DecisionOptions>& DecisionOptions::spec() {
   static const ObjectSpec<DecisionOptions> spec = [] {
     ObjectSpec<DecisionOptions> s;
+    s.include(EvaluatorOptions::spec());
     s.field("threshold", &DecisionOptions::threshold, "predictions above it are decisions for their class");
     return s;
   }();

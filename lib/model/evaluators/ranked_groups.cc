@@ -20,7 +20,7 @@ namespace {
 
 using GroupRanking = std::span<const GroupedScore>;  // the examples of a group, the best score first
 
-struct FirstOptions {
+struct FirstOptions : EvaluatorOptions {
   int64_t k = 10;
 
   static const ObjectSpec<FirstOptions>& spec();
@@ -29,6 +29,7 @@ struct FirstOptions {
 const ObjectSpec<FirstOptions>& FirstOptions::spec() {
   static const ObjectSpec<FirstOptions> spec = [] {
     ObjectSpec<FirstOptions> s;
+    s.include(EvaluatorOptions::spec());
     s.field("k", &FirstOptions::k, "examples of each group, those of the best scores, that count")
         .at_least(1)
         .at_most(1 << 20);

@@ -1,0 +1,55 @@
+#include "model/cost_evaluator.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+namespace ps {
+
+// chosen_ <- the rows of `values` whose examples have a label; labelled_ <- these examples.
+void CostEvaluator::choose(Matrix<const float> values, const Batch& batch) {
+  chosen_.clear();
+  labelled_.labels.clear();
+  labelled_.weights.clear();
+  labelled_.groups.clear();
+  for (int64_t b = 0; b < values.rows; ++b) {
+    const std::optional<float> label = of_.labels->label(batch, b);
+    if (!label) continue;
+    const auto at = static_cast<size_t>(b);
+    chosen_.insert(chosen_.end(), values.row(b), values.row(b) + values.cols);
+    labelled_.labels.push_back(*label);
+    if (!batch.weights.empty()) labelled_.weights.push_back(batch.weights[at]);
+    if (!batch.groups.empty()) labelled_.groups.push_back(batch.groups[at]);
+  }
+}
+
+void CostEvaluator::add(Matrix<const float> predictions, const Batch& batch) {
+  columns_.clear();
+  for (int64_t b = 0; b < predictions.rows; ++b) {
+    const float* row = predictions.row(b) + of_.first;
+    columns_.insert(columns_.end(), row, row + of_.cols);
+  }
+  const Matrix<const float> own{columns_.data(), predictions.rows, of_.cols};
+  if (!of_.labels) return measure_->add(own, batch);
+  choose(own, batch);
+  measure_->add({chosen_.data(), labelled_.size(), of_.cols}, labelled_);
+}
+
+void CostEvaluator::add_log_losses(std::span<const float> losses, const Batch& batch) {
+  if (!of_.labels) return measure_->add_log_losses(losses, batch);
+  choose({losses.data(), std::ssize(losses), 1}, batch);
+  measure_->add_log_losses(chosen_, labelled_);
+}
+
+void CostEvaluator::merge(const Evaluator& other) {
+  const auto* same = dynamic_cast<const CostEvaluator*>(&other);
+  PS_CHECK(same != nullptr && same->prefix_ == prefix_);
+  measure_->merge(*same->measure_);
+}
+
+std::vector<std::pair<std::string, double>> CostEvaluator::values() const {
+  std::vector<std::pair<std::string, double>> values = measure_->values();
+  for (auto& [name, value] : values) name = cat(prefix_, name);
+  return values;
+}
+
+}  // namespace ps
