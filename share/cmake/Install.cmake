@@ -36,7 +36,8 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/jobs ${CMAKE_SOURCE_DIR}/share/recip
         ${CMAKE_SOURCE_DIR}/share/launch ${CMAKE_SOURCE_DIR}/share/plots
         DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit USE_SOURCE_PERMISSIONS)
 # Where systemd looks for the units of packages; it finds programs by name in /usr/local/bin and /usr/bin.
-install(FILES ${CMAKE_SOURCE_DIR}/share/systemd/ps-serve@.service DESTINATION lib/systemd/system)
+install(FILES ${CMAKE_SOURCE_DIR}/share/systemd/ps-serve@.service ${CMAKE_SOURCE_DIR}/share/systemd/ps-train@.service
+        DESTINATION lib/systemd/system)
 
 # The schema of job files, for editors, comes from the same specs that parse them.
 set(schema ${CMAKE_BINARY_DIR}/schema/job.schema.json)

@@ -17,7 +17,7 @@ check_tree() {
     [[ $("$usr/bin/$program" --version) == "$program "* ]] || fail "the installed $program does not run"
   done
   for file in share/man/man5/ps-job.5$suffix share/man/man7/ps.7$suffix share/man/man7/pskit.7$suffix share/doc/pskit/README.md \
-    share/pskit/jobs/quickstart.json share/pskit/recipes/logistic.json lib/systemd/system/ps-serve@.service; do
+    share/pskit/jobs/quickstart.json share/pskit/recipes/logistic.json lib/systemd/system/ps-{serve,train}@.service; do
     [[ -s $usr/$file ]] || fail "$file is not installed"
   done
 }
@@ -53,15 +53,16 @@ for file in copyright changelog.Debian.gz; do
 done
 dpkg --dry-run --force-not-root --force-depends -i "$package" >"$scratch/dpkg" 2>&1 || fail "dpkg would not install: $(cat "$scratch/dpkg")"
 
-# The unit gives a server little that it does not need: 2.0 of 10 at most is exposed.
-unit=$scratch/install/lib/systemd/system/ps-serve@.service
+# The units give a process little that it does not need: 2.0 of 10 at most is exposed.
 if command -v systemd-analyze >/dev/null; then
-  systemd-analyze security --offline=true --threshold=20 --no-pager "$unit" >"$scratch/exposure" 2>&1 ||
-    { cat "$scratch/exposure"; fail "the unit exposes more than 2.0"; }
-  expect_text "$scratch/exposure" "Overall exposure level"
-  grep -o "Overall exposure level.*[0-9.]*" "$scratch/exposure"
+  for unit in "$scratch"/install/lib/systemd/system/ps-{serve,train}@.service; do
+    systemd-analyze security --offline=true --threshold=20 --no-pager "$unit" >"$scratch/exposure" 2>&1 ||
+      { cat "$scratch/exposure"; fail "the unit $unit exposes more than 2.0"; }
+    expect_text "$scratch/exposure" "Overall exposure level"
+    grep -o "Overall exposure level.*[0-9.]*" "$scratch/exposure"
+  done
 else
-  echo "skipped: systemd-analyze is not installed, so that nobody knows what the unit exposes"
+  echo "skipped: systemd-analyze is not installed, so that nobody knows what the units expose"
 fi
 
 need lintian
