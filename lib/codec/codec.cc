@@ -11,8 +11,8 @@ namespace ps {
 Codec::Codec(const CodecTarget& target, bool keeps_residual)
     : target_(target), keeps_residual_(keeps_residual) {
   PS_CHECK(target.rows >= 0 && target.cols > 0);
-  PS_CHECK(target.rows == 0 || !target.in_pieces);
-  if (!keeps_residual || target.in_pieces) return;
+  PS_CHECK(target.rows == 0 || !target.in_slices);
+  if (!keeps_residual || target.in_slices) return;
   if (target.rows > 0) {
     residual_.resize(static_cast<size_t>(target.rows * target.cols));
   } else {
@@ -45,8 +45,8 @@ void Codec::encode_rows(std::span<const uint64_t> keys, std::span<const float> v
   }
 }
 
-void Codec::encode_piece(std::span<const float> values, std::span<float> residual, std::string& bytes) {
-  PS_CHECK(target_.in_pieces && values.size() % static_cast<size_t>(target_.cols) == 0);
+void Codec::encode_slice(std::span<const float> values, std::span<float> residual, std::string& bytes) {
+  PS_CHECK(target_.in_slices && values.size() % static_cast<size_t>(target_.cols) == 0);
   PS_CHECK(!keeps_residual_ || residual.size() == values.size());
   encode_values({values, keeps_residual_ ? residual.data() : nullptr, steps_}, bytes);
   ++steps_;
@@ -90,7 +90,7 @@ void Codec::refuse(std::span<const float> values, size_t odd_sum) {
 
 void Codec::move_to(CodecDevice& device) {
   const std::optional<CodecFormat> format = format_there();
-  PS_CHECK(format && steps_ == 0 && !target_.in_pieces);
+  PS_CHECK(format && steps_ == 0 && !target_.in_slices);
   there_ = device.make(*format, static_cast<uint64_t>(elements()), keeps_residual_);
   std::vector<float>().swap(residual_);
 }

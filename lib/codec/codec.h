@@ -32,13 +32,13 @@ namespace ps {
 
 // The parameter that a codec is made for.
 struct CodecTarget {
-  int64_t rows = 0;   // rows of a dense parameter; 0: rows come by key or in pieces
+  int64_t rows = 0;   // rows of a dense parameter; 0: rows come by key or in slices
   int64_t cols = 1;   // values of a row
   uint64_t seed = 0;  // the job's seed
   // The parameter's number.  Random decisions depend on it, on the seed and on the index of a value.
   uint64_t key = 0;
   uint64_t residual_bytes = 64ull << 20;  // approximate limit for residuals of a sparse parameter
-  bool in_pieces = false;                 // only encode_piece is called: the caller keeps the residuals
+  bool in_slices = false;                 // only encode_slice is called: the caller keeps the residuals
   CpuLevel cpu = best_cpu_level();        // level of its loops; every level gives the same bytes
 };
 
@@ -56,9 +56,9 @@ class Codec {
   void encode_rows(std::span<const uint64_t> keys, std::span<const float> values, std::string& bytes);
 
   // Encodes some rows of a gradient: values [rows, cols].  The caller keeps their residual, which has as many
-  // values; it does not change unless keeps_residual().  Only for a target with in_pieces.  Otherwise like
+  // values; it does not change unless keeps_residual().  Only for a target with in_slices.  Otherwise like
   // encode.
-  void encode_piece(std::span<const float> values, std::span<float> residual, std::string& bytes);
+  void encode_slice(std::span<const float> values, std::span<float> residual, std::string& bytes);
 
   // Returns false if there is no error feedback.
   bool keeps_residual() const { return keeps_residual_; }
@@ -67,7 +67,7 @@ class Codec {
   // addition.
   virtual bool sums_in_any_order() const { return false; }
 
-  // values [n, cols] <- the decoded bytes, which encode, encode_rows or encode_piece made from as many values.
+  // values [n, cols] <- the decoded bytes, which encode, encode_rows or encode_slice made from as many values.
   // Throws kCorrupt for bytes that these functions cannot have made; `values` are then undefined.
   virtual void decode(std::string_view bytes, std::span<float> values) const = 0;
 

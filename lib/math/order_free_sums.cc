@@ -22,7 +22,7 @@ void OrderFreeSums::begin(size_t n) {
   integers_.assign(n, 0);
 }
 
-void OrderFreeSums::show(size_t first, std::span<const float> values) {
+void OrderFreeSums::measure(size_t first, std::span<const float> values) {
   float* largest = largest_.data() + first;
   for (size_t i = 0; i < values.size(); ++i) largest[i] = std::max(largest[i], std::fabs(values[i]));
 }

@@ -14,15 +14,15 @@
 
 namespace ps {
 
-// The caller shows all addends first, and adds them afterwards; both may happen in any order.  A sum has up to
+// The caller measures all addends first, and adds them afterwards; both may happen in any order.  A sum has up to
 // 2^23 addends.  One thread at a time.
 class OrderFreeSums {
  public:
   // Begins n sums, which are 0 without addends.
   void begin(size_t n);
 
-  // Shows, and adds, values of sums [first, first + values.size()).  Values must be finite.
-  void show(size_t first, std::span<const float> values);
+  // Measures, and adds, values of sums [first, first + values.size()).  Values must be finite.
+  void measure(size_t first, std::span<const float> values);
   void add(size_t first, std::span<const float> values);
 
   // Writes sums [n].  A sum beyond the range of a float is infinite.

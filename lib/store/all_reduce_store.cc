@@ -139,8 +139,8 @@ bool AllReduceStore::finish_step() {
   return sum.pushers > 0;
 }
 
-void AllReduceStore::show_there(std::vector<ParameterView<float>>& views) {
-  if (compression_ != nullptr) compression_->show_there(views);
+void AllReduceStore::bind_there(std::vector<ParameterView<float>>& views) {
+  if (compression_ != nullptr) compression_->bind_there(views);
   for (size_t p = 0; p < there_.size(); ++p) {
     if (there_[p]) there_[p]->pull(views[p]);
   }

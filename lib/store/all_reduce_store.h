@@ -63,7 +63,7 @@ class AllReduceStore final : public StoreInFront {
   void pull(std::span<const KeyPlan> plans, PullMode mode,
             std::vector<ParameterView<float>>& views) override {
     local_.pull(plans, mode, views);
-    if (mode == PullMode::kTrain) show_there(views);
+    if (mode == PullMode::kTrain) bind_there(views);
   }
   bool may_wait() const override { return true; }
   void begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
@@ -125,7 +125,7 @@ class AllReduceStore final : public StoreInFront {
     size_t num() const { return groups.size() + (header_ahead ? 1 : 0); }
   };
 
-  void show_there(std::vector<ParameterView<float>>& views);
+  void bind_there(std::vector<ParameterView<float>>& views);
   void exchange_there();
   bool passes_by(size_t parameter) const { return there_[parameter] != nullptr && !adds_there_; }
   bool finish_step();

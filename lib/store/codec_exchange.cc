@@ -161,7 +161,7 @@ bool CodecExchange::runs_there(size_t parameter) const {
          matrices_[parameter].owner->format_there() && local_.can_lend_dense(static_cast<int>(parameter));
 }
 
-void CodecExchange::show_there(std::span<ParameterView<float>> views) {
+void CodecExchange::bind_there(std::span<ParameterView<float>> views) {
   for (size_t p = 0; p < matrices_.size(); ++p) {
     if (!compresses(p)) continue;
     if (!is_begun(p)) begin(p);

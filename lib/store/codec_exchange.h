@@ -71,7 +71,7 @@ class CodecExchange final : public GradientCompression {
   // Returns true for matrices of at least two rows and two columns, if the step compresses them.
   bool compresses(size_t parameter) const override;
   bool moves_weights() const override { return false; }
-  void show_there(std::span<ParameterView<float>> views) override;
+  void bind_there(std::span<ParameterView<float>> views) override;
   void push_there() override;
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
 

@@ -67,7 +67,7 @@ std::unique_ptr<DeepGradientCompression> DgcExchange::make(size_t parameter) con
   return std::make_unique<DeepGradientCompression>(options_of(parameter), target, device);
 }
 
-void DgcExchange::show_there(std::span<ParameterView<float>> views) {
+void DgcExchange::bind_there(std::span<ParameterView<float>> views) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (!runs_there(p) || !compresses(p)) continue;
     if (!states_[p]) begin(p);

@@ -48,7 +48,7 @@ class DgcExchange final : public GradientCompression {
 
   bool compresses(size_t parameter) const override;
   bool moves_weights() const override { return true; }
-  void show_there(std::span<ParameterView<float>> views) override;
+  void bind_there(std::span<ParameterView<float>> views) override;
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
 
   // Returns {"compressed_there": the number of parameters that are compressed on a device by now}.

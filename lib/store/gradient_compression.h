@@ -33,7 +33,7 @@ class GradientCompression {
 
   // Sets the views of a pull to train for the parameters that the step compresses in the memory of the device
   // that computes the model; their gradients stay there.
-  virtual void show_there(std::span<ParameterView<float>> views) { (void)views; }
+  virtual void bind_there(std::span<ParameterView<float>> views) { (void)views; }
 
   // Called after the store has begun the step: the parameters whose gradients have become sums on the device
   // make it.

@@ -41,7 +41,7 @@ void PowerSgdExchange::begin_matrix(size_t parameter) {
   matrix.there = options_.device->make_dense(local_, static_cast<int>(parameter));
 }
 
-void PowerSgdExchange::show_there(std::span<ParameterView<float>> views) {
+void PowerSgdExchange::bind_there(std::span<ParameterView<float>> views) {
   for (size_t p = 0; p < matrices_.size(); ++p) {
     if (!compresses(p)) continue;
     if (matrices_[p].q.empty()) begin_matrix(p);

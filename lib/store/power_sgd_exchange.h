@@ -56,7 +56,7 @@ class PowerSgdExchange final : public GradientCompression {
   // Returns true for matrices whose factors have fewer values than the matrix, once the step compresses.
   bool compresses(size_t parameter) const override;
   bool moves_weights() const override { return false; }
-  void show_there(std::span<ParameterView<float>> views) override;
+  void bind_there(std::span<ParameterView<float>> views) override;
   void push_there() override;
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
 

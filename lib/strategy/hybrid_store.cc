@@ -94,17 +94,17 @@ void HybridStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                        std::vector<ParameterView<float>>& views) {
   if (mode == PullMode::kTrain) take_from_servers();
   remote_.pull(plans, mode, views);
-  show_dense(plans, mode, views);
+  bind_dense(plans, mode, views);
 }
 
 void HybridStore::finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
                               std::vector<ParameterView<float>>& views) {
   remote_.finish_pull(ticket, plans, views);
-  show_dense(plans, PullMode::kTrain, views);
+  bind_dense(plans, PullMode::kTrain, views);
 }
 
 // Replaces the views of dense parameters by those of the trainers' store.
-void HybridStore::show_dense(std::span<const KeyPlan> plans, PullMode mode,
+void HybridStore::bind_dense(std::span<const KeyPlan> plans, PullMode mode,
                              std::vector<ParameterView<float>>& views) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     const bool by_keys = specs_[p].kind == ParameterKind::kRows;

@@ -103,7 +103,7 @@ class HybridStore final : public ParameterStore {
   };
 
   void take_dense(std::span<const ParameterView<float>> views);
-  void show_dense(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views);
+  void bind_dense(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views);
   bool step_without_data(int64_t pass);
   void push_sparse();
   void end_step(bool pass_ends);

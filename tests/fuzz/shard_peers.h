@@ -188,7 +188,7 @@ class ShardPeers {
       case 23:
         gathered_ += script.choice(2);  // what peers believe
         return script.yes() ? say(Message::kKeys, keys_message(script))
-                            : say(Message::kGatheredPiece, gathered_message(script, gathered_));
+                            : say(Message::kGatheredSlice, gathered_message(script, gathered_));
       case 24:
         return say(Message::kLoad, load_message(script));
       case 25:

@@ -72,7 +72,7 @@ def pulls_that_are_remembered(server, hello):
             expect(codes.keys() == {0, 6} and codes[0] > 100, f"process {generation}: {codes}")
 
 
-def pieces_without_parts(server, hello):
+def slices_without_rows(server, hello):
     """The slices of a push that never ends are held within the limit, also those with nothing in them."""
     with server.peer(hello) as peer:
         try:
@@ -89,7 +89,7 @@ def pieces_without_parts(server, hello):
         expect(codes.keys() <= {0, 6}, codes)
 
 
-def pieces_of_gradients(server, hello):
+def slices_of_gradients(server, hello):
     """The rows of a push that never ends are held within the limit, and steps to come are refused."""
     keys = range(0, NUM_ROWS, 4)
     what = wire.parts(wire.keyed_part(DEEP, keys))
@@ -131,8 +131,8 @@ def refused_with(peer, kind, body):
     raise AssertionError(f"{len(body)} bytes of kind {kind} were taken")
 
 
-def gifts_in_pieces(server, hello):
-    """What trainers give each other comes in pieces that follow each other, none longer than 9 MiB, or it is refused; what
+def gifts_in_slices(server, hello):
+    """What trainers give each other comes in slices that follow each other, none longer than 9 MiB, or it is refused; what
     all gave is told from anywhere on, as often as somebody asks."""
     with server.peer(hello, trainers=2, rank=0) as one, server.peer(hello, trainers=2, rank=1) as other:
         for piece, code in ((wire.gift(0, b"x", first=5), 3), (wire.gift(0, b"", rest=1), 3),
@@ -491,7 +491,7 @@ def anything_in_any_order(server, hello):
 
 # What peers do that take a trainer's place; each has a server of its own.
 AS_TRAINERS = (pull_of_one_range_many_times, pulls_for_a_step_that_never_comes, pulls_that_are_remembered,
-               pieces_without_parts, pieces_of_gradients, gatherings, gifts_in_pieces, checkpoint_requests_that_wait,
+               slices_without_rows, slices_of_gradients, gatherings, gifts_in_slices, checkpoint_requests_that_wait,
                checkpoints_that_are_paths, too_many_trainers, frames_that_never_end, bodies_of_many_connections, longest_messages,
                answers_that_nobody_takes, shares_of_a_hundred, readers_take_all_connections, anything_in_any_order)
 

@@ -39,7 +39,7 @@ std::string CodecChunks::encode(size_t chunk) const {
   return out + state.substr(begin.at, most_bytes_);
 }
 
-// The state of a codec in pieces always has the same size, so a new codec tells how large the state in the
+// The state of a codec that encodes slices always has the same size, so a new codec tells how large the state in the
 // chunks must be.
 void CodecStates::restore(std::string_view chunk, PushCodecs& codecs) {
   ByteReader in(chunk);

@@ -15,18 +15,18 @@ namespace {
 
 // Returns the message with bytes [first, first + count) of the text that this trainer gives.  The bytes are not
 // copied; the message shares the text.
-Payload piece_of(const std::shared_ptr<const std::string>& given, uint64_t number, uint64_t first,
+Payload slice_of(const std::shared_ptr<const std::string>& given, uint64_t number, uint64_t first,
                  uint64_t count) {
-  struct Piece {
+  struct Slice {
     std::string head;
     std::shared_ptr<const std::string> given;
   };
   const uint64_t rest = given->size() - first - count;
-  auto piece = std::make_shared<const Piece>(
-      Piece{encode_gather_head({.number = number, .bytes = {}, .first = first, .rest = rest}), given});
+  auto slice = std::make_shared<const Slice>(
+      Slice{encode_gather_head({.number = number, .bytes = {}, .first = first, .rest = rest}), given});
   Payload payload;
-  payload.parts = {{piece->head.data(), piece->head.size()}, {given->data() + first, count}};
-  payload.keep = std::move(piece);
+  payload.parts = {{slice->head.data(), slice->head.size()}, {given->data() + first, count}};
+  payload.keep = std::move(slice);
   return payload;
 }
 
@@ -40,7 +40,7 @@ void RemoteGroup::gather_at_end() {
   gather(kGatheredAtEnd, "");
 }
 
-// Sends all pieces at once, and returns the answer to the last one, which the shard sends when all trainers
+// Sends all slices at once, and returns the answer to the last one, which the shard sends when all trainers
 // have given their texts.  The answer may come after an exception has ended this wait, so that it is in shared
 // memory.
 std::string RemoteGroup::give(uint64_t number, std::string bytes) {
@@ -52,9 +52,9 @@ std::string RemoteGroup::give(uint64_t number, std::string bytes) {
   const auto given = std::make_shared<const std::string>(std::move(bytes));
   auto answer = std::make_shared<std::optional<Frame>>();
   for (uint64_t first = 0, count = 0; first < given->size(); first += count) {
-    count = std::min<uint64_t>(given->size() - first, kGatherPieceBytes);
+    count = std::min<uint64_t>(given->size() - first, kGatherSliceBytes);
     const uint64_t rest = given->size() - first - count;
-    links_.request(0, Message::kGather, piece_of(given, number, first, count), [answer, rest](Frame frame) {
+    links_.request(0, Message::kGather, slice_of(given, number, first, count), [answer, rest](Frame frame) {
       if (rest == 0) answer->emplace(std::move(frame));
     });
   }
@@ -62,15 +62,15 @@ std::string RemoteGroup::give(uint64_t number, std::string bytes) {
   return std::string((*answer)->body.data(), (*answer)->body.size());
 }
 
-// Appends the bytes of the gathered texts that the first answer did not contain, piece by piece.
+// Appends the bytes of the gathered texts that the first answer did not contain, slice by slice.
 void RemoteGroup::fetch_rest(uint64_t number, std::string& gathered) {
   const GatheredLength length = gathered_length(gathered);
   if (length.num != static_cast<size_t>(size_)) fail(Code::kData, "gather: ", length.num, " answers");
   while (gathered.size() < length.all) {
     const GatheredRequest request{number, gathered.size() - length.sizes};
-    const Frame piece = links_.call(0, Message::kGatheredPiece, Payload(encode_gathered_request(request)));
-    if (piece.body.size() == 0) fail(Code::kData, "gather: a piece without bytes");
-    gathered.append(piece.body.data(), piece.body.size());
+    const Frame slice = links_.call(0, Message::kGatheredSlice, Payload(encode_gathered_request(request)));
+    if (slice.body.size() == 0) fail(Code::kData, "gather: a slice without bytes");
+    gathered.append(slice.body.data(), slice.body.size());
   }
 }
 

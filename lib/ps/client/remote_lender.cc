@@ -78,14 +78,14 @@ void RemoteLender::pull(std::span<const KeyPlan> plans, PullMode mode,
   take_from_servers();
   remote_.pull(plans, mode, views);
   count_keys(plans);
-  show_gradients(plans, views);
+  bind_gradients(plans, views);
 }
 
 void RemoteLender::finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
                                std::vector<ParameterView<float>>& views) {
   remote_.finish_pull(ticket, plans, views);
   count_keys(plans);
-  show_gradients(plans, views);
+  bind_gradients(plans, views);
 }
 
 // Tells the servers the keys of the batch of parameters that have a row policy, when they have applied all steps
@@ -103,7 +103,7 @@ void RemoteLender::count_keys(std::span<const KeyPlan> plans) {
   for (std::vector<uint64_t>& absent : absent_) std::ranges::sort(absent);
 }
 
-void RemoteLender::show_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
+void RemoteLender::bind_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (!specs_[p].sparse) continue;
     gradients_[p].resize(std::max<size_t>(1, plans[p].keys.size() * static_cast<size_t>(specs_[p].cols)));

@@ -92,7 +92,7 @@ class RemoteLender final : public StoreInFront, public RowLender {
   int sparse(int parameter) const { return sparse_of_[static_cast<size_t>(parameter)]; }
   void count_keys(std::span<const KeyPlan> plans);
   void take_from_servers();
-  void show_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
+  void bind_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
   void wait_for_rows(int parameter, std::span<const uint64_t> keys);
   uint64_t ask(int parameter, std::vector<uint64_t> keys);
   void keep_used(size_t parameter, const RowBlock& rows);

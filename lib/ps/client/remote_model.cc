@@ -38,7 +38,7 @@ void RemoteModel::read(const RowExchange::AddRowSlices& add_row_slices, const Ro
   exchange_.ask(
       {.mode = PullMode::kRead, .step = pushes_.next_step(), .type = RowType::kF32, .last_number = nullptr},
       add_row_slices);
-  links_.wait([&] { return exchange_.show_arrived(on_rows); });
+  links_.wait([&] { return exchange_.pass_arrived(on_rows); });
 }
 
 void RemoteModel::read_rows(int parameter, std::span<const uint64_t> keys, float* weights) {

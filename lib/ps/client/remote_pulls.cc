@@ -87,7 +87,7 @@ void RemotePulls::finish(const PullTicket& ticket, std::span<const KeyPlan> plan
   }
   const RowExchange::OnRows put_arrived = [this](size_t shard, const RoutedRows& routed,
                                                  const ArrivedRows& rows) { put_rows(shard, routed, rows); };
-  links_.wait_for_others([&] { return next_->show_arrived(put_arrived); });
+  links_.wait_for_others([&] { return next_->pass_arrived(put_arrived); });
   std::swap(current_, next_);
   if (asked_.scope == PullScope::kCompute) {
     for (size_t p = 0; p < specs_.size(); ++p) {
@@ -98,14 +98,14 @@ void RemotePulls::finish(const PullTicket& ticket, std::span<const KeyPlan> plan
     }
   }
   views.assign(specs_.size(), {});
-  for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], asked_, views[p]);
+  for (size_t p = 0; p < specs_.size(); ++p) bind(p, plans[p], asked_, views[p]);
 }
 
 void RemotePulls::prepare(std::span<const KeyPlan> plans, PullScope scope,
                           std::vector<ParameterView<float>>& views) {
   current_->route(pushed_slices(plans, scope));
   views.assign(specs_.size(), {});
-  for (size_t p = 0; p < specs_.size(); ++p) show(p, plans[p], {PullMode::kTrain, 0, scope}, views[p]);
+  for (size_t p = 0; p < specs_.size(); ++p) bind(p, plans[p], {PullMode::kTrain, 0, scope}, views[p]);
 }
 
 // Sets the rows of a table that was pulled whole and whose gradients are pushed by the keys of the batch.
@@ -147,7 +147,7 @@ void RemotePulls::put_rows(size_t shard, const RoutedRows& routed, const Arrived
   }
 }
 
-void RemotePulls::show(size_t p, const KeyPlan& plan, const Request& request, ParameterView<float>& view) {
+void RemotePulls::bind(size_t p, const KeyPlan& plan, const Request& request, ParameterView<float>& view) {
   const ParameterSpec& spec = specs_[p];
   Held& held = held_[p];
   const bool by_keys = spec.kind == ParameterKind::kRows;

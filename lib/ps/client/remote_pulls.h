@@ -79,7 +79,7 @@ class RemotePulls {
   RowExchange::AddRowSlices pulled_slices(std::span<const KeyPlan> plans, PullScope scope) const;
   void find_in_whole(size_t p, const KeyPlan& plan);
   void put_rows(size_t shard, const RoutedRows& routed, const ArrivedRows& rows);
-  void show(size_t p, const KeyPlan& plan, const Request& request, ParameterView<float>& view);
+  void bind(size_t p, const KeyPlan& plan, const Request& request, ParameterView<float>& view);
 
   ShardLinks& links_;
   const std::vector<ParameterSpec>& specs_;

@@ -14,7 +14,7 @@ RowExchange::RowExchange(ShardLinks& links, const std::vector<ParameterSpec>& sp
 void RowExchange::ask(const Request& request, const AddRowSlices& add_row_slices) {
   PS_CHECK(arrived());
   arrived_.clear();
-  asked_ = shown_ = 0;
+  asked_ = num_passed_ = 0;
   type_ = request.type;
   router_.begin([this, &request](size_t s, Bundle& bundle) {
     ++asked_;
@@ -37,13 +37,13 @@ void RowExchange::route(const AddRowSlices& add_row_slices) {
   router_.end();
 }
 
-bool RowExchange::show_arrived(const OnRows& on_rows) {
-  while (shown_ < arrived_.size()) show(arrived_[shown_++], on_rows);
-  return shown_ == asked_;
+bool RowExchange::pass_arrived(const OnRows& on_rows) {
+  while (num_passed_ < arrived_.size()) pass_on(arrived_[num_passed_++], on_rows);
+  return num_passed_ == asked_;
 }
 
 // Calls on_rows for each slice of an answer.  Statistics travel as f32, whatever the type is.
-void RowExchange::show(Arrived& arrived, const OnRows& on_rows) const {
+void RowExchange::pass_on(Arrived& arrived, const OnRows& on_rows) const {
   std::span<char> left = arrived.frame.body.bytes();
   for (const RoutedRows& routed : arrived.bundle->routed) {
     const ParameterSpec& spec = specs_[routed.parameter];

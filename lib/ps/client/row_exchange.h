@@ -72,7 +72,7 @@ class RowExchange {
 
   // Calls on_rows for the answers that have come since the last call.  Returns true if all answers have come.  To
   // be called during a wait for the links.
-  bool show_arrived(const OnRows& on_rows);
+  bool pass_arrived(const OnRows& on_rows);
 
   BatchRouter& router() { return router_; }
 
@@ -83,14 +83,14 @@ class RowExchange {
     Frame frame;
   };
 
-  void show(Arrived& arrived, const OnRows& on_rows) const;
+  void pass_on(Arrived& arrived, const OnRows& on_rows) const;
 
   ShardLinks& links_;
   const std::vector<ParameterSpec>& specs_;
   BatchRouter router_;
-  RowType type_ = RowType::kF32;  // row type of the answers
-  size_t asked_ = 0, shown_ = 0;  // numbers of messages
-  std::vector<Arrived> arrived_;  // in the order of arrival
+  RowType type_ = RowType::kF32;       // row type of the answers
+  size_t asked_ = 0, num_passed_ = 0;  // numbers of messages
+  std::vector<Arrived> arrived_;       // in the order of arrival
 };
 
 }  // namespace ps

@@ -185,7 +185,7 @@ void RowMessage::add_coded(const RoutedRows& routed, const std::vector<CodedRows
   }
   std::string bytes;
   try {
-    codec.encode_piece(values, residual, bytes);
+    codec.encode_slice(values, residual, bytes);
   } catch (const Error& error) {
     throw error.within(cat("the gradient of ", quote(context_.specs[p].name)));
   }

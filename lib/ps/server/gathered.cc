@@ -18,16 +18,16 @@ Payload Gathered::beginning() const {
   return payload;
 }
 
-Payload Gathered::piece(uint64_t first) const {
+Payload Gathered::slice(uint64_t first) const {
   Payload payload;
   append(first, payload);
   if (payload.parts.empty()) fail(Code::kData, "gathered: there are no bytes from ", first, " on");
   return payload;
 }
 
-// Appends up to kGatherPieceBytes from `first` on; what the ranks gave counts as one string.
+// Appends up to kGatherSliceBytes from `first` on; what the ranks gave counts as one string.
 void Gathered::append(uint64_t first, Payload& out) const {
-  uint64_t left = kGatherPieceBytes;
+  uint64_t left = kGatherSliceBytes;
   for (const std::string& bytes : all_) {
     if (first >= bytes.size()) {
       first -= bytes.size();

@@ -1,4 +1,4 @@
-// Gathered: the bytes that the trainers of a run gave to a gathering, and the answers with them, in pieces.
+// Gathered: the bytes that the trainers of a run gave to a gathering, and the answers with them, in slices.
 // Used by Gathering.
 #ifndef PS_PS_SERVER_GATHERED_H_
 #define PS_PS_SERVER_GATHERED_H_
@@ -24,7 +24,7 @@ class Gathered : public std::enable_shared_from_this<Gathered> {
 
   // Returns some bytes, from `first` on, of what all gave, one after the other.  Throws kData if there are
   // none.
-  Payload piece(uint64_t first) const;
+  Payload slice(uint64_t first) const;
 
  private:
   void append(uint64_t first, Payload& out) const;

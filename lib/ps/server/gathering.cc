@@ -29,47 +29,47 @@ bool Gathering::answer_former(const GatherRequest& request, ReplyPtr& reply) con
   return true;
 }
 
-Payload Gathering::former_piece(const GatheredRequest& request) const {
-  return former(request.number)->piece(request.first);
+Payload Gathering::former_slice(const GatheredRequest& request) const {
+  return former(request.number)->slice(request.first);
 }
 
-std::optional<Gathering::WholeGift> Gathering::add_piece(int rank, const GatherRequest& piece,
+std::optional<Gathering::WholeGift> Gathering::add_slice(int rank, const GatherRequest& slice,
                                                          HeldMemory& held) {
-  auto found = pieces_.find(rank);
-  if (found == pieces_.end()) {
-    if (piece.first > 0) fail(Code::kData, "gather: a piece from ", piece.first, " on, expected the first");
+  auto found = slices_.find(rank);
+  if (found == slices_.end()) {
+    if (slice.first > 0) fail(Code::kData, "gather: a slice from ", slice.first, " on, expected the first");
     HeldBytes all =
-        held.take(static_cast<HeldPeer>(rank), HeldKind::kGatherings, memory_of_given(piece.size()));
-    if (piece.rest == 0) return WholeGift{std::string(piece.bytes), std::move(all)};
-    found = pieces_.try_emplace(rank).first;
-    found->second.size = piece.size();
+        held.take(static_cast<HeldPeer>(rank), HeldKind::kGatherings, memory_of_given(slice.size()));
+    if (slice.rest == 0) return WholeGift{std::string(slice.bytes), std::move(all)};
+    found = slices_.try_emplace(rank).first;
+    found->second.size = slice.size();
     found->second.held = std::move(all);
-    found->second.bytes.reserve(piece.size());
+    found->second.bytes.reserve(slice.size());
   }
-  Pieces& pieces = found->second;
-  const uint64_t there = pieces.bytes.size();
-  if (piece.size() != pieces.size || piece.first > there) {
-    fail(Code::kData, "gather: a piece from ", piece.first, " on of ", piece.size(), " bytes, expected from ",
-         there, " on of ", pieces.size);
+  Slices& slices = found->second;
+  const uint64_t there = slices.bytes.size();
+  if (slice.size() != slices.size || slice.first > there) {
+    fail(Code::kData, "gather: a slice from ", slice.first, " on of ", slice.size(), " bytes, expected from ",
+         there, " on of ", slices.size);
   }
-  const uint64_t known = there - piece.first;
-  if (piece.bytes.size() > known) pieces.bytes += piece.bytes.substr(known);
-  if (pieces.bytes.size() < pieces.size) return std::nullopt;
-  return WholeGift{std::move(pieces.bytes), std::move(pieces.held)};
+  const uint64_t known = there - slice.first;
+  if (slice.bytes.size() > known) slices.bytes += slice.bytes.substr(known);
+  if (slices.bytes.size() < slices.size) return std::nullopt;
+  return WholeGift{std::move(slices.bytes), std::move(slices.held)};
 }
 
 void Gathering::give(int rank, std::string bytes, HeldBytes held) {
   if (given_.try_emplace(rank, std::move(bytes)).second) held_.push_back(std::move(held));
-  const auto found = pieces_.find(rank);
-  if (found == pieces_.end()) return;
+  const auto found = slices_.find(rank);
+  if (found == slices_.end()) return;
   for (ReplyPtr& reply : found->second.replies) reply->answer(Payload());
-  pieces_.erase(found);
+  slices_.erase(found);
 }
 
-void Gathering::add_reply(int rank, const GatherRequest& piece, ReplyPtr reply) {
-  if (piece.rest == 0) return replies_.push_back(std::move(reply));
-  const auto found = pieces_.find(rank);
-  if (found == pieces_.end()) return reply->answer(Payload());
+void Gathering::add_reply(int rank, const GatherRequest& slice, ReplyPtr reply) {
+  if (slice.rest == 0) return replies_.push_back(std::move(reply));
+  const auto found = slices_.find(rank);
+  if (found == slices_.end()) return reply->answer(Payload());
   found->second.replies.push_back(std::move(reply));
 }
 
@@ -82,7 +82,7 @@ void Gathering::finish(size_t num_trainers) {
   std::vector<std::string> all(num_trainers);
   for (auto& [rank, given] : given_) all[static_cast<size_t>(rank)] = std::move(given);
   given_.clear();
-  pieces_.clear();
+  slices_.clear();
   ++number_;
   answers_[1] = std::move(answers_[0]);
   answers_held_[1] = std::move(answers_held_[0]);
@@ -93,24 +93,24 @@ void Gathering::finish(size_t num_trainers) {
 
 size_t Gathering::num_waiting() const {
   size_t waiting = replies_.size();
-  for (const auto& [rank, pieces] : pieces_) waiting += pieces.replies.size();
+  for (const auto& [rank, slices] : slices_) waiting += slices.replies.size();
   return waiting;
 }
 
 void Gathering::forget_unwanted() {
   std::erase_if(replies_, is_unwanted);
-  for (auto& [rank, pieces] : pieces_) std::erase_if(pieces.replies, is_unwanted);
+  for (auto& [rank, slices] : slices_) std::erase_if(slices.replies, is_unwanted);
 }
 
 void Gathering::release_replies(std::vector<ReplyPtr>& out) {
   for (ReplyPtr& reply : std::exchange(replies_, {})) out.push_back(std::move(reply));
-  for (auto& [rank, pieces] : pieces_) {
-    for (ReplyPtr& reply : std::exchange(pieces.replies, {})) out.push_back(std::move(reply));
+  for (auto& [rank, slices] : slices_) {
+    for (ReplyPtr& reply : std::exchange(slices.replies, {})) out.push_back(std::move(reply));
   }
 }
 
 // gathering := number:u64 last:text before:text given:u32 (rank:u32 text)[given]
-// Pieces without an answer are not saved, since they are sent again.
+// Slices without an answer are not saved, since they are sent again.
 void Gathering::save(std::string& out) const {
   put(out, number_);
   for (const auto& answer : answers_) put_text(out, answer != nullptr ? encode_gathered(answer->all()) : "");

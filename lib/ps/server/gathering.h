@@ -1,4 +1,4 @@
-// Gathering: collects what every trainer gives, in pieces, and answers all trainers with what all gave.  Used
+// Gathering: collects what every trainer gives, in slices, and answers all trainers with what all gave.  Used
 // by Shard.
 #ifndef PS_PS_SERVER_GATHERING_H_
 #define PS_PS_SERVER_GATHERING_H_
@@ -34,34 +34,34 @@ class Gathering {
   bool answer_former(const GatherRequest& request, ReplyPtr& reply) const;
 
   // Returns a part of what all gave to one of the last two gatherings.  Throws kData for every other number.
-  Payload former_piece(const GatheredRequest& request) const;
+  Payload former_slice(const GatheredRequest& request) const;
 
   bool has_given(int rank) const { return given_.contains(rank); }
   bool has_given_end(int rank) const;  // the trainer has done all of the run
   bool is_empty() const { return given_.empty(); }
 
-  // Takes a piece from a rank that has not given all.  The first piece takes the memory of all pieces.  A
-  // process may send its pieces again; they are the same, and change nothing.  Returns all bytes of the rank
-  // once they are complete, for the caller to give; else nothing.  Throws kData for a piece that does not
+  // Takes a slice from a rank that has not given all.  The first slice takes the memory of all slices.  A
+  // process may send its slices again; they are the same, and change nothing.  Returns all bytes of the rank
+  // once they are complete, for the caller to give; else nothing.  Throws kData for a slice that does not
   // follow.
   struct WholeGift {
     std::string bytes;
     HeldBytes held;
   };
-  std::optional<WholeGift> add_piece(int rank, const GatherRequest& piece, HeldMemory& held);
+  std::optional<WholeGift> add_slice(int rank, const GatherRequest& slice, HeldMemory& held);
 
-  // Forgets the pieces of a rank that has not given all: another process has the rank, and gives from the
+  // Forgets the slices of a rank that has not given all: another process has the rank, and gives from the
   // beginning.
-  void forget_pieces(int rank) { pieces_.erase(rank); }
+  void forget_slices(int rank) { slices_.erase(rank); }
 
   // Takes what a rank gives.  If the rank has given before, those bytes stay, since a process that takes a
   // rank over knows less than the process before it.  `held` is the memory of the bytes, and is freed with
   // the answers of this gathering.
   void give(int rank, std::string bytes, HeldBytes held);
 
-  // Takes the reply to a piece.  The reply to the last piece of a rank is answered when all trainers have
-  // given, that to another piece when the rank has.
-  void add_reply(int rank, const GatherRequest& piece, ReplyPtr reply);
+  // Takes the reply to a slice.  The reply to the last slice of a rank is answered when all trainers have
+  // given, that to another slice when the rank has.
+  void add_reply(int rank, const GatherRequest& slice, ReplyPtr reply);
 
   // Answers all trainers with what the ranks below `num_trainers` gave, and begins the next gathering.
   void finish(size_t num_trainers);
@@ -77,9 +77,9 @@ class Gathering {
   bool is_of(size_t num_trainers) const;
 
  private:
-  struct Pieces {
-    std::string bytes;  // the pieces so far, joined
-    uint64_t size = 0;  // size of all pieces
+  struct Slices {
+    std::string bytes;  // the slices so far, joined
+    uint64_t size = 0;  // size of all slices
     HeldBytes held;
     std::vector<ReplyPtr> replies;
   };
@@ -88,8 +88,8 @@ class Gathering {
 
   uint64_t number_ = 0;
   std::map<int, std::string> given_;  // what each rank gave
-  std::vector<ReplyPtr> replies_;     // to the last pieces; a trainer that asked again has several
-  std::map<int, Pieces> pieces_;      // by rank, for ranks that have not given all
+  std::vector<ReplyPtr> replies_;     // to the last slices; a trainer that asked again has several
+  std::map<int, Slices> slices_;      // by rank, for ranks that have not given all
   std::vector<HeldBytes> held_;       // memory of given_
 
   // The answers of the last two gatherings, the newest first.

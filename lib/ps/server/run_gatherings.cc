@@ -8,7 +8,7 @@ namespace ps {
 void RunGatherings::give(int rank, const GatherRequest& request, ReplyPtr& reply) {
   if (present_.answer_former(request, reply)) return;
   if (!present_.has_given(rank)) {
-    if (auto whole = present_.add_piece(rank, request, held_)) {
+    if (auto whole = present_.add_slice(rank, request, held_)) {
       changes_.note(ShardEvent::kGather, rank,
                     [&] { return event_of_numbers(request.number).append(whole->bytes); });
       present_.give(rank, std::move(whole->bytes), std::move(whole->held));

@@ -20,9 +20,9 @@ class RunGatherings {
                 const ChangeNotifier& changes)
       : roster_(roster), clock_(clock), held_(held), changes_(changes) {}
 
-  // A trainer of the run gives a piece of its bytes.  It is answered at once if the gathering is one of the
-  // last two.  Else its last piece is answered when all trainers have given, and an earlier piece when the
-  // trainer has given all.  Throws kData for any other gathering and for a piece that does not follow,
+  // A trainer of the run gives a slice of its bytes.  It is answered at once if the gathering is one of the
+  // last two.  Else its last slice is answered when all trainers have given, and an earlier slice when the
+  // trainer has given all.  Throws kData for any other gathering and for a slice that does not follow,
   // kExhausted if there is no room.
   void give(int rank, const GatherRequest& request, ReplyPtr& reply);
 

@@ -92,7 +92,7 @@ void RunMembership::take_over(int rank, uint64_t generation) {
   shard_.tables.forget_held_counts();
   shard_.pulls.history(rank).take_over();
   shard_.clock.take_over(rank, trainer.was_given_up);
-  parts_.gatherings.present().forget_pieces(rank);
+  parts_.gatherings.present().forget_slices(rank);
   count_chunk_bytes(shard_.held, shard_.states, shard_.clock);
 }
 

@@ -212,7 +212,7 @@ void gather(ShardPeer& peer, const Frame& frame, Responder& responder) {
 }
 
 void tell_gathered(ShardPeer& peer, const GatheredRequest& request, Responder& responder) {
-  responder.answer(peer.host.shard().gatherings().present().former_piece(request));
+  responder.answer(peer.host.shard().gatherings().present().former_slice(request));
 }
 
 void load(ShardPeer& peer, const PushRequest& request, Responder& responder) {
@@ -322,7 +322,7 @@ constexpr std::array kMessages = {
     ShardMessage{Message::kCommit, kMaxMessageBytes, Role::kTrainer,
                  handle<bytes_body<decode_commit>, commit>, always},
     ShardMessage{Message::kGather, kMaxGatherBytes, Role::kTrainer, handle<whole_frame, gather>, always},
-    ShardMessage{Message::kGatheredPiece, 16, Role::kTrainer,
+    ShardMessage{Message::kGatheredSlice, 16, Role::kTrainer,
                  handle<bytes_body<decode_gathered_request>, tell_gathered>, always},
     ShardMessage{Message::kLoad, kMaxMessageBytes, Role::kTrainer, handle<load_body, load>, always},
     ShardMessage{Message::kEndRun, 0, Role::kTrainer, handle<no_body, end_run>, always},

@@ -35,7 +35,7 @@ bool TableUpdater::apply(size_t parameter, std::span<const Contribution> contrib
 void TableUpdater::begin(size_t parameter, const Table& table, std::span<const Contribution> contributions) {
   begun_ = true;
   in_step_ = false;
-  num_pieces_ = num_pushed_ = num_values_ = 0;
+  num_ready_ = num_pushed_ = num_values_ = 0;
   if (table.optimizer() == nullptr) return;
   in_parts_ = table.takes_parts();
   if (tables_.spec(parameter).kind != ParameterKind::kRows) return;
@@ -89,11 +89,11 @@ void TableUpdater::abandon() {
   begun_ = false;
 }
 
-TableUpdater::Piece& TableUpdater::next_piece() {
-  if (num_pieces_ == pieces_.size()) pieces_.emplace_back();
-  Piece& piece = pieces_[num_pieces_++];
-  piece.gradients.clear();
-  return piece;
+TableUpdater::ReadySlice& TableUpdater::next_ready() {
+  if (num_ready_ == ready_.size()) ready_.emplace_back();
+  ReadySlice& slice = ready_[num_ready_++];
+  slice.gradients.clear();
+  return slice;
 }
 
 // some_ <- the next rows by keys, of as much work as is left.  Returns their number.
@@ -107,41 +107,41 @@ uint64_t TableUpdater::take_slice(int64_t cols, SliceWork& work) {
 
 // ---- rows by keys, slice by slice
 
-// Puts the gradients of all rows into pieces, then passes the pieces to the table.  Rows are found first,
+// Puts the gradients of all rows into slices, then passes the slices to the table.  Rows are found first,
 // while all steps that have begun are over: idle steps then give the same bits as when the step is applied at
 // once.
 bool TableUpdater::apply_rows(Table& table, const StepSize& step, SliceWork& work) {
   while (!rows_left_.ended()) {
     if (work.used_up()) return false;
     take_slice(table.width(), work);
-    Piece& piece = next_piece();
-    lie_apart_ ? use_rows_in_place(table, piece) : use_sums(table, piece);
+    ReadySlice& slice = next_ready();
+    lie_apart_ ? use_rows_in_place(table, slice) : use_sums(table, slice);
   }
   if (!in_step_) table.begin_step(step.learning_rate);
   in_step_ = true;
-  push_pieces(table, step, work);
-  if (num_pushed_ < num_pieces_) return false;
+  push_ready(table, step, work);
+  if (num_pushed_ < num_ready_) return false;
   table.end_step();
   return true;
 }
 
-// Passes the pieces that are left to the table, until the work is used up.
-void TableUpdater::push_pieces(Table& table, const StepSize& step, SliceWork& work) {
-  for (; num_pushed_ < num_pieces_ && !work.used_up(); ++num_pushed_) {
-    for (const KeyedGradients& some : pieces_[num_pushed_].gradients) {
+// Passes the slices that are left to the table, until the work is used up.
+void TableUpdater::push_ready(Table& table, const StepSize& step, SliceWork& work) {
+  for (; num_pushed_ < num_ready_ && !work.used_up(); ++num_pushed_) {
+    for (const KeyedGradients& some : ready_[num_pushed_].gradients) {
       table.push_part(some, step.scale, device_);
       work.use(work_of(some.keys.size(), table.width()));
     }
   }
 }
 
-// Puts the gradients of some_ into the piece, with pointers to their rows, which are brought up to date.  A
+// Puts the gradients of some_ into the slice, with pointers to their rows, which are brought up to date.  A
 // row that was pulled still has its address and its values, unless a step has come between.
-void TableUpdater::use_rows_in_place(Table& table, Piece& piece) {
+void TableUpdater::use_rows_in_place(Table& table, ReadySlice& slice) {
   size_t num_unknown = 0;
   for (const RowsOfOne& each : some_) num_unknown += each.knows_rows() ? 0 : each.keys.size();
-  piece.rows.resize(num_unknown);
-  std::span<float*> unknown(piece.rows);
+  slice.rows.resize(num_unknown);
+  std::span<float*> unknown(slice.rows);
   for (const RowsOfOne& each : some_) {
     std::span<float* const> rows = each.rows;
     if (!each.knows_rows()) {
@@ -151,16 +151,16 @@ void TableUpdater::use_rows_in_place(Table& table, Piece& piece) {
     } else if (each.pulled_step != table.optimizer()->steps()) {
       table.bring_up_to_date(each.keys, rows, device_);
     }
-    piece.gradients.push_back({each.keys, rows, each.floats});
+    slice.gradients.push_back({each.keys, rows, each.floats});
   }
 }
 
-// Puts the sums of the gradients of some_ into the piece, with pointers to their rows.
-void TableUpdater::use_sums(Table& table, Piece& piece) {
-  sum_rows(table.width(), piece.sums);
-  find_summed_rows(table, piece.rows);
-  std::swap(piece.keys, plan_.keys);
-  piece.gradients.push_back({piece.keys, piece.rows, piece.sums.data()});
+// Puts the sums of the gradients of some_ into the slice, with pointers to their rows.
+void TableUpdater::use_sums(Table& table, ReadySlice& slice) {
+  sum_rows(table.width(), slice.sums);
+  find_summed_rows(table, slice.rows);
+  std::swap(slice.keys, plan_.keys);
+  slice.gradients.push_back({slice.keys, slice.rows, slice.sums.data()});
 }
 
 // rows <- the rows of plan_, which sum_rows has made, brought up to date.
@@ -185,7 +185,7 @@ void TableUpdater::find_summed_rows(Table& table, std::vector<float*>& rows) {
 template <class ForEachRun>
 void TableUpdater::sum_free_of_order(std::vector<float>& sums, ForEachRun&& for_each_run) {
   order_free_.begin(sums.size());
-  for_each_run([this](size_t first, std::span<const float> values) { order_free_.show(first, values); });
+  for_each_run([this](size_t first, std::span<const float> values) { order_free_.measure(first, values); });
   for_each_run([this](size_t first, std::span<const float> values) { order_free_.add(first, values); });
   order_free_.finish(sums);
 }
@@ -237,41 +237,41 @@ void TableUpdater::add_in_order(size_t cols, std::vector<float>& sums) {
 void TableUpdater::apply_rows_at_once(Table& table, const StepSize& step) {
   rows_left_.next(SliceWork::kUnlimited, some_);
   if (table.policy() != nullptr) return push_plan(table, step);
-  Piece& piece = next_piece();
+  ReadySlice& slice = next_ready();
   if (!lie_apart_) {
-    use_sums(table, piece);
+    use_sums(table, slice);
   } else {
-    table.rows_stay() ? use_rows_in_place(table, piece) : use_rows_of_one_pull(table, piece);
+    table.rows_stay() ? use_rows_in_place(table, slice) : use_rows_of_one_pull(table, slice);
   }
-  table.push(piece.gradients, step.scale, step.learning_rate, device_);
+  table.push(slice.gradients, step.scale, step.learning_rate, device_);
 }
 
-void TableUpdater::use_rows_of_one_pull(Table& table, Piece& piece) {
-  piece.keys.clear();
-  for (const RowsOfOne& each : some_) piece.keys.insert(piece.keys.end(), each.keys.begin(), each.keys.end());
-  piece.rows.resize(piece.keys.size());
-  table.pull(piece.keys, device_, piece.rows);
-  std::span<float* const> rows(piece.rows);
+void TableUpdater::use_rows_of_one_pull(Table& table, ReadySlice& slice) {
+  slice.keys.clear();
+  for (const RowsOfOne& each : some_) slice.keys.insert(slice.keys.end(), each.keys.begin(), each.keys.end());
+  slice.rows.resize(slice.keys.size());
+  table.pull(slice.keys, device_, slice.rows);
+  std::span<float* const> rows(slice.rows);
   for (const RowsOfOne& each : some_) {
-    piece.gradients.push_back({each.keys, rows.first(each.keys.size()), each.floats});
+    slice.gradients.push_back({each.keys, rows.first(each.keys.size()), each.floats});
     rows = rows.subspan(each.keys.size());
   }
 }
 
 // Applies a step of a table with a policy, which also needs the counts of the keys.
 void TableUpdater::push_plan(Table& table, const StepSize& step) {
-  Piece& piece = next_piece();
+  ReadySlice& slice = next_ready();
   const bool alone = some_.size() == 1;
   if (alone) {
     plan_.keys.assign(some_[0].keys.begin(), some_[0].keys.end());
     plan_.counts.assign(some_[0].counts.begin(), some_[0].counts.end());
   } else {
-    sum_rows(table.width(), piece.sums);
+    sum_rows(table.width(), slice.sums);
     sum_counts();
   }
-  table.pull(plan_, device_, piece.rows);
-  const float* gradients = alone ? some_[0].floats : piece.sums.data();
-  table.push(plan_, piece.rows, gradients, step.scale, step.learning_rate, device_);
+  table.pull(plan_, device_, slice.rows);
+  const float* gradients = alone ? some_[0].floats : slice.sums.data();
+  table.push(plan_, slice.rows, gradients, step.scale, step.learning_rate, device_);
   table.policy()->end_step(step.shrink, device_);
 }
 

@@ -63,7 +63,7 @@ class TableUpdater {
 
  private:
   // A slice of rows whose gradients are ready, and the memory that these need beside the contributions.
-  struct Piece {
+  struct ReadySlice {
     std::vector<KeyedGradients> gradients;
     std::vector<uint64_t> keys;  // keys of the sums
     std::vector<float*> rows;
@@ -73,13 +73,13 @@ class TableUpdater {
   void begin(size_t parameter, const Table& table, std::span<const Contribution> contributions);
   bool go_on(size_t parameter, Table& table, std::span<const Contribution> contributions,
              const StepSize& step, SliceWork& work);
-  Piece& next_piece();
+  ReadySlice& next_ready();
   uint64_t take_slice(int64_t cols, SliceWork& work);
 
   bool apply_rows(Table& table, const StepSize& step, SliceWork& work);
-  void push_pieces(Table& table, const StepSize& step, SliceWork& work);
-  void use_rows_in_place(Table& table, Piece& piece);
-  void use_sums(Table& table, Piece& piece);
+  void push_ready(Table& table, const StepSize& step, SliceWork& work);
+  void use_rows_in_place(Table& table, ReadySlice& slice);
+  void use_sums(Table& table, ReadySlice& slice);
   void find_summed_rows(Table& table, std::vector<float*>& rows);
   void sum_rows(int64_t cols, std::vector<float>& sums);
   void add_in_order(size_t cols, std::vector<float>& sums);
@@ -88,7 +88,7 @@ class TableUpdater {
 
   void apply_rows_at_once(Table& table, const StepSize& step);
   void push_plan(Table& table, const StepSize& step);
-  void use_rows_of_one_pull(Table& table, Piece& piece);
+  void use_rows_of_one_pull(Table& table, ReadySlice& slice);
   void sum_counts();
 
   bool apply_matrix(Table& table, std::span<const Contribution> contributions, const StepSize& step,
@@ -105,14 +105,14 @@ class TableUpdater {
 
   // State from call to call, while a parameter is worked on.
   bool begun_ = false;
-  bool in_parts_ = false;      // the table may be read in between
-  bool lie_apart_ = false;     // no key is in two contributions: no sums are needed
-  bool in_step_ = false;       // the rows of all pieces were found, and the table's step has begun
-  ContributedRows rows_left_;  // rows by keys that are not in pieces yet
-  std::deque<Piece> pieces_;   // also those of former steps, whose memory is used again
-  size_t num_pieces_ = 0;      // pieces of this step
-  size_t num_pushed_ = 0;      // pieces of this step that the table has
-  size_t num_values_ = 0;      // values of a matrix that are done
+  bool in_parts_ = false;         // the table may be read in between
+  bool lie_apart_ = false;        // no key is in two contributions: no sums are needed
+  bool in_step_ = false;          // the rows of all slices were found, and the table's step has begun
+  ContributedRows rows_left_;     // rows by keys that are not in slices yet
+  std::deque<ReadySlice> ready_;  // also those of former steps, whose memory is used again
+  size_t num_ready_ = 0;          // slices of this step
+  size_t num_pushed_ = 0;         // slices of this step that the table has
+  size_t num_values_ = 0;         // values of a matrix that are done
 
   // Memory for the time of a call.
   std::vector<RowsOfOne> some_;

@@ -23,7 +23,7 @@ GatherRequest decode_gather(std::string_view body) {
     fail(Code::kData, "gather: ", request.bytes.size(), " bytes from ", request.first, " on and ",
          request.rest, " more, expected up to ", most);
   }
-  if (request.bytes.empty() && request.rest > 0) fail(Code::kData, "gather: a piece without bytes");
+  if (request.bytes.empty() && request.rest > 0) fail(Code::kData, "gather: a slice without bytes");
   return request;
 }
 

@@ -1,4 +1,4 @@
-// The messages of gatherings.  The text that a trainer gives, and the texts that all trainers gave, travel in pieces, so that
+// The messages of gatherings.  The text that a trainer gives, and the texts that all trainers gave, travel in slices, so that
 // no message keeps a shard from others for long.  ps-wire(5).  Used by RemoteGroup and by Gathering.
 #ifndef PS_PS_WIRE_GATHER_H_
 #define PS_PS_WIRE_GATHER_H_
@@ -15,13 +15,13 @@ namespace ps {
 
 inline constexpr uint64_t kMostGivenBytes = 256 << 20;        // from one trainer in one gathering
 inline constexpr uint64_t kMaxGatherBytes = 9 << 20;          // of a request, with its numbers
-inline constexpr uint64_t kGatherPieceBytes = kMessageBytes;  // size of a piece
+inline constexpr uint64_t kGatherSliceBytes = kMessageBytes;  // size of a slice
 
 // The first byte of the text that a trainer gives; the text of an absent trainer is empty, without it.  The
 // second value marks the last gathering of a run with checkpoints, when everything is done.
 inline constexpr char kGathered = 1, kGatheredAtEnd = 2;
 
-// A piece of the text that a trainer gives.  Pieces are sent in order; the `rest` of the last one is 0.
+// A slice of the text that a trainer gives.  Slices are sent in order; the `rest` of the last one is 0.
 struct GatherRequest {
   uint64_t number = 0;          // number of the gathering
   std::string_view bytes = {};  // points into the body
@@ -31,22 +31,22 @@ struct GatherRequest {
   uint64_t size() const { return first + bytes.size() + rest; }  // size of the whole text
 };
 
-// A request for more bytes of the texts that all trainers gave, from `first` on, after the answer to the last piece.
+// A request for more bytes of the texts that all trainers gave, from `first` on, after the answer to the last slice.
 struct GatheredRequest {
   uint64_t number = 0;
   uint64_t first = 0;
 };
 
-// Returns the head of a body, which stands before the bytes of the piece.
+// Returns the head of a body, which stands before the bytes of the slice.
 std::string encode_gather_head(const GatherRequest& request);
 std::string encode_gathered_request(const GatheredRequest& request);
 
 // All throw kData for a body that is not well-formed; decode_gather also throws for a text of more than
-// kMostGivenBytes, and for a piece without bytes that is not the last one.
+// kMostGivenBytes, and for a slice without bytes that is not the last one.
 GatherRequest decode_gather(std::string_view body);
 GatheredRequest decode_gathered_request(std::span<const char> body);
 
-// The answer to the last piece: the sizes of the ranks' texts, and the first bytes of these.  Once all bytes
+// The answer to the last slice: the sizes of the ranks' texts, and the first bytes of these.  Once all bytes
 // have been appended, decode_gathered takes it.
 //   num:u32 size:u64[num] bytes of each, by rank
 std::string encode_gathered(std::span<const std::string> all);

@@ -52,7 +52,7 @@ enum class Message : uint16_t {
   kReturnRows,
   kWork,
   kApplied,
-  kGatheredPiece,
+  kGatheredSlice,
 };
 
 // The trainer splits a larger request into several.

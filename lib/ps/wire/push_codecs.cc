@@ -12,7 +12,7 @@ PushCodecs::PushCodecs(const Json& object, std::span<const ParameterSpec> specs,
     const CodecTarget target{.cols = spec.cols,
                              .seed = spec.initializer.seed,
                              .key = static_cast<uint64_t>(rank) << 32 | p,
-                             .in_pieces = true,
+                             .in_slices = true,
                              .cpu = cpu};
     codecs_.back() = make_codec(object, "train.strategy.codec.push", target);
     keep_residuals_ |= codecs_.back()->keeps_residual();

@@ -16,7 +16,7 @@ namespace {
 float sum_of(const std::vector<float>& addends) {
   OrderFreeSums sums;
   sums.begin(3);
-  for (float each : addends) sums.show(1, {&each, 1});
+  for (float each : addends) sums.measure(1, {&each, 1});
   for (float each : addends) sums.add(1, {&each, 1});
   float all[3];
   sums.finish(all);

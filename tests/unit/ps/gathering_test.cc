@@ -155,14 +155,14 @@ TEST_F(GatheringTest, APrefixOfASavedGatheringIsRefused) {
   }
 }
 
-// A process gives in pieces; one that takes its rank over begins anew.
-TEST_F(GatheringTest, PiecesMakeOneGiftHoweverOftenTheyComeAgain) {
+// A process gives in slices; one that takes its rank over begins anew.
+TEST_F(GatheringTest, SlicesMakeOneGiftHoweverOftenTheyComeAgain) {
   const auto add = [&](uint64_t first, std::string_view bytes, uint64_t rest) {
-    auto gift = gathering_.add_piece(0, {.number = 0, .bytes = bytes, .first = first, .rest = rest}, held_);
+    auto gift = gathering_.add_slice(0, {.number = 0, .bytes = bytes, .first = first, .rest = rest}, held_);
     return gift ? gift->bytes : "";
   };
   EXPECT_EQ(add(0, "of the former process", 9), "");
-  gathering_.forget_pieces(0);
+  gathering_.forget_slices(0);
   EXPECT_EQ(held_.bytes_in_use(HeldKind::kGatherings), 0u);
   EXPECT_EQ(add(0, "one", 6), "");
   EXPECT_EQ(held_.bytes_in_use(HeldKind::kGatherings), memory_of_given(9)) << "of all, before it has come";
@@ -174,58 +174,58 @@ TEST_F(GatheringTest, PiecesMakeOneGiftHoweverOftenTheyComeAgain) {
   EXPECT_EQ(add(3, "twosix", 0), "onetwosix") << "cut in another way";
 }
 
-TEST_F(GatheringTest, AFirstPieceHasToComeFirst) {
+TEST_F(GatheringTest, AFirstSliceHasToComeFirst) {
   const GatherRequest second{.number = 0, .bytes = "two", .first = 3, .rest = 0};
-  EXPECT_EQ(error_of([&] { gathering_.add_piece(0, second, held_); }).code(), Code::kData);
+  EXPECT_EQ(error_of([&] { gathering_.add_slice(0, second, held_); }).code(), Code::kData);
   const GatherRequest large{.number = 0, .bytes = "a", .first = 0, .rest = 2 << 20};
-  EXPECT_EQ(error_of([&] { gathering_.add_piece(0, large, held_); }).code(), Code::kExhausted);
+  EXPECT_EQ(error_of([&] { gathering_.add_slice(0, large, held_); }).code(), Code::kExhausted);
 }
 
-TEST_F(GatheringTest, PiecesAreAnsweredWhenAllOfTheGiftIsThere) {
-  const auto piece = std::make_shared<Outcome>(), unwanted = std::make_shared<Outcome>();
+TEST_F(GatheringTest, SlicesAreAnsweredWhenAllOfTheGiftIsThere) {
+  const auto slice = std::make_shared<Outcome>(), unwanted = std::make_shared<Outcome>();
   const GatherRequest first{.number = 0, .bytes = "one", .first = 0, .rest = 3};
-  gathering_.add_piece(0, first, held_);
-  for (const OutcomePtr& outcome : {piece, unwanted})
+  gathering_.add_slice(0, first, held_);
+  for (const OutcomePtr& outcome : {slice, unwanted})
     gathering_.add_reply(0, first, std::make_unique<RecordingReply>(outcome));
   EXPECT_EQ(gathering_.num_waiting(), 2u);
   unwanted->wanted = false;
   gathering_.forget_unwanted();
   EXPECT_EQ(gathering_.num_waiting(), 1u);
   const OutcomePtr last = give(0, "onetwo");
-  EXPECT_EQ(*piece->answer, "");
+  EXPECT_EQ(*slice->answer, "");
   EXPECT_TRUE(last->waits());
   const auto again = std::make_shared<Outcome>();
   gathering_.add_reply(0, first, std::make_unique<RecordingReply>(again));
   EXPECT_EQ(*again->answer, "") << "it is there already";
 }
 
-TEST_F(GatheringTest, PiecesOfThoseWhomTheOthersDoNotWaitForGoWithTheGathering) {
-  gathering_.add_piece(1, {.number = 0, .bytes = "one", .first = 0, .rest = 3}, held_);
+TEST_F(GatheringTest, SlicesOfThoseWhomTheOthersDoNotWaitForGoWithTheGathering) {
+  gathering_.add_slice(1, {.number = 0, .bytes = "one", .first = 0, .rest = 3}, held_);
   gather("0");
   EXPECT_EQ(held_.bytes_in_use(HeldKind::kGatherings), 1u);
 }
 
-// All that was gathered travels in pieces: the sizes with the first, and the others by where they begin.
+// All that was gathered travels in slices: the sizes with the first, and the others by where they begin.
 TEST_F(GatheringTest, LongAnswersAreCut) {
   Random random(1, 0);
   std::vector<std::string> all(3);
-  for (std::string& bytes : all) bytes.resize(kGatherPieceBytes / 2 + random.below(kGatherPieceBytes));
+  for (std::string& bytes : all) bytes.resize(kGatherSliceBytes / 2 + random.below(kGatherSliceBytes));
   for (std::string& bytes : all) bytes.front() = bytes.back() = static_cast<char>(random.below(256));
   for (int rank = 0; rank < 3; ++rank) gathering_.give(rank, all[static_cast<size_t>(rank)], {});
   gathering_.finish(3);
   std::string text = *ask(gathering_, 0)->answer;
   const GatheredLength length = gathered_length(bytes_of(text));
   EXPECT_EQ(length.num, 3u);
-  size_t pieces = 1;
-  for (; text.size() < length.all; ++pieces) {
-    const Payload piece = gathering_.former_piece({0, text.size() - length.sizes});
-    EXPECT_LE(piece.size(), kGatherPieceBytes);
-    for (ConstBytes part : piece.parts) text.append(part.data(), part.size());
+  size_t slices = 1;
+  for (; text.size() < length.all; ++slices) {
+    const Payload slice = gathering_.former_slice({0, text.size() - length.sizes});
+    EXPECT_LE(slice.size(), kGatherSliceBytes);
+    for (ConstBytes part : slice.parts) text.append(part.data(), part.size());
   }
-  EXPECT_GT(pieces, 2u);
+  EXPECT_GT(slices, 2u);
   EXPECT_TRUE(decode_gathered(bytes_of(text)) == all);
-  EXPECT_EQ(error_of([&] { gathering_.former_piece({0, length.all - length.sizes}); }).code(), Code::kData);
-  EXPECT_EQ(error_of([&] { gathering_.former_piece({1, 0}); }).code(), Code::kData) << "the present one";
+  EXPECT_EQ(error_of([&] { gathering_.former_slice({0, length.all - length.sizes}); }).code(), Code::kData);
+  EXPECT_EQ(error_of([&] { gathering_.former_slice({1, 0}); }).code(), Code::kData) << "the present one";
 }
 
 TEST(GatherRequest, SaysWhereItsBytesLie) {
@@ -237,7 +237,7 @@ TEST(GatherRequest, SaysWhereItsBytesLie) {
   EXPECT_EQ(request.first, 4u);
   EXPECT_EQ(request.rest, 5u);
   EXPECT_EQ(request.size(), 12u);
-  for (size_t size = 0; size <= 24; ++size) {  // with nothing but the numbers, a piece that is not the last
+  for (size_t size = 0; size <= 24; ++size) {  // with nothing but the numbers, a slice that is not the last
     EXPECT_EQ(error_of([&] { decode_gather(body.substr(0, size)); }).code(), Code::kData) << size;
   }
   const uint64_t most = kMostGivenBytes;

@@ -225,7 +225,7 @@ class CodedPushToShard : public ShardTest {
                       std::vector{synthetic_parameter("table", ParameterKind::kRows, true, 100, 2)}, rank);
     std::string bytes;
     std::vector<float> residual(values.size());
-    codecs.of(0).encode_piece(values, residual, bytes);
+    codecs.of(0).encode_slice(values, residual, bytes);
     return push_body(rank, coded_push(key_part(keys), bytes));
   }
 };

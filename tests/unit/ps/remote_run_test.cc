@@ -137,8 +137,8 @@ TEST_F(RemoteRunTest, AGatheringGivesWhatAllGaveAndTheFirstOfThemLeads) {
   EXPECT_EQ(decode_gather(asked[0].body).bytes, std::string(1, kGathered) + "b");
 }
 
-TEST_F(RemoteRunTest, WhatIsGivenAndWhatAllGaveTravelInPieces) {
-  const std::string own(2 * kGatherPieceBytes, 'o'), other(kGatherPieceBytes + 7, 'x');
+TEST_F(RemoteRunTest, WhatIsGivenAndWhatAllGaveTravelInSlices) {
+  const std::string own(2 * kGatherSliceBytes, 'o'), other(kGatherSliceBytes + 7, 'x');
   std::string given;
   std::shared_ptr<const Gathered> all;
   const auto text_of_payload = [](const Payload& payload) {
@@ -147,32 +147,32 @@ TEST_F(RemoteRunTest, WhatIsGivenAndWhatAllGaveTravelInPieces) {
     return text;
   };
   shards_.handlers[Message::kGather] = [&](size_t, std::string_view body) -> std::string {
-    const GatherRequest piece = decode_gather(body);
-    EXPECT_EQ(piece.first, given.size());
-    EXPECT_LE(piece.bytes.size(), kGatherPieceBytes);
-    given += piece.bytes;
-    if (piece.rest > 0) return "";
+    const GatherRequest slice = decode_gather(body);
+    EXPECT_EQ(slice.first, given.size());
+    EXPECT_LE(slice.bytes.size(), kGatherSliceBytes);
+    given += slice.bytes;
+    if (slice.rest > 0) return "";
     all = std::make_shared<const Gathered>(std::vector<std::string>{given, kGathered + other});
     return text_of_payload(all->beginning());
   };
-  shards_.handlers[Message::kGatheredPiece] = [&](size_t, std::string_view body) {
-    return text_of_payload(all->piece(decode_gathered_request(std::span(body.data(), body.size())).first));
+  shards_.handlers[Message::kGatheredSlice] = [&](size_t, std::string_view body) {
+    return text_of_payload(all->slice(decode_gathered_request(std::span(body.data(), body.size())).first));
   };
   shards_.run([&](ShardLinks& links) {
     const std::vector<std::string> gathered = RemoteGroup(links, 0, 2).gather(own);
     EXPECT_TRUE(gathered == (std::vector<std::string>{own, other}));
   });
   EXPECT_EQ(shards_.of_type(Message::kGather).size(), 3u);
-  EXPECT_EQ(shards_.of_type(Message::kGatheredPiece).size(), 3u);
+  EXPECT_EQ(shards_.of_type(Message::kGatheredSlice).size(), 3u);
 }
 
 TEST_F(RemoteRunTest, AnAnswerThatNeverComesToItsEndIsRefused) {
   shards_.handlers[Message::kGather] = [this](size_t, std::string_view) {
     return encode_gathered(gathered_).substr(0, 13);
   };
-  shards_.handlers[Message::kGatheredPiece] = [](size_t, std::string_view) { return ""; };
+  shards_.handlers[Message::kGatheredSlice] = [](size_t, std::string_view) { return ""; };
   EXPECT_EQ(error_of_run([](ShardLinks& links) { RemoteGroup(links, 0, 1).gather("a"); }).message(),
-            "gather: a piece without bytes");
+            "gather: a slice without bytes");
 }
 
 TEST_F(RemoteRunTest, MoreThanMayBeGivenIsRefusedWithTheRemedy) {
