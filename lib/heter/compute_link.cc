@@ -17,6 +17,39 @@ Duration patience(const ComputeLinkOptions& options) {
   return count == 1 ? options.timeout : std::min(kLongest, options.timeout / (2 * count));
 }
 
+ChannelOptions channel_options(const ComputeLinkOptions& options, Duration give_up_after, bool ends) {
+  ChannelOptions of_channel;
+  of_channel.give_up_after = give_up_after;
+  of_channel.seed = options.hello.generation;
+  of_channel.connection = alive_within(options.request_timeout);
+  of_channel.hello_type = static_cast<uint16_t>(ComputeFrame::kHello);
+  of_channel.hello = [hello = options.hello, ends]() mutable {
+    hello.ends = ends;
+    return Payload(ReaderHello::spec().to_json(hello).dump());
+  };
+  return of_channel;
+}
+
+// Sends kEnd to all compute trainers: to number `current` over the channel, if there is one, to the others over new
+// ones.
+void end_everywhere(Transport& transport, BufferPool& pool, const ComputeLinkOptions& options,
+                    std::unique_ptr<Channel> channel, size_t current) {
+  constexpr Duration kTry = std::chrono::milliseconds(300), kLongest = std::chrono::seconds(1);
+  std::vector<std::unique_ptr<Channel>> channels(options.compute.size());
+  channels[current] = std::move(channel);
+  size_t waiting = channels.size();
+  for (size_t i = 0; i < channels.size(); ++i) {
+    if (!channels[i]) {
+      channels[i] = std::make_unique<Channel>(transport, pool, options.compute[i],
+                                              channel_options(options, kTry, /*ends=*/true));
+    }
+    channels[i]->request(static_cast<uint16_t>(ComputeFrame::kEnd), Payload(), kNever,
+                         [&waiting](Answer) { --waiting; });
+  }
+  Loop& loop = transport.loop();
+  loop.run_until([&waiting] { return waiting == 0; }, add_time(loop.now(), kLongest));
+}
+
 Payload shared_payload(const std::shared_ptr<const std::string>& body) {
   Payload payload;
   payload.parts.push_back({body->data(), body->size()});
@@ -46,22 +79,6 @@ std::string ComputeLink::name() const {
   return cat("compute trainer ", quote(to_text(options_.compute[current_])));
 }
 
-ChannelOptions ComputeLink::channel_options(Duration give_up_after, bool ends) {
-  ChannelOptions options;
-  options.give_up_after = give_up_after;
-  options.seed = options_.hello.generation;
-  options.connection = alive_within(options_.request_timeout);
-  options.hello_type = static_cast<uint16_t>(ComputeFrame::kHello);
-  options.hello = [this, ends] {
-    ReaderHello hello = options_.hello;
-    hello.ends = ends;
-    return Payload(ReaderHello::spec().to_json(hello).dump());
-  };
-  options.on_hello = [this](const Frame& frame) { check_welcome(frame); };
-  options.on_waiting = options_.on_message;
-  return options;
-}
-
 void ComputeLink::check_welcome(const Frame& frame) {
   const Json json = parse_json(text_of(frame.body.bytes()), "welcome");
   const ComputeWelcome welcome = ComputeWelcome::spec().parse(json, "welcome");
@@ -73,7 +90,9 @@ void ComputeLink::check_welcome(const Frame& frame) {
 
 void ComputeLink::open() {
   given_up_.reset();
-  ChannelOptions options = channel_options(patience_);
+  ChannelOptions options = channel_options(options_, patience_, /*ends=*/false);
+  options.on_hello = [this](const Frame& frame) { check_welcome(frame); };
+  options.on_waiting = options_.on_message;
   options.on_given_up = [this](const Error& error) { given_up_ = error; };
   channel_ = std::make_unique<Channel>(transport_, pool_, options_.compute[current_], std::move(options));
   channel_->connect();
@@ -155,22 +174,13 @@ Matrix<const float> ComputeLink::predictions() const {
 // with `ends`, or the kEnd, after this process is gone.
 void ComputeLink::end_run() {
   if (std::exchange(ended_, true)) return;
-  constexpr Duration kTry = std::chrono::milliseconds(300), kLongest = std::chrono::seconds(1);
-  std::vector<std::unique_ptr<Channel>> channels;
-  size_t waiting = options_.compute.size();
-  for (size_t i = 0; i < options_.compute.size(); ++i) {
-    ChannelOptions options = channel_options(kTry, /*ends=*/true);
-    options.on_waiting = nullptr;
-    auto& channel = i == current_ ? channel_ : channels.emplace_back();
-    if (!channel || !channel->ready()) {
-      channel = std::make_unique<Channel>(transport_, pool_, options_.compute[i], std::move(options));
-    }
-    channel->request(static_cast<uint16_t>(ComputeFrame::kEnd), Payload(), kNever,
-                     [&waiting](Answer) { --waiting; });
-  }
-  Loop& loop = transport_.loop();
-  loop.run_until([&waiting] { return waiting == 0; }, add_time(loop.now(), kLongest));
-  channel_.reset();
+  if (channel_ && !channel_->ready()) channel_.reset();
+  end_everywhere(transport_, pool_, options_, std::move(channel_), current_);
+}
+
+void tell_end_of_run(Transport& transport, const ComputeLinkOptions& options) {
+  BufferPool pool;
+  end_everywhere(transport, pool, options, nullptr, 0);
 }
 
 }  // namespace ps

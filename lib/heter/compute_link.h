@@ -30,6 +30,11 @@ struct ComputeLinkOptions {
   std::function<void(const std::string&)> on_message;  // messages for people
 };
 
+// Tells all compute trainers of a reader that it takes no part in the run any more, over connections of its own.  For
+// a reader that finds that the run has ended: the process before it may have been killed before it told them.  Throws
+// nothing, and takes a second at most.
+void tell_end_of_run(Transport& transport, const ComputeLinkOptions& options);
+
 // A reader begins with the compute trainer whose index is its rank modulo their number.  It goes on to the next
 // one if that one cannot be reached, or cannot reach the servers.  This is safe because compute trainers keep
 // nothing from batch to batch, and because a batch that two of them have computed is pushed once.  One owner
@@ -63,7 +68,6 @@ class ComputeLink final : public Computation {
 
  private:
   void open();
-  ChannelOptions channel_options(Duration give_up_after, bool ends = false);
   void go_to_next(const Error& error);
   Duration time_lost(const Error& error);
   Frame ask(const std::shared_ptr<const std::string>& body);

@@ -181,17 +181,20 @@ void ComputeService::check_readers() {
   unfinished_.clear();
 }
 
-// Asks the servers which readers have no connection to them.  Returns true if some reader has one, or has ended
-// the run.  Runs the loop, during which a reader may come back.
+// Asks the servers which readers have no connection to them, and which they have given up.  Returns true if some
+// other reader takes part in the run, or has ended it.  Runs the loop, during which a reader may come back.
 bool ComputeService::others_go_on() {
   RemoteOptions remote = setup_.remote(*last_hello_);
   remote.hello.role = "read";  // so that it does not count as a connection of the reader
   remote.in_run = 0;
   ShardLinks links(setup_.transport, std::move(remote));
   const Frame frame = links.call(0, Message::kAbsent, Payload());
-  const std::vector<int> absent = decode_ranks(frame.body.bytes());
+  const AbsentRanks absent = decode_absent(frame.body.bytes());
+  std::set<int> gone = unfinished_;
+  gone.insert(absent.awaited.begin(), absent.awaited.end());
+  gone.insert(absent.given_up.begin(), absent.given_up.end());
   for (int rank = 0; rank < last_hello_->trainers; ++rank) {
-    if (!unfinished_.contains(rank) && std::ranges::find(absent, rank) == absent.end()) return true;
+    if (!gone.contains(rank)) return true;
   }
   return !works_.empty();
 }

@@ -119,11 +119,15 @@ const ObjectSpec<ReaderHello>& ReaderHello::spec() {
     s.field("rank", &ReaderHello::rank, "rank of the reader").at_least(0).at_most(kMostRanks);
     s.field("trainers", &ReaderHello::trainers, "readers of the job").at_least(1).at_most(kMostRanks);
     s.field("generation", &ReaderHello::generation, "of the reader's process").at_least(1);
-    s.field("run", &ReaderHello::run, "run of the servers").at_least(1);
+    s.field("run", &ReaderHello::run, "run of the servers, 0: it had ended before the reader came");
     s.field("cpu", &ReaderHello::cpu, "level of the reader's kernels");
     s.field("job", &ReaderHello::job, "what both must have in common");
     s.field("schema", &ReaderHello::schema, "fields of an example");
     s.field("ends", &ReaderHello::ends, "it takes no further part in the run");
+    s.check([](const ReaderHello& hello, std::string_view path) {
+      if (hello.run == 0 && !hello.ends)
+        fail(Code::kUsage, json_path(path, "run"), ": 0, expected at least 1");
+    });
     return s;
   }();
   return spec;

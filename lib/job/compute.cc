@@ -66,23 +66,30 @@ std::string describe_compute(const Job& job, const RunOptions& options) {
   return cat(device, "with ", options.threads, " threads and ", cpu_level_name(options.cpu), " kernels");
 }
 
-// Connects a reader to the compute trainers.  All arguments but the schema outlive the link.
-std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions& options,
-                                               const DataSchema& schema, RunningStrategy& running,
-                                               const Network<float>& network, Log& log) {
+// Returns how a reader reaches its compute trainers, and what it says to them.
+ComputeLinkOptions compute_link_options(const Job& job, const RunOptions& options, const DataSchema& schema,
+                                        uint64_t run) {
   ComputeLinkOptions link;
-  link.prediction_cols = network.prediction_cols();
   link.compute = compute_addresses(job);
   link.hello.rank = options.rank;
   link.hello.trainers = job.cluster.trainers;
   link.hello.generation = options.generation;
-  link.hello.run = running->run().id();
+  link.hello.run = run;
   link.hello.cpu = cpu_level_name(options.cpu);
   link.hello.job = job_fingerprint(job);
   link.hello.schema = to_json(schema);
-  link.asynchronous = server_plan(job, options.cpu).consistency.async;
   link.timeout = seconds_duration(job.cluster.server_timeout);
   link.request_timeout = seconds_duration(job.cluster.request_timeout);
+  return link;
+}
+
+// Connects a reader to the compute trainers.  All arguments but the schema outlive the link.
+std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions& options,
+                                               const DataSchema& schema, RunningStrategy& running,
+                                               const Network<float>& network, Log& log) {
+  ComputeLinkOptions link = compute_link_options(job, options, schema, running->run().id());
+  link.prediction_cols = network.prediction_cols();
+  link.asynchronous = server_plan(job, options.cpu).consistency.async;
   link.on_message = [&log](const std::string& text) { log.info(text); };
   return std::make_unique<ComputeLink>(running.transport(), *running->on_servers(), network.parameters(),
                                        std::move(link));
@@ -157,6 +164,11 @@ std::string describe_cut(const std::vector<ParameterSpec>& parameters) {
     (with_readers(spec) ? readers : computes).push_back(spec.name);
   }
   return cat("with readers: ", join(readers, ", "), "\nwith compute trainers: ", join(computes, ", "));
+}
+
+void end_run_of_reader(const Job& job, const RunOptions& options, const DataSchema& schema,
+                       RunningStrategy& running) {
+  tell_end_of_run(running.transport(), compute_link_options(job, options, schema, running->run().id()));
 }
 
 ReaderPart::ReaderPart(const Job& job, const RunOptions& options, const DataSchema& schema,

@@ -29,6 +29,10 @@ void check_role(const Job& job, const RunOptions& options);
 // Returns two lines: the parameters of readers and those of compute trainers, for --dry-run.
 std::string describe_cut(const std::vector<ParameterSpec>& parameters);
 
+// Tells the compute trainers that this reader takes no part in a run that had ended before it came.
+void end_run_of_reader(const Job& job, const RunOptions& options, const DataSchema& schema,
+                       RunningStrategy& running);
+
 // A reader's part of a run: its connection to compute trainers, and, with train.pull_ahead, several batches on
 // their way.  One owner thread.
 class ReaderPart {

@@ -311,7 +311,14 @@ bool Run::train_or_leave(Json& result) {
 
 bool Run::was_finished() const {
   if (!strategy().run().finished()) return false;
-  log_.info("All ", job_.train.passes, " passes are done: the run has ended");
+  const int64_t passes = strategy().run().finished_passes();
+  if (passes < job_.train.passes) {
+    log_.info("The run has ended early, after ", passes, " of ", job_.train.passes,
+              " passes: there is nothing left to train");
+  } else {
+    log_.info("All ", job_.train.passes, " passes are done: the run has ended");
+  }
+  if (options_.role == "reader") end_run_of_reader(job_, options_, input_.reader->schema(), *running_);
   return true;
 }
 

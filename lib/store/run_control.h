@@ -90,6 +90,9 @@ class RunControl {
   // Returns true if the run had ended before this process came: then this process has nothing to do.
   virtual bool finished() const = 0;
 
+  // Returns the number of passes of a run that is finished; it may have ended early.
+  virtual int64_t finished_passes() const { return 0; }
+
   // Returns the figures with which this rank resumes.  These are the figures that the rank has pushed, or
   // those of several ranks if the checkpoint with which the run begins is of another number of trainers.
   // Returns nothing if the rank has trained more batches since it pushed its figures, and from the second

@@ -41,6 +41,7 @@ class HybridRun final : public RunControl {
   uint64_t id() const override { return servers_.id(); }
   RunPosition position() const override { return servers_.position(); }
   bool finished() const override { return servers_.finished(); }
+  int64_t finished_passes() const override { return servers_.finished_passes(); }
   std::vector<std::string> restored_states() override { return servers_.restored_states(); }
   Saver elect_saver(SaveStage stage, const std::string& name) override {
     return servers_.elect_saver(stage, name);

@@ -45,3 +45,15 @@ expect_text trainer.0.err 'going back to the last checkpoint'
 echo "with a push log nobody goes back"
 kill_server log
 ! grep 'going back' trainer.*.err || fail "somebody went back"
+
+echo "a reader that comes after the end of the run tells a compute trainer that has come again too"
+end=(--checkpoint-dir checkpoints.ended)
+serve "${end[@]}"
+for time in first second; do
+  places=
+  compute compute.a "${end[@]}"
+  train 1 ended --passes 1 "${end[@]}" --role reader --compute "$places"
+  end_well "$started_compute" compute.a
+done
+expect_text trainer.0.err 'All 1 passes are done: the run has ended'
+end_servers

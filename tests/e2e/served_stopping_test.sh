@@ -48,6 +48,12 @@ finish() {
   trainers=()
 }
 
+# finish_one NAME: trainer 0 ends well.
+finish_one() {
+  wait "${trainers[0]}" || fail "trainer 0 ended with $?: $(tail -n 5 "$1".*.err)"
+  trainers=()
+}
+
 # await FILE TEXT ID: until the file, which the process writes, has the text.
 await() {
   timeout 120 grep -m1 -- "$2" <(tail -n +1 -F --pid="$3" "$1" 2>/dev/null) >/dev/null || fail "no $2 in $1: $(tail -n 3 ./*.err)"
@@ -117,5 +123,19 @@ expect_text resumed.0.err 'Resuming in pass'
 [[ $(last resumed.0.json) == $((pass + 300)) ]] || fail "they ended after pass $(last resumed.0.json)"
 [[ $(best resumed.0.json) == "$pass" ]] || fail "the best pass is $(best resumed.0.json)"
 cmp {three,resumed}/best/model.safetensors
+
+# come_late: a trainer alone ends well, as there is nothing to train, and says so.
+come_late() {
+  rm -f late.0.err
+  train late 0 "${on[@]}"
+  finish_one late
+  expect_text late.0.err "The run has ended early, after $((pass + 301)) of 1000000 passes: there is nothing left to train"
+}
+
+echo "a trainer that comes after the end is told of it, and by servers that were started again"
+come_late
+end_all_servers
+begin_two_servers job.json "${checkpoints[@]}" --resume
+come_late
 end_all_servers
 echo passed

@@ -33,7 +33,7 @@ constexpr std::array<void (*)(Body), 19> kDecoders = {
       ps::decode_shard_slice(again);
     },
     [](Body body) { ps::decode_shard_bytes(body); },
-    [](Body body) { ps::decode_ranks(ps::encode_ranks(ps::decode_ranks(body))); },
+    [](Body body) { ps::decode_absent(ps::encode_absent(ps::decode_absent(body))); },
     [](Body body) { ps::decode_row_report(ps::encode_row_report(ps::decode_row_report(body))); },
     [](Body body) { ps::decode_keys_request(ps::encode_keys_request(ps::decode_keys_request(body))); },
     [](Body body) {

@@ -81,11 +81,15 @@ class HeterCluster {
 
   // Runs until so many steps are applied.  Then the processes of these trainers end, and do not come again.
   void train_without(const std::vector<int>& lost, uint64_t steps_before) {
-    for (int c = 0; c < plan_.computes; ++c) start_compute(c);
-    for (int rank = 0; rank < plan_.job.trainers(); ++rank) start_trainer(rank);
-    const auto reached = [&] { return servers_.shards()[0]->shard() && steps() >= steps_before; };
-    ASSERT_TRUE(net().run_until(reached, net().now() + 1h));
-    for (int rank : lost) ASSERT_TRUE(host_of_trainer(rank).kill()) << "trainer " << rank << " has ended";
+    begin_and_lose(lost, steps_before);
+    ASSERT_TRUE(net().run_until([this] { return net().processes_ended(); }, net().now() + 1h));
+  }
+
+  // The same, and then those of others, when more steps are applied.
+  void train_without(const std::vector<int>& lost, uint64_t steps_before, const std::vector<int>& later,
+                     uint64_t steps_before_later) {
+    begin_and_lose(lost, steps_before);
+    lose(later, steps_before_later);
     ASSERT_TRUE(net().run_until([this] { return net().processes_ended(); }, net().now() + 1h));
   }
 
@@ -135,6 +139,19 @@ class HeterCluster {
 
  private:
   SimNetwork& net() { return servers_.network(); }
+
+  void begin_and_lose(const std::vector<int>& lost, uint64_t steps_before) {
+    for (int c = 0; c < plan_.computes; ++c) start_compute(c);
+    for (int rank = 0; rank < plan_.job.trainers(); ++rank) start_trainer(rank);
+    lose(lost, steps_before);
+  }
+
+  void lose(const std::vector<int>& lost, uint64_t steps_before) {
+    const auto reached = [&] { return servers_.shards()[0]->shard() && steps() >= steps_before; };
+    ASSERT_TRUE(net().run_until(reached, net().now() + 1h));
+    for (int rank : lost) ASSERT_TRUE(host_of_trainer(rank).kill()) << "trainer " << rank << " has ended";
+  }
+
   SimHost& host_of_trainer(int rank) { return net().host(cat("trainer", rank)); }
   SimHost& host_of_compute(int c) { return net().host(cat("compute", c)); }
 
@@ -347,12 +364,12 @@ TEST(Heter, StepsOfSeveralReadersAheadDoNotWaitForRoundTrips) {
   EXPECT_LT(eight, none / 6);
 }
 
-// Two readers, each with a compute trainer of its own, who go on without each other.
-Plan plan_of_lost_readers(int steps) {
+// Readers, two unless told, each with a compute trainer of its own, who go on without each other.
+Plan plan_of_lost_readers(int steps, int readers = 2) {
   Random random(5, 0);
   Plan plan(random);
-  plan.job.steps = {{steps}, {steps}};
-  plan.computes = 2;
+  plan.job.steps.assign(static_cast<size_t>(readers), {steps});
+  plan.computes = readers;
   plan.job.on_loss = {.timeout = 1s, .go_on = true};
   plan.goes_on = true;
   plan.reader_timeout = 1s;
@@ -381,6 +398,21 @@ TEST(Heter, ComputeTrainersWhoseReadersAreAllLostDoNotEndWell) {
     EXPECT_THAT(error.message(),
                 testing::MatchesRegex("no connection from reader [01] for 1 s; .* are gone too"));
   }
+}
+
+// A reader that the servers have given up does not go on, though they do not wait for it.
+TEST(Heter, ComputeTrainersWhoseReadersAreAllLostDoNotEndWellAfterOneThatWasGivenUp) {
+  HeterCluster cluster(plan_of_lost_readers(200, 3), /*plain=*/false, 5);
+  cluster.set_latency(10ms);
+  try {
+    cluster.train_without({2}, 20, {0, 1}, 60);
+    FAIL() << "the compute trainers have ended well";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnavailable);
+    EXPECT_THAT(error.message(),
+                testing::MatchesRegex("no connection from reader [01] for 1 s; .* are gone too"));
+  }
+  EXPECT_GE(cluster.steps_at_end_of_compute(2), 20u);
 }
 
 TEST(Heter, AReaderGoesOnFromAComputeTrainerThatDoesNotReachTheServers) {

@@ -33,6 +33,7 @@ class RemoteRun final : public RunControl {
   uint64_t id() const override { return run_status().run; }
   RunPosition position() const override { return position_; }
   bool finished() const override { return links_.finished(); }
+  int64_t finished_passes() const override { return static_cast<int64_t>(run_status().finished); }
   std::vector<std::string> restored_states() override { return std::exchange(figures_, {}); }
   Saver elect_saver(SaveStage stage, const std::string& name) override;
   ServerCheckpoints* checkpoints() override { return &checkpoints_; }

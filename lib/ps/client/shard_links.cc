@@ -26,7 +26,8 @@ ShardLinks::~ShardLinks() = default;
 
 bool ShardLinks::finished() const {
   const uint64_t passes = static_cast<uint64_t>(options_.hello.passes);
-  return passes > 0 && welcome(0).run_status.finished >= passes;
+  const RunStatus& status = welcome(0).run_status;
+  return passes > 0 && (status.finished >= passes || status.ended_early);
 }
 
 const Welcome& ShardLinks::welcome(size_t shard) const {
@@ -182,7 +183,7 @@ void ShardLinks::ask_absent() {
         try {
           const Frame frame = answer.take();
           std::vector<std::string> ranks;
-          for (int rank : decode_ranks(frame.body.bytes())) ranks.push_back(std::to_string(rank));
+          for (int rank : decode_absent(frame.body.bytes()).awaited) ranks.push_back(std::to_string(rank));
           if (ranks.empty()) return;
           options_.on_waiting(
               cat("trainer ", join(ranks, ", "), " of ", options_.hello.ranks(), " is not there"));

@@ -1,5 +1,6 @@
 #include "ps/server/shard_host.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -44,11 +45,12 @@ bool ShardHost::has_finished(const Hello& hello) {
   if (hello.run != 0 || hello.known || hello.passes == 0) return false;
   if (!shard_ && !goes_back(hello, job_.checkpoints)) return false;
   if (!shard_) finished_.read();
-  return finished_.passes() >= static_cast<uint64_t>(hello.passes);
+  return finished_.has_done(static_cast<uint64_t>(hello.passes));
 }
 
 void ShardHost::admit(const Hello& hello) {
   if (failed_) throw *failed_;
+  if (hello.role == "train") passes_asked_ = std::max(passes_asked_, hello.passes);
   if (!shard_) resume_log(hello);
   if (hello.role == "train" && hello.joins()) check_has_run_of(hello);
   if (shard_ && has_lost_run(hello)) {
@@ -114,7 +116,9 @@ void ShardHost::check_may_drop(const Hello& hello) const {
 Welcome ShardHost::welcome_finished(const Hello& hello) const {
   Welcome welcome;
   welcome.cpu = hello.cpu;
-  welcome.run_status = {.checkpointed = true, .finished = finished_.passes()};
+  welcome.run_status = {.checkpointed = true,
+                        .finished = finished_.passes(),
+                        .ended_early = finished_.passes() < static_cast<uint64_t>(hello.passes)};
   return welcome;
 }
 
@@ -128,7 +132,10 @@ Welcome ShardHost::welcome() const {
 RunStatus ShardHost::join(const Member& member) {
   const uint64_t before = shard_->roster().run();
   RunStatus run_status = shard_->membership().join(member, loop_.now());
-  if (before != 0 && before != run_status.run) origin_.recovers = false;
+  if (before != 0 && before != run_status.run) {
+    origin_.recovers = false;
+    passes_asked_ = member.passes;
+  }
   run_status.checkpointed = checkpoints_.is_attached() && checkpoints_.has_directory();
   run_status.gives_shards = checkpoints_.is_attached();
   run_status.logged = log_.is_on();
@@ -243,7 +250,7 @@ void ShardHost::watch_end() {
 // all trainers back to a checkpoint, so that none may leave.
 void ShardHost::end_run() {
   shard_->runner().finish();
-  finished_.write(std::exchange(ending_, 0));
+  finished_.write(std::exchange(ending_, 0), static_cast<uint64_t>(passes_asked_));
   shard_->gatherings().confirm_end();
 }
 

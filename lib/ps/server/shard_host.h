@@ -113,6 +113,7 @@ class ShardHost {
   FinishedRun finished_;
   // Calls that are posted to the loop check through this that the object still exists.
   const std::shared_ptr<const bool> exists_ = std::make_shared<const bool>(true);
+  int passes_asked_ = 0;  // the most passes that trainers of this run have asked for
   // Passes of a run that ends with the checkpoint that is being written; 0: no run ends.
   uint64_t ending_ = 0;
   std::optional<Error> failed_;  // the error for which every hello is refused

@@ -154,8 +154,8 @@ void greet(ShardPeer& peer, const Hello& hello, Responder& responder) {
   if (!finished) host.admit(hello);
   Welcome welcome = finished ? host.welcome_finished(hello) : host.welcome();
   if (!finished && hello.role == "train") {
-    const Member member{hello.rank, hello.trainers, hello.generation,  hello.known,
-                        hello.run,  hello.going,    hello.max_trainers};
+    const Member member{hello.rank, hello.trainers, hello.generation,   hello.known,
+                        hello.run,  hello.going,    hello.max_trainers, hello.passes};
     welcome.run_status = host.join(member);
     welcome.max_trainers = static_cast<int>(host.shard().roster().size());
     peer.member = member;
@@ -231,7 +231,8 @@ void leave_run(ShardPeer& peer, Nothing, Responder& responder) {
 }
 
 void tell_absent(ShardPeer& peer, Nothing, Responder& responder) {
-  responder.answer(Payload(encode_ranks(peer.host.shard().roster().absent())));
+  const TrainerRoster& roster = peer.host.shard().roster();
+  responder.answer(Payload(encode_absent({.awaited = roster.absent(), .given_up = roster.given_up()})));
 }
 
 void tell_work(ShardPeer& peer, Nothing, Responder& responder) {

@@ -137,6 +137,14 @@ std::vector<int> TrainerRoster::absent() const {
   return absent;
 }
 
+std::vector<int> TrainerRoster::given_up() const {
+  std::vector<int> given_up;
+  for (const RosterEntry& trainer : trainers_) {
+    if (trainer.given_up) given_up.push_back(trainer.rank);
+  }
+  return given_up;
+}
+
 std::vector<int> TrainerRoster::missing(Time now) const {
   constexpr Duration kLeaveTime = std::chrono::seconds(1);
   std::vector<int> missing;

@@ -23,6 +23,7 @@ struct Member {
   uint64_t run = 0;
   bool going = false;    // some trainer has been welcomed by all shards of that run
   int max_trainers = 0;  // number of ranks of the run; 0: as many as trainers
+  int passes = 0;        // number of passes that it trains; 0: not known
 
   int ranks() const { return std::max(trainers, max_trainers); }
   bool joins() const { return rank >= trainers; }  // the run begins without this rank
@@ -107,6 +108,9 @@ class TrainerRoster {
 
   // Returns the ranks that have no connection, and for which the others wait.
   std::vector<int> absent() const;
+
+  // Returns the ranks without which the others go on.
+  std::vector<int> given_up() const;
 
   // Returns the ranks whose timeout is over.  For a rank whose process has left the run, the timeout is one
   // second: when all trainers are being ended, they leave one after the other.

@@ -151,6 +151,7 @@ const ObjectSpec<RunStatus>& RunStatus::spec() {
     s.field("logged", &RunStatus::logged, "pushes are logged, and come with their keys");
     s.field("finished", &RunStatus::finished, "passes of a run of which everything is done")
         .at_most(kMostPasses);
+    s.field("ended_early", &RunStatus::ended_early, "that run needs no more passes, though this is not all");
     s.field("gives_shards", &RunStatus::gives_shards, "servers give out their shards of checkpoints");
     s.field("checkpoint_at", &RunStatus::checkpoint_at, "steps after which the next checkpoint begins");
     s.field("checkpoint_number", &RunStatus::checkpoint_number, "of that checkpoint, if asynchronous");

@@ -39,21 +39,33 @@ StateChunkAnswer decode_chunk_answer(std::span<const char> body) {
 }
 
 // ranks := count:u32 rank:u32[count]      (ps-wire(5))
-std::string encode_ranks(std::span<const int> ranks) {
-  std::string out;
+static void put_ranks(std::span<const int> ranks, std::string& out) {
   put(out, static_cast<uint32_t>(ranks.size()));
   for (int rank : ranks) put(out, static_cast<uint32_t>(rank));
-  return out;
 }
 
-std::vector<int> decode_ranks(std::span<const char> body) {
-  ByteReader in(text_of(body));
+static std::vector<int> get_ranks(ByteReader& in) {
   const uint32_t count = in.get<uint32_t>();
   if (!in.has(uint64_t{count} * sizeof(uint32_t))) cut_short("ranks");
   std::vector<int> ranks;
   for (uint32_t i = 0; i < count; ++i) ranks.push_back(static_cast<int>(in.get<uint32_t>() & INT32_MAX));
-  expect_end(in, "ranks");
   return ranks;
+}
+
+std::string encode_absent(const AbsentRanks& absent) {
+  std::string out;
+  put_ranks(absent.awaited, out);
+  put_ranks(absent.given_up, out);
+  return out;
+}
+
+AbsentRanks decode_absent(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  AbsentRanks absent;
+  absent.awaited = get_ranks(in);
+  absent.given_up = get_ranks(in);
+  expect_end(in, "ranks");
+  return absent;
 }
 
 void put_strand(const DataStrand& strand, std::string& out) {

@@ -23,6 +23,12 @@ struct RankWork {
   std::optional<DataStrand> strand;  // empty: the rank waits for the next dealing, or for the end of the pass
 };
 
+// The ranks of a run that have no connection, and have not ended.
+struct AbsentRanks {
+  std::vector<int> awaited;   // the others wait for these
+  std::vector<int> given_up;  // the others have gone on without these, or have begun without them
+};
+
 // A trainer state chunk that a shard has.
 struct StateChunkAnswer {
   bool known = false;    // the trainer has pushed no batch since it sent its chunks
@@ -33,7 +39,7 @@ struct StateChunkAnswer {
 
 std::string encode_chunk_request(uint32_t number);
 std::string encode_chunk_answer(const StateChunkAnswer& answer);
-std::string encode_ranks(std::span<const int> ranks);
+std::string encode_absent(const AbsentRanks& absent);
 std::string encode_work(const RankWork& work);
 std::string encode_applied(uint64_t steps);
 
@@ -45,7 +51,7 @@ bool get_strand(ByteReader& in, DataStrand& strand);
 // All throw kData "what is wrong" unless the whole body is well-formed.
 uint32_t decode_chunk_request(std::span<const char> body);
 StateChunkAnswer decode_chunk_answer(std::span<const char> body);  // points into the body
-std::vector<int> decode_ranks(std::span<const char> body);
+AbsentRanks decode_absent(std::span<const char> body);
 RankWork decode_work(std::span<const char> body);
 uint64_t decode_applied(std::span<const char> body);
 

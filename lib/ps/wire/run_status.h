@@ -38,6 +38,7 @@ struct RunStatus {
   bool checkpointed = false;
   bool gives_shards = false;   // servers give out their shards of checkpoints
   uint64_t finished = 0;       // number of passes of a run that has ended and is saved; 0: it has not ended
+  bool ended_early = false;    // that run has ended for good, with fewer passes than this trainer asks for
   bool logged = false;         // pushes are logged, and must come with their keys
   uint64_t checkpoint_at = 0;  // number of steps after which the next checkpoint begins; 0: unknown
   uint64_t checkpoint_number = 0;  // number of that checkpoint in asynchronous runs; 0: unknown

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "feed/prepared_batch_bytes.h"
+#include "support/scratch_folder.h"
 #include "unit/feed/batches.h"
 
 namespace ps::messages_test {
@@ -120,6 +121,17 @@ struct Pair {
   BatchResult answer;
   BufferPool pool;
 };
+
+TEST(HeterMessages, OnlyAReaderThatEndsMayBeOfNoRun) {
+  ReaderHello of_no_run;
+  of_no_run.ends = true;
+  Json hello = ReaderHello::spec().to_json(of_no_run);
+  EXPECT_TRUE(ReaderHello::spec().parse(hello, "hello").ends);
+  hello["ends"] = false;
+  const Error error = error_of([&] { ReaderHello::spec().parse(hello, "hello"); });
+  EXPECT_EQ(error.code(), Code::kUsage);
+  EXPECT_EQ(error.message(), "hello.run: 0, expected at least 1");
+}
 
 TEST(HeterMessages, ABatchHasItsRowsOnceInTheOrderOfItsKeys) {
   for (const char* model : {kFeedModel, kSampledModel}) {

@@ -185,30 +185,48 @@ class FinishedRunTest : public RunOriginTest {
 TEST_F(FinishedRunTest, TheNextProcessKnowsHowManyPassesARunHad) {
   EXPECT_EQ(read(), 0u) << "there is no file";
   FinishedRun run(settings_);
-  run.write(12);
+  run.write(12, 12);
   EXPECT_EQ(run.passes(), 12u);
   EXPECT_EQ(read(), 12u);
+  EXPECT_EQ(read_file(folder_.path("FINISHED"), 100), "12\n");
   run.forget();
   EXPECT_EQ(run.passes(), 0u);
   EXPECT_EQ(read(), 0u);
   EXPECT_NO_THROW(run.forget()) << "twice";
 }
 
+TEST_F(FinishedRunTest, ARunThatEndedEarlyHasDoneAllThatItsTrainersAskedFor) {
+  EXPECT_FALSE(FinishedRun(settings_).has_done(0)) << "no run has ended";
+  FinishedRun(settings_).write(12, 40);
+  FinishedRun next(settings_);
+  next.read();
+  EXPECT_EQ(next.passes(), 12u);
+  EXPECT_TRUE(next.has_done(12));
+  EXPECT_TRUE(next.has_done(40));
+  EXPECT_FALSE(next.has_done(41));
+  next.write(12, 0);
+  EXPECT_FALSE(next.has_done(13)) << "nothing is known of what was asked for";
+  next.forget();
+  EXPECT_FALSE(next.has_done(1));
+}
+
 TEST_F(FinishedRunTest, WhatIsNoNumberOfPassesIsRefused) {
-  for (const char* text : {"", "\n", "x\n", "-1\n", "1.5\n", "1 \n", "99999999999999999999\n"}) {
+  for (const char* text : {"", "\n", "x\n", "-1\n", "1.5\n", "1 \n", " 1\n", "99999999999999999999\n",
+                           "5 4\n", "5 x\n", "5 6 7\n"}) {
     EXPECT_EQ(code_of(text), static_cast<int>(Code::kCorrupt)) << text;
   }
   EXPECT_NE(code_of(std::string(101, '1') + "\n"), static_cast<int>(Code::kInternal)) << "longer than any";
 }
 
 TEST_F(FinishedRunTest, APrefixOfTheFileIsRefused) {
-  for (const char* text : {"1", "12"}) EXPECT_EQ(code_of(text), static_cast<int>(Code::kCorrupt)) << text;
+  for (const char* text : {"1", "12", "12 ", "12 40"})
+    EXPECT_EQ(code_of(text), static_cast<int>(Code::kCorrupt)) << text;
 }
 
 TEST_F(FinishedRunTest, AFileThatCannotBeWrittenEndsNothing) {
   settings_.directory = folder_.path("not there");
   FinishedRun run(settings_);
-  run.write(12);
+  run.write(12, 12);
   EXPECT_EQ(run.passes(), 12u);
   EXPECT_EQ(read(), 0u);
 }

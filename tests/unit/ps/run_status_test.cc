@@ -34,6 +34,7 @@ RunStatus full_status() {
           .checkpointed = true,
           .gives_shards = true,
           .finished = 8,
+          .ended_early = true,
           .logged = true,
           .checkpoint_at = 9,
           .checkpoint_number = 11};
@@ -60,12 +61,13 @@ TEST(RunStatus, EveryMemberTravels) {
   EXPECT_TRUE(again.checkpointed);
   EXPECT_TRUE(again.gives_shards);
   EXPECT_EQ(again.finished, 8u);
+  EXPECT_TRUE(again.ended_early);
   EXPECT_TRUE(again.logged);
   EXPECT_EQ(again.checkpoint_at, 9u);
   EXPECT_EQ(again.checkpoint_number, 11u);
   const Json first = RunStatus::spec().to_json(RunStatus());
   for (const auto& [key, value] : json.items()) EXPECT_NE(value, first.at(key)) << key;
-  EXPECT_EQ(json.size(), 21u);
+  EXPECT_EQ(json.size(), 22u);
 }
 
 // Trainers count on from these: sums of them must not overflow.

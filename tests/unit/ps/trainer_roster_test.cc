@@ -102,6 +102,7 @@ TEST_F(JoinsRosterTest, OneThatJoinsTakesAFreeRankOfTheRun) {
   roster_.take_over(roster_.at(3), 1);
   EXPECT_TRUE(roster_.at(3).was_given_up);
   EXPECT_FALSE(roster_.is_given_up(3));
+  EXPECT_THAT(roster_.given_up(), ElementsAre(2));
   roster_.connect(3);
   EXPECT_EQ(error_of([&] { roster_.check_can_take_over(member(3, 2)); }).code(), Code::kUnavailable);
   Member other = member(3, 2);
