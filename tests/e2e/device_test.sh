@@ -13,6 +13,7 @@ ps-datagen sparse-binary --dim 5000 --samples 60 --first 240 --nnz 6:14 --output
 cache=(--device "$device" --set device.rows=256)
 train() { timeout 300 ps-train job.json --data train.txt --log-level warning "$@"; }
 count() { grep -o "\"rows_$1\":[0-9]*" "$2" | cut -d: -f2; }
+reports() { grep -o '"waiting":[0-9]*,"created":[0-9]*,"expired":[0-9]*,"evicted":[0-9]*,"refused":[0-9]*' "$1"; }
 figures() { grep -oE '"(avg_cost|auc|batches|samples)":[0-9.e-]*' "$1"; }
 
 # same_rows CHECKPOINT OTHER: both have the same rows and dense parameters, with all state.
@@ -93,6 +94,31 @@ done
 echo "killed $kills times (seed $seed)"
 train --passes 2 --save-dir killed --resume --checkpoint-dir killed_checkpoints "${cache[@]}"
 cmp plain3/pass-00001/model.safetensors killed/pass-00001/model.safetensors || fail "seed $seed"
+
+# A pass is 12 steps.
+number=0
+for rows in '"limit": 512, "expire": {"unseen": 1}, "shrink_steps": 5' \
+  '"admission": {"count": 2}, "decay": 0.5, "expire": {"unseen": 2}, "shrink_steps": 3, "limit": 512, "when_full": "evict"'; do
+  echo "rows that come and go by a policy are those of a run without a device: $rows"
+  number=$((number + 1))
+  policy=(--passes 2 --set model.layers.0.weight="{\"rows\": {$rows}}")
+  train "${policy[@]}" --save-dir policy$number --checkpoint-dir policy_checkpoints$number --json >plain.json
+  train "${policy[@]}" --save-dir policy_there$number --checkpoint-dir policy_there_checkpoints$number "${cache[@]}" --json >device.json
+  cmp {policy,policy_there}$number/pass-00001/model.safetensors
+  same_rows {policy,policy_there}_checkpoints$number/step-000000024
+  [[ $(reports plain.json) == "$(reports device.json)" ]] || fail "rows: $(cat plain.json device.json)"
+  grep -qE '"(expired|evicted|refused)":[1-9]' device.json || fail "no row went: $(cat device.json)"
+done
+
+echo "a run with a policy that is killed and resumed, on a device and without one, ends with the same model"
+for target in 5 10; do
+  devices=("${cache[@]}")
+  if ((target == 10)); then devices=(--device cpu); fi
+  killed_after $target killed_policy ps-train job.json --data train.txt "${policy[@]}" --log-level warning --save-dir policy_killed \
+    --resume --checkpoint-dir killed_policy "${devices[@]}" || true
+done
+train "${policy[@]}" --save-dir policy_killed --resume --checkpoint-dir killed_policy "${cache[@]}"
+cmp {policy2,policy_killed}/pass-00001/model.safetensors || fail "seed $seed"
 
 echo "a model of a device is tested, used and trained on without one, and the other way round"
 for options in '' "--device $device"; do
