@@ -25,22 +25,18 @@ same_checkpoints() {
   ps-ckpt2model "$1" --diff "$2" >diff.txt || { cat diff.txt; fail "$1 and $2 differ"; }
 }
 
+reports() { grep -o '"waiting":[0-9]*,"created":[0-9]*,"expired":[0-9]*,"evicted":[0-9]*,"refused":[0-9]*' "$1"; }
 count() { grep -o "\"rows_$1\":[0-9]*" "$2" | cut -d: -f2; }
 
 ps-datagen sparse-binary --dim 3000 --samples 250 --output train.txt
 ps-datagen sparse-binary --dim 3000 --first 250 --samples 100 --output test.txt
 tests=(--test-data test.txt)
 
-echo "the bits of a trainer without a device, for every kind of optimizer"
+# same_as_plain: a job with these $flags, in the next plain.N and device.N.
 number=0
-for optimizer in \
-  '{"type": "sgd", "learning_rate": 0.05, "l1": 0.0001, '"$poly"'}' \
-  '{"type": "momentum", "momentum": 0.9, "learning_rate": 0.01, "l2": 0.0001, '"$poly"'}' \
-  '{"type": "adagrad", "learning_rate": 0.05}' \
-  '{"type": "adam", "learning_rate": 0.01, "l2": 0.0001, "clip_norm": 0.1, '"$poly"'}' \
-  '{"type": "momentum", "momentum": 0.9, "learning_rate": 0.05, "clip_global_norm": 0.3}'; do
+same_as_plain() {
+  local device
   ((++number))
-  flags=(--set "optimizer=$optimizer")
   for device in plain device; do
     serve "${flags[@]}" --checkpoint-dir $device.checkpoints.$number --set checkpoint.steps=5
     if [[ $device == plain ]]; then
@@ -54,7 +50,19 @@ for optimizer in \
   same_figures plain.$number device.$number
   same_checkpoints {plain,device}.checkpoints.$number
   [[ $(count evicted device.$number.json) -gt 1000 ]] || fail "evicted: $(cat device.$number.json)"
+}
+
+echo "the bits of a trainer without a device, for every kind of optimizer"
+for optimizer in \
+  '{"type": "sgd", "learning_rate": 0.05, "l1": 0.0001, '"$poly"'}' \
+  '{"type": "momentum", "momentum": 0.9, "learning_rate": 0.01, "l2": 0.0001, '"$poly"'}' \
+  '{"type": "adagrad", "learning_rate": 0.05}' \
+  '{"type": "adam", "learning_rate": 0.01, "l2": 0.0001, "clip_norm": 0.1, '"$poly"'}' \
+  '{"type": "momentum", "momentum": 0.9, "learning_rate": 0.05, "clip_global_norm": 0.3}'; do
+  flags=(--set "optimizer=$optimizer")
+  same_as_plain
 done
+
 echo "rows of coming batches are fetched while others are trained, and the bits are those of a device that waits for them"
 flags=(--set "optimizer={\"type\": \"adagrad\", \"learning_rate\": 0.05}")
 for window in 0 1 4; do
@@ -146,6 +154,24 @@ kill_logging() {
 
 echo "a server that is killed and has a log goes on where it was"
 until_true kill_logging 1
+
+# A pass is 13 steps.
+for rows in '"limit": 512, "expire": {"unseen": 1}, "shrink_steps": 5' \
+  '"admission": {"count": 2}, "decay": 0.5, "expire": {"unseen": 1}, "shrink_steps": 3, "limit": 512, "when_full": "evict"'; do
+  echo "rows that come and go by a policy of the servers are those of a trainer without a device: $rows"
+  flags=(--set "model.layers.0.weight={\"rows\": {$rows}}" --set "model.layers.1.weight={\"rows\": {$rows}}")
+  same_as_plain
+  [[ $(reports plain.$number.json) == "$(reports device.$number.json)" ]] || fail "rows: $(cat device.$number.json)"
+  grep -q '"expired":[1-9]' device.$number.json || fail "no row expired: $(cat device.$number.json)"
+  grep -qE '"(evicted|refused)":[1-9]' device.$number.json || fail "no table was full: $(cat device.$number.json)"
+done
+
+echo "so are they when the trainer is killed, and when a server is that has a log"
+plain=plain.$number
+until_true kill_trainer 7
+until_true kill_logging 1
+plain=plain.2
+flags=(--set "optimizer={\"type\": \"momentum\", \"momentum\": 0.9, \"learning_rate\": 0.01, \"l2\": 0.0001, $poly}")
 
 echo "all of it is killed, and goes on with --resume, on a device or on none"
 until_true kill_all "${cache[@]}"
