@@ -124,6 +124,34 @@ TEST(NetworksOnDevice, SayWhichLayersRunOnTheProcessor) {
   expect_same(model);
 }
 
+// The parts of a batch that is computed piece by piece have other weights here, so that their gradients differ.
+TEST(NetworksOnDevice, AddGradientsToThoseOfAnotherPart) {
+  const Json model = Json::parse(R"({
+    "layers": [{"type": "embedding", "name": "side", "input": "ids", "size": 3},
+               {"type": "fc", "name": "below", "input": ["ids", "x"], "size": 4, "activation": "tanh"},
+               {"type": "fc", "name": "out", "input": ["side", "below"], "size": 1}],
+    "cost": {"type": "binary_cross_entropy", "input": "out"}})");
+  const DataSchema schema = gradient_schema();
+  NetworkBench<float> here(model, schema), there(model, schema), last_alone(model, schema);
+  there.compute_on(device_kernels(1));
+  const Batch batch = gradient_batch(schema, {}, 1);
+  for (NetworkBench<float>* bench : {&here, &there, &last_alone}) {
+    bench->load(batch);
+    bench->forward();
+    bench->backward();
+    for (size_t p = 0; p < bench->network().parameters().size(); ++p) {
+      for (float& weight : bench->weights(p)) weight *= 1.5f;
+    }
+    bench->forward();
+    bench->network().backward(nullptr, bench == &last_alone ? Gradients::kSet : Gradients::kAdd);
+  }
+  for (size_t p = 0; p < here.network().parameters().size(); ++p) {
+    const std::string& name = here.network().parameters()[p].name;
+    expect_close(there.gradient(p), here.gradient(p), "sum of gradients of " + name);
+    EXPECT_NE(there.gradient(p), last_alone.gradient(p)) << name;
+  }
+}
+
 // A batch that fails halfway leaves nothing behind that refers to it.
 TEST(NetworksOnDevice, GoOnAfterABatchThatFailed) {
   const Json model = Json::parse(R"({
