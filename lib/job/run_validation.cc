@@ -25,10 +25,6 @@ void check_validation(const Job& job) {
     fail(Code::kUsage,
          "data.validation: standard input cannot be read a second time for validation: give files");
   }
-  if (train.patience && !job.cluster.compute.empty()) {
-    fail(Code::kUsage,
-         "train.patience: a run of readers and compute trainers goes on to its last pass: leave it out");
-  }
 }
 
 RunValidation::RunValidation(const TrainOptions& options, std::unique_ptr<BatchReader> reader, Log& log)

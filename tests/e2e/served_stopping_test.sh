@@ -7,8 +7,8 @@ source "$PS_SOURCE/share/launch/common.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 need python3
-servers=() trainers=()
-trap 'kill -9 "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+servers=() trainers=() compute=
+trap 'kill -9 "${servers[@]}" "${trainers[@]}" $compute 2>/dev/null || true; rm -rf "$scratch"' EXIT
 
 # So few examples are learnt by heart: the cost of others falls, and then rises.
 cat >job.json <<'JSON'
@@ -82,6 +82,28 @@ finish three
 [[ $(last three.0.json) == $((pass + 3)) ]] || fail "they ended after pass $(last three.0.json)"
 [[ $(readlink three/best) == "$(readlink one/best)" ]] || fail "three/best is $(readlink three/best)"
 end_all_servers
+
+for ahead in 0 3; do
+  echo "so do readers of a compute trainer, with $ahead batches pulled ahead, and it ends with them"
+  name=readers.$ahead pull=(--set "train.pull_ahead=$ahead")
+  begin_two_servers job.json "${pull[@]}"
+  rm -f compute.port
+  ps-train job.json --servers "127.0.0.1:$(head -1 ports.0),127.0.0.1:$(head -1 ports.1)" --role compute --port 0 \
+    --port-file compute.port "${pull[@]}" >compute.out 2>compute.err &
+  compute=$!
+  wait_for_file compute.port "$compute"
+  for rank in 0 1 2; do
+    train "$name" "$rank" "${pull[@]}" --role reader --compute "127.0.0.1:$(<compute.port)"
+  done
+  finish "$name"
+  wait "$compute" || fail "the compute trainer ended with $?: $(<compute.err)"
+  compute=
+  expect_text compute.err 'The run has ended: '
+  [[ $(last "$name".0.json) == $((pass + 3)) ]] || fail "they ended after pass $(last "$name".0.json)"
+  [[ $(readlink "$name/best") == "$(readlink one/best)" ]] || fail "$name/best is $(readlink "$name/best")"
+  cmp "three/best/model.safetensors" "$name/best/model.safetensors"
+  end_all_servers
+done
 
 echo "so do trainers of which each push is a step"
 begin_two_servers job.json --set train.strategy.consistency=async

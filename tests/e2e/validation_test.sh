@@ -127,9 +127,6 @@ expect_status 2 ps-train --recipe logistic --data train.txt --save-dir '' --set 
 expect_text err "train.best_by: 'rmse' is no measure of this job"
 expect_status 2 ps-train --recipe logistic --data train.txt --save-dir '' --set data.validation=0.1 --set train.best_by=acu
 expect_text err "(did you mean 'auc'?)"
-expect_status 2 ps-train quickstart --data train.txt --save-dir '' --set data.validation=0.1 --set train.patience=1 \
-  --servers 127.0.0.1:1 --role reader --compute 127.0.0.1:2
-expect_text err 'train.patience: a run of readers and compute trainers goes on to its last pass'
 expect_status 2 "${words[@]}" --save-dir '' --set data.validation=0.1 --set data.validation_by=context
 expect_text err "data.validation_by: files of format 'text' have no columns"
 expect_status 2 "${words[@]}" --save-dir '' --set data.negative_rate=0.5
