@@ -39,7 +39,7 @@
 
 namespace ps {
 
-inline constexpr int kComputeProtocol = 3;
+inline constexpr int kComputeProtocol = 4;
 
 // The code of a compute trainer that cannot reach the servers; another one may reach them.  It exists on the
 // wire alone.  Unlike kUnavailable, it is an answer, after which the batch is not sent to the same compute
