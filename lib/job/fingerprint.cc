@@ -83,6 +83,7 @@ Json job_fingerprint(const Job& job) {
   if (job.train.pull_ahead > 0) out["train"]["pull_ahead"] = job.train.pull_ahead;
   leave_out_devices(out["model"], "default");
   leave_out_labels(out["model"]);
+  out["model"].erase("calibration");  // of saved models: training leaves it alone
   leave_out_l2_mode(out["optimizer"]);
   if (out["optimizer"].contains("scale_rate")) {
     out["optimizer"]["scale_rate"]["examples_of_a_step"] = global_batch(job);

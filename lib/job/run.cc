@@ -87,6 +87,7 @@ class Run {
   void open_validation();
   void end_finished();
   void save_interrupted(int pass, int64_t batches);
+  void test_pass(int pass, Json& result);
   void report_rows(Json& pass);
   void print_result(Json result);
 
@@ -136,6 +137,7 @@ std::unique_ptr<BatchSource> Run::make_source(BatchReader& reader) const {
 // trainers that need to load weights do so while the others wait.
 void Run::build(const DataSchema& schema) {
   network_ = std::make_unique<Network<float>>(job_.model, schema, job_.job.seed);
+  if (options_.task == "train") network_->calibrate(std::nullopt);
   check_has_model(job_, options_, network_->parameters());
   if (data_.options().label_use == LabelUse::kNeeded)
     input_.reader->check_labels([this](float label) { network_->check_label(label); });
@@ -290,9 +292,12 @@ void Run::open_validation() {
     fail(Code::kUsage, "data.validation: pipes cannot be read a second time for validation: give files");
   }
   validation_ = std::make_unique<RunValidation>(
-      job_.train,
+      job_.train, *network_,
       data_.make_reader(job_.data.files, "none", job_.train.passes, {0, 1}, DataPart::kValidation), log_);
   validation_->reader().check_labels([this](float label) { network_->check_label(label); });
+  if (job_.train.calibrate == "none" || network_->predicts_probability()) return;
+  fail(Code::kUsage, "train.calibrate: the cost ", job_.model.cost.value("type", ""),
+       " predicts no probability of label 1: binary_cross_entropy and focal do");
 }
 
 // Trains all passes.  A process that fails leaves the run, so that the other trainers hear of it, unless all
@@ -401,11 +406,11 @@ bool Run::train_passes(Json& result) {
     const bool saves = job_.train.saves_after(pass) || (best && !job_.train.save_dir.empty());
     if (leads() && saves) {
       const double start = monotonic_seconds();
+      if (validation_) saves_->set_calibration(validation_->calibration());
       if (saves_->save_pass(pass)) result["passes"].back()["save_seconds"] = monotonic_seconds() - start;
       if (best) saves_->link_best(pass);
     }
-    if (test_input_.source && leads())
-      result["test"] = trainer_->test(pass, *test_input_.source, stop_).json();
+    if (test_input_.source && leads()) test_pass(pass, result);
     if (stop_()) return false;
     if (checkpoints_) checkpoints_->write(result);
   }
@@ -413,6 +418,13 @@ bool Run::train_passes(Json& result) {
   if (validation_ && leads()) validation_->report(result);
   strategy().run().end_run();
   return true;
+}
+
+// Tests the model of a pass, with its calibration, if it has one.
+void Run::test_pass(int pass, Json& result) {
+  if (validation_) network_->calibrate(validation_->calibration());
+  result["test"] = trainer_->test(pass, *test_input_.source, stop_).json();
+  network_->calibrate(std::nullopt);
 }
 
 void Run::save_interrupted(int pass, int64_t batches) {

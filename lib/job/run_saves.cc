@@ -182,12 +182,18 @@ std::string RunSaves::begin_folder(const std::string& name) const {
   return folder;
 }
 
-// Writes vocabulary and job beside the model.  The job names no data files, since another task with this job
+// Writes vocabulary and job, with the calibration, beside the model.  The job names no data files, since another task with this job
 // file reads data of its own.
 void RunSaves::write_beside(const std::string& folder) const {
   if (vocabulary_) vocabulary_->save(join_path(folder, kModelVocabulary));
   Json job = effective_job(job_);
   job["data"]["files"] = job["data"]["test_files"] = Json::array();
+  job["model"].erase("calibration");
+  if (calibration_) job["model"]["calibration"] = Calibration::spec().to_json(*calibration_);
+  if (!calibration_ && job_.train.calibrate != "none") {
+    log_.warning("the model in ", folder,
+                 " has no calibration: this process has measured no validation data since it began");
+  }
   write_file(join_path(folder, kModelJob), job.dump(2) + "\n");
 }
 

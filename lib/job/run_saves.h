@@ -20,6 +20,7 @@
 #include "job/pass_models.h"
 #include "job/run_options.h"
 #include "membership/etcd_save_records.h"
+#include "model/calibration.h"
 #include "optim/parameter.h"
 #include "store/run_control.h"
 #include "strategy/strategy.h"
@@ -51,6 +52,9 @@ class RunSaves {
   // Saves the model at the end of a pass.  With servers it only begins to do so; later errors are thrown by
   // go_on or finish.
   bool save_pass(int pass);
+
+  // Models that are saved from now on have this calibration.
+  void set_calibration(const std::optional<Calibration>& calibration) { calibration_ = calibration; }
 
   // Makes the link `best` point to the model of this pass, which is saved or being saved.
   void link_best(int pass) const;
@@ -113,6 +117,7 @@ class RunSaves {
   PassModels& models_;  // models of this run and those before it
 
   std::optional<Current> current_;
+  std::optional<Calibration> calibration_;
 };
 
 // Called before a run begins.  Throws kUsage if the folder of models contains models of another run, so that

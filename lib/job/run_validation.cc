@@ -1,18 +1,24 @@
 #include "job/run_validation.h"
 
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "job/fingerprint.h"
+#include "model/labels.h"
+#include "train/calibration_fit.h"
 
 namespace ps {
 
 void check_validation(const Job& job) {
   const TrainOptions& train = job.train;
   const bool validates = job.data.validates();
-  if (!validates && (train.patience || train.best_by != "cost")) {
-    fail(Code::kUsage, train.patience ? "train.patience" : "train.best_by",
+  if (!validates && (train.patience || train.best_by != "cost" || train.calibrate != "none")) {
+    fail(Code::kUsage,
+         train.patience            ? "train.patience"
+         : train.best_by != "cost" ? "train.best_by"
+                                   : "train.calibrate",
          ": there are no validation data: set data.validation, to 0.1 for a tenth of the lines");
   }
   if (!validates && !job.data.validation_by.empty()) {
@@ -27,8 +33,11 @@ void check_validation(const Job& job) {
   }
 }
 
-RunValidation::RunValidation(const TrainOptions& options, std::unique_ptr<BatchReader> reader, Log& log)
+RunValidation::RunValidation(const TrainOptions& options, const Network<float>& network,
+                             std::unique_ptr<BatchReader> reader, Log& log)
     : log_(log),
+      network_(network),
+      calibrate_(options.calibrate),
       rule_(
           {{"patience", options.patience ? Json(*options.patience) : Json()}, {"best_by", options.best_by}}),
       early_stopping_(options),
@@ -40,6 +49,27 @@ void RunValidation::restore(const Trainer& trainer, const Json& passes) {
   }
   const std::string& note = trainer.progress().note();
   if (!note.empty()) early_stopping_.learn(parse_json(note, "passes of a checkpoint"));
+}
+
+// Fits the calibration to the predictions that are measured.
+TestMeasures RunValidation::measure_and_fit(Trainer& trainer, const std::function<bool()>& stop) {
+  if (calibrate_ == "none") return measure(trainer, stop);
+  std::vector<CalibrationExample> examples;
+  trainer.on_measured([&](Matrix<const float> predictions, std::span<const float>, const Batch& batch) {
+    for (int64_t b = 0; b < predictions.rows; ++b) {
+      if (const std::optional<float> label = network_.main_label(batch, b))
+        examples.push_back({predictions.row(b)[0], is_positive(*label), batch.weight(b)});
+    }
+  });
+  TestMeasures measured = measure(trainer, stop);
+  trainer.on_measured([](Matrix<const float>, std::span<const float>, const Batch&) {});
+  if (stop()) return measured;
+  calibration_ = fit_calibration(calibrate_, examples);
+  log_.info("Calibrated on ", examples.size(), " examples: ",
+            calibrate_ == "platt" ? cat("scale=", significant(calibration_->scale, 6),
+                                        " offset=", significant(calibration_->offset, 6))
+                                  : cat(calibration_->from.size(), " points"));
+  return measured;
 }
 
 TestMeasures RunValidation::measure(Trainer& trainer, const std::function<bool()>& stop) {
@@ -59,7 +89,7 @@ void RunValidation::share(Trainer& trainer, const TrainerGroup& group, const std
     Json text = rule_;
     text["known"] = early_stopping_.known();
     if (group.rank() == group.leader()) {
-      ahead_.emplace(measure(trainer, stop));
+      ahead_.emplace(measure_and_fit(trainer, stop));
       const std::optional<double> figure = early_stopping_.figure(ahead_->result().json());
       text["figure"] = figure ? Json(*figure) : Json();
     }
@@ -95,7 +125,7 @@ bool RunValidation::end_pass(Trainer& trainer, int pass, bool leads, const std::
   if (!leads && !shared_) return false;
   std::optional<double> figure = leaders_figure_;
   if (leads) {
-    const TestMeasures measured = ahead_ ? std::move(*ahead_) : measure(trainer, stop);
+    const TestMeasures measured = ahead_ ? std::move(*ahead_) : measure_and_fit(trainer, stop);
     ahead_.reset();
     trainer.report_test(pass, measured, "Validation");
     trained["validation"] = measured.result().json();

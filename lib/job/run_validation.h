@@ -14,6 +14,7 @@
 #include "data/reader.h"
 #include "feed/batch_source.h"
 #include "job/job.h"
+#include "model/network.h"
 #include "store/trainer_group.h"
 #include "train/early_stopping.h"
 #include "train/trainer.h"
@@ -27,7 +28,8 @@ void check_validation(const Job& job);
 class RunValidation {
  public:
   // `reader` gives the examples for validation.  Throws as EarlyStopping does.
-  RunValidation(const TrainOptions& options, std::unique_ptr<BatchReader> reader, Log& log);
+  RunValidation(const TrainOptions& options, const Network<float>& network,
+                std::unique_ptr<BatchReader> reader, Log& log);
 
   // The caller makes the source of the reader's batches, as soon as there is a store.
   BatchReader& reader() { return *reader_; }
@@ -47,6 +49,9 @@ class RunValidation {
   // Returns true on the leader if the pass is the best so far.
   bool end_pass(Trainer& trainer, int pass, bool leads, const std::function<bool()>& stop, Json& trained);
 
+  // Returns the calibration that was fitted after the last pass that this process has measured; nullopt: none was.
+  const std::optional<Calibration>& calibration() const { return calibration_; }
+
   // Returns true if no pass was the best for too long.
   bool stops() const { return early_stopping_.stops(); }
 
@@ -54,10 +59,14 @@ class RunValidation {
   void report(Json& result) const;
 
  private:
+  TestMeasures measure_and_fit(Trainer& trainer, const std::function<bool()>& stop);
   TestMeasures measure(Trainer& trainer, const std::function<bool()>& stop);
   void take(std::span<const std::optional<std::string>> texts);
 
   Log& log_;
+  const Network<float>& network_;
+  const std::string calibrate_;  // none | platt | isotonic
+  std::optional<Calibration> calibration_;
   const Json rule_;  // the options by which the run ends
   EarlyStopping early_stopping_;
   std::unique_ptr<BatchReader> reader_;

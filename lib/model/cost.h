@@ -48,6 +48,9 @@ class Cost {
     copy_predictions(device, output, predictions.data());
   }
 
+  // Returns true if the prediction is one value, the probability of label 1.
+  virtual bool predicts_probability() const { return false; }
+
   // losses[b] <- -log of the probability that predict gives to the label of example b, without anything that
   // the cost adds to that.  It is computed from the scores and labels of evaluate, since a prediction that
   // rounds to 0 or 1 does not tell how small the probability is.  Wherever evaluate runs, this runs on the

@@ -18,6 +18,7 @@ template <class T>
 Network<T>::Network(const ModelOptions& options, const DataSchema& schema, uint64_t seed)
     : layers_(options, schema, seed), execution_(std::make_unique<NetworkExecution<T>>(layers_)) {
   read_evaluators(options.evaluators);
+  calibrate(options.calibration);
 }
 
 template <class T>
@@ -228,6 +229,21 @@ void Network<T>::compute_for_others(std::span<const ParameterView<T>> views, Dev
 template <class T>
 Matrix<const float> Network<T>::predictions() const {
   return execution_->predictions();
+}
+
+template <class T>
+void Network<T>::calibrate(const std::optional<Calibration>& calibration) {
+  if (calibration && !predicts_probability()) {
+    fail(Code::kUsage, "model.calibration: the cost ", layers_.graph.costs.front().entry->name,
+         " predicts no probability of label 1: binary_cross_entropy and focal do");
+  }
+  execution_->calibrate(calibration);
+}
+
+template <class T>
+std::optional<float> Network<T>::main_label(const Batch& batch, int64_t example) const {
+  const std::optional<OwnLabels>& labels = layers_.main_cost().labels;
+  return labels ? labels->label(batch, example) : batch.labels[static_cast<size_t>(example)];
 }
 
 template <class T>

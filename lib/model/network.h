@@ -5,11 +5,13 @@
 #define PS_MODEL_NETWORK_H_
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "model/calibration.h"
 #include "model/computation.h"
 #include "model/evaluator.h"
 #include "model/network_layers.h"
@@ -96,6 +98,17 @@ class Network {
   // Returns the predictions of the last forward or predict: [B, C].  Behind the columns of the main cost are those of
   // each auxiliary cost that has labels of its own.
   Matrix<const float> predictions() const;
+
+  // Owner thread.  From now on predictions of the main cost go through this calibration, and there are no log losses, since
+  // its probabilities are not those of the logits.  A new network has the calibration of its options.  Throws kUsage unless
+  // the main cost predicts the probability of label 1.
+  void calibrate(const std::optional<Calibration>& calibration);
+
+  // Returns true if the main cost predicts the probability of label 1.
+  bool predicts_probability() const { return layers_.main_cost().cost->predicts_probability(); }
+
+  // Returns the label of an example for the main cost, or nothing if it has none.
+  std::optional<float> main_label(const Batch& batch, int64_t example) const;
 
   // Returns the log losses of the main cost in the last forward: [B].  They are empty if the cost has none, or
   // if no evaluator wants them.

@@ -163,6 +163,17 @@ double NetworkExecution<T>::evaluate(size_t index) {
 
 template <class T>
 void NetworkExecution<T>::make_predictions() {
+  gather_predictions();
+  if (!calibration_ || prepared_->training) return;
+  const int64_t cols = layers_.prediction_cols();  // the main cost has the first alone
+  for (int64_t b = 0; b < batch_size(); ++b) {
+    float& prediction = predictions_[static_cast<size_t>(b * cols)];
+    prediction = calibration_->apply(prediction);
+  }
+}
+
+template <class T>
+void NetworkExecution<T>::gather_predictions() {
   if (layers_.predicted.size() == 1) return predict_cost(0, predictions_);
   const int64_t all = layers_.prediction_cols();
   predictions_.resize(static_cast<size_t>(batch_size() * all));
@@ -192,7 +203,7 @@ void NetworkExecution<T>::make_log_losses() {
   log_losses_.clear();
   const NetworkCost<T>& cost = layers_.main_cost();
   CostState<T>& state = costs_.front();
-  if (!wants_log_losses_ || !cost.cost->uses_logits()) return;
+  if (!wants_log_losses_ || !cost.cost->uses_logits() || (calibration_ && !prepared_->training)) return;
   Matrix<const T> scores = output(cost.input);
   scores.data = state.logits.data();
   const size_t size = static_cast<size_t>(scores.rows);

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "math/device_buffer.h"
 #include "math/matrix.h"
+#include "model/calibration.h"
 #include "model/computation.h"
 #include "model/device_parameters.h"
 #include "model/network_layers.h"
@@ -66,6 +67,8 @@ class NetworkExecution {
   void compute_for_others(std::span<const ParameterView<T>> views, Device& device);
   Matrix<const float> predictions() const;
 
+  void calibrate(const std::optional<Calibration>& calibration) { calibration_ = calibration; }
+
   // From now on, forward computes log_losses() too.
   void want_log_losses() { wants_log_losses_ = true; }
   std::span<const float> log_losses() const { return log_losses_; }
@@ -91,6 +94,7 @@ class NetworkExecution {
   void add_cost_gradients(size_t node, bool before_activation);
   const Batch& batch_of(size_t cost);
   void make_predictions();
+  void gather_predictions();
   void predict_cost(size_t cost, std::vector<float>& predictions);
   void make_log_losses();
   void zero_gradients();
@@ -129,6 +133,7 @@ class NetworkExecution {
   DeviceBuffer<float> predictions_there_;    // the same, on the device
   std::vector<float> log_losses_;            // [B] of the main cost, or empty
   bool wants_log_losses_ = false;
+  std::optional<Calibration> calibration_;  // of the predictions of the main cost
   DeviceParameters<T> device_parameters_;
   const PreparedBatch* prepared_ = nullptr;  // arguments of the last forward, as the next two
   std::span<const ParameterView<T>> views_;  // in the memory of the device that runs their layers

@@ -31,6 +31,10 @@ const ObjectSpec<ModelOptions>& ModelOptions::spec() {
       evaluator["oneOf"].push_back({{"type", "string"}});
       return list_of(evaluator);
     };
+    s.field("calibration", &ModelOptions::calibration,
+            "of saved models, as train.calibrate has fitted it: predictions of the main cost go through it "
+            "in tests "
+            "and predictions; absent: they are as they are");
     s.check([](const ModelOptions& model, std::string_view path) {
       spec_internal::expect_array(model.layers, json_path(path, "layers"));
       spec_internal::expect_array(model.evaluators, json_path(path, "evaluators"));

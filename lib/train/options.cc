@@ -52,6 +52,13 @@ const ObjectSpec<TrainOptions>& TrainOptions::spec() {
     s.field("best_by", &TrainOptions::best_by,
             "with data.validation: measure of the validation data by which a pass is the best, cost or a "
             "value of an evaluator");
+    s.field(
+         "calibrate", &TrainOptions::calibrate,
+         "with data.validation, for costs that predict the probability of label 1: how predictions of saved "
+         "models "
+         "are fitted to the share of examples that have it, on the validation data after each pass; platt: a "
+         "logistic function of the score; isotonic: any rising function")
+        .one_of({"none", "platt", "isotonic"});
     s.field("save_dir", &TrainOptions::save_dir,
             "folder in which pass-00000 and so on are saved, empty: none");
     s.field("saving_period", &TrainOptions::saving_period,

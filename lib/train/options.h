@@ -23,8 +23,9 @@ struct TrainOptions {
   std::string save_dir = "output";  // pass-00000/ … are made here after each pass; empty: nothing is saved
   // Training ends after this number of passes that are not better on the validation data.
   std::optional<int> patience = {};
-  std::string best_by = "cost";                  // measure of the validation data by which a pass is the best
-  int saving_period = 1;                         // passes between saves; the last pass is always saved
+  std::string best_by = "cost";    // measure of the validation data by which a pass is the best
+  std::string calibrate = "none";  // none | platt | isotonic: the fit of saved models to the validation data
+  int saving_period = 1;           // passes between saves; the last pass is always saved
   bool load_save_parameters_in_pserver = false;  // servers write models by themselves
   std::optional<std::string> emulated_compute;   // a batch is a wait of this time, which parse_seconds reads
 

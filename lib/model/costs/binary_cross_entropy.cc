@@ -39,6 +39,8 @@ class LogitCost : public Cost<T> {
     logistic_predictions(device, output, predictions.data());
   }
 
+  bool predicts_probability() const override { return true; }
+
   bool uses_logits() const override { return true; }
 
   bool log_losses(Matrix<const T> scores, const Batch& batch, Device& device,

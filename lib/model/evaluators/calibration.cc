@@ -35,9 +35,9 @@ const ObjectSpec<CalibrationOptions>& CalibrationOptions::spec() {
 }
 
 // Takes the probability of class 1, which is the only prediction or the second of two.
-class Calibration final : public Evaluator {
+class CalibrationMeasure final : public Evaluator {
  public:
-  Calibration(const CalibrationOptions& options, int64_t cols)
+  CalibrationMeasure(const CalibrationOptions& options, int64_t cols)
       : by_bucket_(options.by_bucket), buckets_(static_cast<size_t>(options.buckets)) {
     if (cols != 1 && cols != 2) {
       fail(Code::kUsage, "calibration takes one or two predictions per example, found ", cols);
@@ -57,7 +57,7 @@ class Calibration final : public Evaluator {
   }
 
   void merge(const Evaluator& other) override {
-    const auto* same = dynamic_cast<const Calibration*>(&other);
+    const auto* same = dynamic_cast<const CalibrationMeasure*>(&other);
     PS_CHECK(same != nullptr && same->buckets_.size() == buckets_.size());
     for (size_t i = 0; i < buckets_.size(); ++i) {
       buckets_[i].weight.merge(same->buckets_[i].weight);
@@ -130,7 +130,7 @@ class Calibration final : public Evaluator {
 
 }  // namespace
 
-extern const EvaluatorEntry kCalibrationEvaluator = evaluator_entry<CalibrationOptions, Calibration>(
+extern const EvaluatorEntry kCalibrationEvaluator = evaluator_entry<CalibrationOptions, CalibrationMeasure>(
     "calibration",
     "sum of the predicted probabilities of class 1 over the number of its examples, 1 at best; and "
     "calibration_error, the mean distance of the two in parts of [0, 1]");
