@@ -47,7 +47,8 @@ OptimizerPlan make_optimizer_plan(const Json& optimizer, std::string_view gradie
           job_schedule(common, examples),
           gradient == "mean",
           common.clip_norm,
-          common.clip_global_norm};
+          common.clip_global_norm,
+          common.average};
 }
 
 }  // namespace ps

@@ -12,6 +12,7 @@
 #include "base/cpu.h"
 #include "config/fwd.h"
 #include "optim/optimizer.h"
+#include "optim/options.h"
 #include "optim/step_rule.h"
 
 namespace ps {
@@ -24,6 +25,7 @@ struct OptimizerPlan {
   bool mean = true;                        // a step's gradient is the mean over its examples, else the sum
   std::optional<double> clip_norm;         // default for parameters that set none themselves
   std::optional<double> clip_global_norm;  // limit for the gradients of all parameters together
+  std::optional<AverageOptions> average = {};  // the optimizers that `make` makes keep means of weights
 
   StepRule step_rule() const { return StepRule(schedule, mean); }
 };

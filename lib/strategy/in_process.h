@@ -15,8 +15,11 @@ namespace ps {
 // One owner thread.
 class InProcess final : public Strategy {
  public:
-  explicit InProcess(const TrainerSetup& setup)
-      : store_(setup.parameters, setup.optimizers, setup.memory_limit, setup.device) {
+  explicit InProcess(const TrainerSetup& setup) : InProcess(setup, setup.optimizers) {}
+
+  // Trains by other optimizers than those of the setup.
+  InProcess(const TrainerSetup& setup, const OptimizerPlan& optimizers)
+      : store_(setup.parameters, optimizers, setup.memory_limit, setup.device) {
     if (setup.row_device != nullptr) {
       std::optional<ModelBesideRows> model;
       if (setup.rows_beside_model) model = {setup.model_device, &setup.device, setup.on_devices};

@@ -47,7 +47,7 @@ class LocalSgd final : public WithServers {
  public:
   LocalSgd(const LocalSgdKeys& keys, const TrainerSetup& setup)
       : WithServers(servers_),
-        here_(setup),
+        here_(setup, copies_plan(setup.optimizer, setup.optimizers)),
         copies_(setup.parameters, keys.period, *here_.local()),
         servers_(connect_to_servers(setup, kConsistency, keys.codec.row_types(), &copies_)),
         store_(keys.options(), copies_, servers_) {}
@@ -65,10 +65,10 @@ void check_local_sgd(const Json& object, const Json& optimizer) {
   check_local_sgd_optimizer(optimizer);
 }
 
-// Trainers have the optimizers; servers only add.
+// Trainers have the optimizers; servers only add, and keep means of weights.
 ServerPlan serve_local_sgd(const Json& object, const OptimizerPlan& optimizers) {
   const auto keys = parse_strategy<LocalSgdKeys>(object);
-  return {.optimizers = addition_plan(optimizers.cpu),
+  return {.optimizers = addition_plan(optimizers.cpu, optimizers.average),
           .consistency = kConsistency,
           .tunes = false,
           .push_codec = keys.codec.push.codec};

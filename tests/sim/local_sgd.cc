@@ -25,7 +25,7 @@ class GeoCluster {
   GeoCluster(const SyntheticJob& job, const LocalSgdOptions& options, int servers, int ports,
              int sparse_ports, uint64_t seed = 1)
       : job_(job), options_(options), cluster_(job, {servers, ports, sparse_ports}, seed) {
-    cluster_.served().optimizers = addition_plan();
+    cluster_.served().optimizers = addition_plan(best_cpu_level(), job.plan().average);
     cluster_.served().parameters = [this](const DataSchema&) { return without_tuning(specs_); };
   }
 
@@ -38,7 +38,7 @@ class GeoCluster {
     SimHost& host = cluster_.network().host(cat("trainer", options.hello.rank));
     host.spawn([this, options, &host, body = std::move(body)] {
       Device device(1, best_cpu_level());
-      LocalStore local(specs_, job_.plan(), UINT64_MAX, device);
+      LocalStore local(specs_, copies_plan(job_.optimizer, job_.plan()), UINT64_MAX, device);
       LocalSgdCopies copies(specs_, options_.period, local);
       RemoteStore remote(host, options, job_.consistency, specs_, job_.types, &copies);
       LocalSgdStore store(options_, copies, remote);
@@ -274,6 +274,44 @@ TEST(Geo, DifferencesInHalvesAddUp) {
   geo.cluster().run();
 }
 
+// The row is 2, 4 and 6 after the exchanges, and training goes on from there; models have the mean.
+TEST(Geo, ServersKeepTheMeanOfTheirWeightsAfterEachExchange) {
+  for (int64_t begin : {0, 1}) {
+    SyntheticJob job = counting_job(1);
+    job.optimizer["average"] = {{"begin_step", begin}};
+    GeoCluster geo(job, {2, true}, 1, 1, 0);
+    geo.use(one_table());
+    geo.spawn(0, [begin](LocalSgdStore& store) {
+      for (int step = 0; step < 6; ++step) count_up(store, {1});
+      EXPECT_EQ(read(store, {1})[0], begin == 0 ? 4 : 5);
+      std::vector<KeyPlan> plans(1);
+      plans[0].keys = {1};
+      std::vector<ParameterView<float>> views;
+      EXPECT_EQ(pull_one(store, plans, views), 6);
+      count_up(store, {1});
+      count_up(store, {1});
+      EXPECT_EQ(read(store, {1})[0], begin == 0 ? 5 : 6) << "after a fourth exchange, which gives 8";
+    });
+    geo.cluster().run();
+  }
+}
+
+// A row that no exchange has moved counts as it is: 1 after the first exchange, and after the two others.
+TEST(Geo, TheMeanCountsRowsThatAnExchangeDoesNotMove) {
+  SyntheticJob job = counting_job(1);
+  job.optimizer["average"] = Json::object();
+  GeoCluster geo(job, {1, true}, 1, 1, 0);
+  geo.use(one_table());
+  geo.spawn(0, [](LocalSgdStore& store) {
+    count_up(store, {1});
+    count_up(store, {2});
+    count_up(store, {2});
+    EXPECT_EQ(read(store, {1})[0], 1);
+    EXPECT_EQ(read(store, {2})[0], 1) << "the mean of 0, 1 and 2";
+  });
+  geo.cluster().run();
+}
+
 TEST(Geo, OptimizersThatItCannotHaveAreRefused) {
   auto refusal = [](const Json& optimizer) -> std::string {
     try {
@@ -286,7 +324,7 @@ TEST(Geo, OptimizersThatItCannotHaveAreRefused) {
   };
   EXPECT_THAT(refusal({{"type", "ftrl"}}),
               HasSubstr("optimizer.type: ftrl makes weights from its own state"));
-  EXPECT_THAT(refusal({{"type", "sgd"}, {"average", {{"begin_step", 3}}}}), HasSubstr("optimizer.average"));
+  EXPECT_EQ(refusal({{"type", "sgd"}, {"average", {{"begin_step", 3}}}}), "accepted");
   EXPECT_EQ(refusal({{"type", "adam"}}), "accepted");
 }
 

@@ -2,19 +2,32 @@
 
 #include "base/error.h"
 #include "config/catalog.h"
+#include "config/spec.h"
 #include "optim/options.h"
 
 namespace ps {
 
-OptimizerPlan addition_plan(CpuLevel cpu) {
+OptimizerPlan addition_plan(CpuLevel cpu, const std::optional<AverageOptions>& average) {
   constexpr double kAdd = -1;  // with this rate, a step w <- w - rate g adds g
-  OptimizerPlan descent = make_optimizer_plan({{"type", "sgd"}}, "sum", cpu);
+  Json optimizer = {{"type", "sgd"}};
+  if (average) optimizer["average"] = AverageOptions::spec().to_json(*average);
+  OptimizerPlan descent = make_optimizer_plan(optimizer, "sum", cpu);
   OptimizerPlan plan;
   plan.cpu = cpu;
   plan.make = [make = descent.make](const ParameterTuning&) { return make({}); };
   plan.schedule = make_schedule(Json(), kAdd, "schedule");
   plan.mean = false;
+  plan.average = average;
   return plan;
+}
+
+OptimizerPlan copies_plan(const Json& optimizer, const OptimizerPlan& plan) {
+  Json plain = optimizer;
+  if (plain.is_object()) plain.erase("average");
+  OptimizerPlan out = plan;
+  out.make = make_optimizer_plan(plain, plan.mean ? "mean" : "sum", plan.cpu).make;
+  out.average.reset();
+  return out;
 }
 
 void check_local_sgd_optimizer(const Json& optimizer) {
@@ -23,10 +36,6 @@ void check_local_sgd_optimizer(const Json& optimizer) {
     fail(Code::kUsage, "optimizer.type: ", entry.name,
          " makes weights from its own state, so trainers of train.strategy local_sgd could not take over "
          "those of others");
-  }
-  if (parse_optimizer_options(optimizer, "optimizer").average) {
-    fail(Code::kUsage,
-         "optimizer.average: with train.strategy local_sgd, servers do not know the means of weights");
   }
 }
 

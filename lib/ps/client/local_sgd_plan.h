@@ -3,6 +3,7 @@
 #ifndef PS_PS_CLIENT_LOCAL_SGD_PLAN_H_
 #define PS_PS_CLIENT_LOCAL_SGD_PLAN_H_
 
+#include <optional>
 #include <vector>
 
 #include "config/fwd.h"
@@ -11,14 +12,18 @@
 
 namespace ps {
 
-// Returns the plan of optimizers of the servers of such a job: they add the differences that they get.  Options
-// of a parameter's training are used by trainers alone.
-OptimizerPlan addition_plan(CpuLevel cpu = best_cpu_level());
+// Returns the plan of optimizers of the servers of such a job: they add the differences that they get, and may keep the mean
+// of the weights after each exchange.  Options of a parameter's training are used by trainers alone.
+OptimizerPlan addition_plan(CpuLevel cpu = best_cpu_level(),
+                            const std::optional<AverageOptions>& average = {});
+
+// Returns the plan of optimizers of a trainer of such a job, which keeps no means of weights.  `optimizer` is that of the
+// job, `plan` its plan.
+OptimizerPlan copies_plan(const Json& optimizer, const OptimizerPlan& plan);
 std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs);
 
 // Throws kUsage "optimizer…" if trainers of such a job cannot use this optimizer.  If an optimizer computes
-// weights from its state, the weights that servers send would not last; if it averages weights, servers could
-// not tell the averages.
+// weights from its state, the weights that servers send would not last.
 void check_local_sgd_optimizer(const Json& optimizer);
 
 }  // namespace ps
