@@ -64,7 +64,7 @@ class PlattLoss {
 };
 
 // A run of examples with the same fitted value.
-struct Block {
+struct PooledExamples {
   double first, last;  // of their probabilities
   double weight, positive;
 
@@ -107,11 +107,11 @@ Calibration fit_isotonic(std::vector<CalibrationExample> examples) {
   std::erase_if(examples, [](const CalibrationExample& example) { return !(example.weight > 0); });
   std::stable_sort(examples.begin(), examples.end(),
                    [](const auto& a, const auto& b) { return a.probability < b.probability; });
-  std::vector<Block> blocks;
+  std::vector<PooledExamples> blocks;
   const auto join_last = [&blocks] {
-    const Block last = blocks.back();
+    const PooledExamples last = blocks.back();
     blocks.pop_back();
-    Block& before = blocks.back();
+    PooledExamples& before = blocks.back();
     before = {before.first, last.last, before.weight + last.weight, before.positive + last.positive};
   };
   for (size_t i = 0; i < examples.size(); ++i) {
@@ -124,7 +124,7 @@ Calibration fit_isotonic(std::vector<CalibrationExample> examples) {
   }
   Calibration out;
   out.type = "isotonic";
-  for (const Block& block : blocks) {
+  for (const PooledExamples& block : blocks) {
     out.from.push_back(block.first);
     out.to.push_back(block.mean());
     if (block.last == block.first) continue;
