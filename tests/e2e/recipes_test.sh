@@ -59,6 +59,10 @@ split([(a, r, b) for r, holds in relations.items() for a in people for b in peop
       lambda triple: [b for b in people if not relations[triple[1]](triple[0], b)],
       ["head", "relation", "tail"], "people")
 
+# Only who clicks may buy; of the others nothing is known.
+visits = [(f"page{i % 7}", i % 24, int(i % 7 < 3), int(i % 24 < 6) if i % 7 < 3 else "") for i in range(2000)]
+write("visits.csv", ["page", "hour", "click", "conversion"], visits)
+
 with open("mails.txt", "w") as file:
     for i in range(2000):
         first, second = random.choice("ab"), random.choice("cd")
@@ -86,6 +90,7 @@ for recipe in $(ps-train --list recipes); do
     graph) data=people.csv ;;
     text) data=mails.txt ;;
     tags) data=tagged.txt ;;
+    click_conversion) data=visits.csv ;;
     *) data=train.txt ;;
   esac
   ps-train --recipe "$recipe" --data $data --passes 1 --save-dir "model-$recipe" --log-level warning ||
