@@ -10,7 +10,7 @@ source "$(dirname "$0")/lib.sh"
 (($# == 1)) || { sed -n '/^# usage/s/^# //p' "$0" >&2; exit 2; }
 other=$(cd "$1" && pwd)
 servers=()
-trap 'kill "${servers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill "${servers[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # generate JOB: data that the job can read, to standard output.
 generate() {

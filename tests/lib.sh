@@ -6,7 +6,16 @@
 export PS_SOURCE PS_BIN
 
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+# Removes the folder.  Programs that are ended just before may write there until they are gone.
+remove_scratch() {
+  local tries
+  for ((tries = 0; tries < 100; ++tries)); do
+    if rm -rf "$scratch" 2>/dev/null; then return; fi
+    sleep 0.1
+  done
+  rm -rf "$scratch"
+}
+trap remove_scratch EXIT
 # An mpirun that begins clears the folder of sessions that it shares with others: that of this test is its own.
 export OMPI_MCA_orte_tmpdir_base=$scratch
 

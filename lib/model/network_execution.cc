@@ -10,6 +10,16 @@
 
 namespace ps {
 
+// Waits for the work that a device may still do.
+static void settle(Device& device) noexcept {
+  if (device.kernels() == nullptr) return;
+  try {
+    device.kernels()->wait();
+  } catch (const Error&) {
+    return;  // the caller throws the first error
+  }
+}
+
 template <class T>
 NetworkExecution<T>::NetworkExecution(const NetworkLayers<T>& layers)
     : layers_(layers),
@@ -41,16 +51,6 @@ void NetworkExecution<T>::run_work(Device& device, const Work& work) {
   } catch (...) {
     settle(device);
     throw;
-  }
-}
-
-template <class T>
-void NetworkExecution<T>::settle(Device& device) noexcept {
-  if (device.kernels() == nullptr) return;
-  try {
-    device.kernels()->wait();
-  } catch (const Error&) {
-    return;  // run_work throws the first error
   }
 }
 

@@ -82,7 +82,6 @@ class NetworkExecution {
   void forward_nodes(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   template <class Work>
   void run_work(Device& device, const Work& work);
-  static void settle(Device& device) noexcept;
   void forward_node(size_t index);
   void backward_node(size_t index);
   double evaluate(size_t cost);

@@ -7,7 +7,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 programs=()
-trap 'kill "${programs[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill "${programs[@]}" 2>/dev/null || true; remove_scratch' EXIT
 ps-datagen ctr --samples 6000 --output data.txt
 mkfifo data.pipe ready.pipe
 train=(ps-train "$job" --passes 1 --data data.pipe --save-dir '' --set train.log_period=1 --set checkpoint.period=0)

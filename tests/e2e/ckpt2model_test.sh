@@ -64,7 +64,7 @@ echo "so do servers that a job still runs on"
 mkfifo ready
 ps-serve "$job" --host 127.0.0.1 --port 0 --port-file port >ready 2>serve.err &
 server=$!
-trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill $server 2>/dev/null || true; remove_scratch' EXIT
 head -1 ready >/dev/null
 servers=127.0.0.1:$(head -1 port)
 ps-train "$job" --data train.txt --test-data train.txt --log-level warning --json --servers "$servers" --save-dir served | figures >served.tested

@@ -6,7 +6,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 servers=()
-trap 'kill "${servers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill "${servers[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # serve NAME [flags...]: starts a server; its process is the last of $servers, its first port is in $address.
 serve() {

@@ -9,7 +9,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 all=() etcd=
-trap 'kill -9 "${all[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${all[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # await FILE TEXT: until the file, which grows, has it.
 await() {

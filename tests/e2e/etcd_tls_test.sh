@@ -10,7 +10,7 @@ PATH=$PS_BIN:$PATH
 umask 077
 cp "$PS_SOURCE/share/jobs/quickstart.json" job.json
 processes=()
-trap 'kill -9 "${processes[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${processes[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 for authority in ca other; do self_signed "$authority"; done
 certificate etcd ca IP:127.0.0.1

@@ -7,7 +7,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 servers=() trainer=()
-trap 'kill -9 "${servers[@]}" "${trainer[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${servers[@]}" "${trainer[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # serve NAME [flags...]: a server on ports of its own, which writes to the one folder of all.
 serve() {

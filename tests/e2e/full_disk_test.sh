@@ -14,7 +14,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 programs=()
-trap 'kill "${programs[@]}" 2>/dev/null || true; wait; umount "$scratch/disk" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill "${programs[@]}" 2>/dev/null || true; wait; umount "$scratch/disk" 2>/dev/null || true; remove_scratch' EXIT
 mkdir disk
 mount -t tmpfs -o size=32m none disk
 mkfifo data.pipe ready.pipe

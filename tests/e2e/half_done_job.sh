@@ -4,7 +4,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 processes=()
-trap 'kill "${processes[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill "${processes[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # start_job [flags...]: $status is the address of the pages.
 start_job() {

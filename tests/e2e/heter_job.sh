@@ -3,7 +3,7 @@ source "$PS_SOURCE/share/launch/common.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 processes=()
-trap 'kill -9 "${processes[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${processes[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # A wide part and vectors on readers, a table that is whole on compute trainers; a batch_norm, whose statistics are pushed too, and clipping by norm, for which
 # servers apply a step in two.

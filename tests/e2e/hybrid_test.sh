@@ -11,7 +11,7 @@ servers=() trainers=()                # process ids
 parameter_server=(--set 'train.strategy={"type": "parameter_server"}')
 checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=5)
 flags=()                              # of all processes of a job that is killed
-trap 'kill -9 "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # An address of this test alone: nobody else has this one of the loopback network's.
 address=127.$((RANDOM % 254 + 1)).$((RANDOM % 256)).$((RANDOM % 254 + 1))

@@ -7,7 +7,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 server='' trainers=() # process ids; trainers by rank
-trap 'kill -9 $server "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 $server "${trainers[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # serve [flags...]: a server of 2 + 2 ports that goes on without trainers, and $flags for its trainers.
 serve() {

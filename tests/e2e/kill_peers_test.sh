@@ -55,7 +55,7 @@ JSON
 ps-datagen sparse-binary --dim 500 --samples 1500 --output train.txt
 address=127.$((RANDOM % 254 + 1)).$((RANDOM % 256)).$((RANDOM % 254 + 1)) # of this test alone
 trainers=()
-trap 'kill -9 "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${trainers[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # start FOLDER [flags...]: three trainers, whose processes are $trainers.
 start() {

@@ -59,7 +59,7 @@ case $mode in
 esac
 declare -A supervisors=() # by the names of the processes: s0, s1, t0, t1, t2, c0, c1
 first_ports=()
-trap 'end_all; rm -rf "$scratch"' EXIT
+trap 'end_all; remove_scratch' EXIT
 
 # Ends whatever of the job is left.
 end_all() {

@@ -62,7 +62,7 @@ expect_status 2 ps-train --recipe logistic --data visits.csv --set model.cost.la
 expect_text err "'user' is not in data.csv.labels"
 expect_status 2 ps-train --model visits/pass-00005 --job predict --output-format names --data visits_test.csv
 expect_text err 'this model predicts for several labels, click, conversion'
-ps-train --model visits/pass-00005 --importance click.auc --data visits_test.csv >importance 2>err
+ps-train --model visits/pass-00005 --job test --importance click.auc --data visits_test.csv >importance 2>err || fail "$(<err)"
 [[ $(awk 'NR > 2 { print $3 }' importance | paste -sd ' ') == 'page user' ]] || fail "$(<importance)"
 ps-train --model visits/pass-00005 --job test --intervals --data visits_test.csv >intervals 2>err
 grep -q '^conversion.auc ' intervals || fail "$(<intervals)"

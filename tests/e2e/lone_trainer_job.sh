@@ -3,7 +3,7 @@
 # folder of what an undisturbed one saved.
 servers=() trainer=                   # process ids
 flags=() trainer_flags=() plain=
-trap 'kill -9 "${servers[@]}" $trainer 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${servers[@]}" $trainer 2>/dev/null || true; remove_scratch' EXIT
 
 # A schedule of learning rates, for optimizers.
 poly='"schedule": {"type": "poly", "a": 0.01, "b": 0.5}'

@@ -6,7 +6,7 @@ need python3
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 server=
-trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill $server 2>/dev/null || true; remove_scratch' EXIT
 
 cat >job.json <<'JSON'
 {

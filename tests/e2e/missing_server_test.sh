@@ -6,7 +6,7 @@ need curl python3
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 exec 9>/dev/null
-trap 'exec 9>&-; kill -KILL $(jobs -p) 2>/dev/null || true; wait; rm -rf "$scratch"' EXIT
+trap 'exec 9>&-; kill -KILL $(jobs -p) 2>/dev/null || true; wait; remove_scratch' EXIT
 ps-datagen ctr --samples 2000 --output train.txt
 mkfifo data
 

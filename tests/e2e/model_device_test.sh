@@ -50,7 +50,7 @@ done
 
 echo "the same bits where servers have the parameters, and two devices the rows of batches and the model"
 servers=()
-trap 'kill -9 "${servers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${servers[@]}" 2>/dev/null || true; remove_scratch' EXIT
 for kind in plain all; do
   mkfifo ready.$kind
   ps-serve "${pairs[@]:0:1}" "${pairs[@]:3}" --host 127.0.0.1 --port 0 --checkpoint-dir '' >ready.$kind 2>serve.$kind.err &

@@ -11,7 +11,7 @@ library=${NCCL_TEST_LIBRARY:-$PS_BIN/../tests/libnccl_test.so}
 device=${TEST_DEVICE:-emulated}
 address=127.$((RANDOM % 254 + 1)).$((RANDOM % 256)).$((RANDOM % 254 + 1))
 processes=()
-trap 'kill -9 "${processes[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${processes[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # A batch norm has running means, which are no matrices, and the last batches are not of all trainers.
 cat >job.json <<'JSON'

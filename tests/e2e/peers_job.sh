@@ -1,7 +1,7 @@
 # Three trainers without servers and their processes.  Sourced after lib.sh, in $scratch; $job is their job, $common are
 # flags of all.
 processes=() held= feeder= common=()
-trap 'kill -9 "${processes[@]}" $held $feeder 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${processes[@]}" $held $feeder 2>/dev/null || true; remove_scratch' EXIT
 
 # An address of this test alone: nobody else has this one of the loopback network's.
 address=127.$((RANDOM % 254 + 1)).$((RANDOM % 256)).$((RANDOM % 254 + 1))

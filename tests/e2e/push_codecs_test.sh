@@ -7,7 +7,7 @@ source "$PS_SOURCE/share/launch/common.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 servers=() trainers=() feeder=
-trap 'kill -9 "${servers[@]}" "${trainers[@]}" $feeder 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${servers[@]}" "${trainers[@]}" $feeder 2>/dev/null || true; remove_scratch' EXIT
 
 # A sparse table of rows of 8, and dense matrices.
 cat >job.json <<'JSON'

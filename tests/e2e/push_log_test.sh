@@ -15,7 +15,7 @@ passes=3 batches=150 # of each trainer, in each pass
 seed=${PS_TEST_SEED:-$RANDOM}
 RANDOM=$seed
 supervisors=() trainers=() mode=()
-trap 'end_all; rm -rf "$scratch"' EXIT
+trap 'end_all; remove_scratch' EXIT
 
 end_all() {
   local id

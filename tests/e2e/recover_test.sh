@@ -9,7 +9,7 @@ PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 servers=() trainers=()        # process ids
 checkpoints=() job_flags=()   # flags
-trap 'kill -9 "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # serve S PORTS [flags...]: server number S, on the ports that it had before, if any.
 serve() {

@@ -6,7 +6,7 @@ need python3
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 servers=()
-trap 'kill "${servers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill "${servers[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # with_rows ROWS OUT: the ready-made job with this policy.
 with_rows() {

@@ -6,7 +6,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 servers=() trainers=()
-trap 'kill "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill "${servers[@]}" "${trainers[@]}" 2>/dev/null || true; remove_scratch' EXIT
 ps-datagen ctr --samples 4000 --output first.txt
 ps-datagen ctr --first 4000 --samples 4000 --output second.txt
 mkfifo first.pipe second.pipe

@@ -6,7 +6,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 programs=()
-trap 'kill "${programs[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill "${programs[@]}" 2>/dev/null || true; remove_scratch' EXIT
 ps-datagen ctr --samples 2000 --output train.txt
 
 # Its files may have 4 KiB, which is less than the rows of a checkpoint.

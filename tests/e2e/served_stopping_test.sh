@@ -8,7 +8,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 need python3
 servers=() trainers=() compute=
-trap 'kill -9 "${servers[@]}" "${trainers[@]}" $compute 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${servers[@]}" "${trainers[@]}" $compute 2>/dev/null || true; remove_scratch' EXIT
 
 # So few examples are learnt by heart: the cost of others falls, and then rises.
 cat >job.json <<'JSON'

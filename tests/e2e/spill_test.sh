@@ -5,7 +5,7 @@ source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 job= server=
-trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill $server 2>/dev/null || true; remove_scratch' EXIT
 
 # serve [flags...]: starts a server; its process is $server, its address $address.
 serve() {

@@ -9,7 +9,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 umask 077
 cp "$PS_SOURCE/share/jobs/quickstart.json" job.json
-trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$scratch"' EXIT
+trap 'kill $(jobs -p) 2>/dev/null || true; wait; remove_scratch' EXIT
 
 declare -A secret
 for role in status read train admin wrong old; do secret[$role]=$(openssl rand -hex 32); done

@@ -7,7 +7,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 server=() trainers=() checkpoints=()
-trap 'kill -9 "${server[@]}" "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill -9 "${server[@]}" "${trainers[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # serve: a new server, in place of the one before.
 serve() {

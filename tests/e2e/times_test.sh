@@ -7,7 +7,7 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 job=$PS_SOURCE/share/jobs/quickstart.json
 server=
-trap 'kill $server 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill $server 2>/dev/null || true; remove_scratch' EXIT
 
 # train NAME [flags...]: one pass over standard input.
 train() {

@@ -6,7 +6,7 @@ need chromium curl openssl python3
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 exec 9>/dev/null
-trap 'exec 9>&-; kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "$scratch"' EXIT
+trap 'exec 9>&-; kill $(jobs -p) 2>/dev/null || true; wait; remove_scratch' EXIT
 
 ps-datagen ctr --samples 4000 --output train.txt
 ps-datagen ctr --first 4000 --samples 500 --output test.txt

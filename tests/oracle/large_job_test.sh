@@ -13,7 +13,7 @@ per_batch=250 ids=100
 samples=$((millions * 1000000 / ids))
 probe=10000 # examples, of a million rows
 server= trainers=()
-trap 'kill $server "${trainers[@]}" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+trap 'kill $server "${trainers[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 # Ids are drawn from so many that hardly any comes twice.
 cat >job.json <<JSON
