@@ -24,6 +24,12 @@ fail() {
   exit 1
 }
 
+# measure FILE EVALUATOR: prints the value of an evaluator from the test in a result of ps-train --json; needs python3.
+measure() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["test"]["evaluators"][sys.argv[2]])' "$1" "$2"; }
+
+# at_least A B: fails the test unless the number A is B or more; needs python3.
+at_least() { python3 -c "import sys; sys.exit(not $1 >= $2)" || fail "$1 is less than $2"; }
+
 # Ends the test as skipped, saying why.
 skip() {
   echo "skipped: $*"

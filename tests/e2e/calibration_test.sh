@@ -6,9 +6,6 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 need python3
 
-measure() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["test"]["evaluators"][sys.argv[2]])' "$1" "$2"; }
-at_least() { python3 -c "import sys; sys.exit(not $1 >= $2)" || fail "$1 is less than $2"; }
-
 ps-datagen ctr --samples 20000 --output train.txt
 ps-datagen ctr --first 20000 --samples 5000 --output test.txt
 # A positive example counts five times, so that the model predicts far too many.

@@ -55,7 +55,6 @@ columns='[{"name": "age", "scale": "bins", "bins": 20}, {"name": "tags", "type":
 accuracy() {
   paste "$1" labels | awk '{ right += ($1 > 0.5) == ($2 == "low") } END { print right / NR }'
 }
-at_least() { python3 -c "import sys; sys.exit(not $1 >= $2)" || fail "$1 is less than $2"; }
 
 echo "a table is told by its header; labels that are words are classes"
 ps-train --recipe logistic --data train.csv --test-data test.csv --passes 5 --save-dir plain --json >out 2>err

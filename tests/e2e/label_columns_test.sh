@@ -6,11 +6,6 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 need python3
 
-# measure FILE EVALUATOR: of the test in a result.
-measure() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["test"]["evaluators"][sys.argv[2]])' "$1" "$2"; }
-# at_least A B
-at_least() { python3 -c "import sys; sys.exit(not $1 >= $2)" || fail "$1 is less than $2"; }
-
 echo "click_conversion learns two labels over shared layers, and counts an unknown conversion for the click alone"
 python3 - <<'PYTHON'
 import math, random

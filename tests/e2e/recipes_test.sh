@@ -6,11 +6,6 @@ cd "$scratch"
 PATH=$PS_BIN:$PATH
 need python3
 
-# measure FILE EVALUATOR: of the test in a result.
-measure() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["test"]["evaluators"][sys.argv[2]])' "$1" "$2"; }
-# at_least A B
-at_least() { python3 -c "import sys; sys.exit(not $1 >= $2)" || fail "$1 is less than $2"; }
-
 ps-datagen ctr --samples 20000 --output train.txt
 ps-datagen ctr --first 20000 --samples 5000 --output test.txt
 ps-datagen dense --dim 20 --classes 4 --samples 3000 --format libsvm --output classes.txt
