@@ -42,11 +42,12 @@ need() {
   for tool in "$@"; do command -v "$tool" >/dev/null || skip "$tool is not installed"; done
 }
 
-# expect_status N COMMAND...: runs it with its output in $scratch/out and $scratch/err.
+# expect_status N COMMAND...: runs it, for 300 seconds at most, with its output in $scratch/out and $scratch/err.
 expect_status() {
-  local expected=$1 status=0
+  local expected=$1 status=0 limit=()
   shift
-  "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
+  if [[ $(type -t "$1") == file ]]; then limit=(timeout 300); fi
+  "${limit[@]}" "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
   [[ $status == "$expected" ]] && return
   cat "$scratch/err" >&2
   fail "'$*' ended with status $status, expected $expected"

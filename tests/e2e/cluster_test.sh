@@ -165,8 +165,6 @@ assert min(mean, added) > sync - 0.02, (sync, mean, added)
 PY
 expect_status 2 ps-train "$job" --data small.txt --set optimizer.type=ftrl
 expect_text err 'optimizer.type: ftrl makes weights from its own state'
-expect_status 2 ps-serve "$job" --port 0 --set optimizer.average.begin_step=3
-expect_text err 'optimizer.average: with train.strategy local_sgd, servers do not know the means of weights'
 geo='train.strategy={"type": "local_sgd", "period": 5}'
 expect_status 2 ps-serve "$PS_SOURCE/share/jobs/ctr_rows.json" --port 0 --set "$geo"
 expect_text err 'model.layers.0.weight.rows: rows that come and go need the servers to see every batch'
