@@ -8,9 +8,9 @@
 option(PS_JOIN "Compile the sources of a folder together" ON)
 set(PS_JOINED_SOURCES 40)
 
-# Sources of these folders have compile options of their own (Gpu.cmake, Peers.cmake), which a joined source would not
+# Sources of these folders have compile options of their own (Fiber.cmake, Gpu.cmake, Peers.cmake), which a joined source would not
 # have.
-set(PS_SEPARATE_FOLDERS gpu/emulated bench/peers)
+set(PS_SEPARATE_FOLDERS base/fiber gpu/emulated bench/peers)
 
 function(ps_join_sources target name)
   if(NOT PS_JOIN)

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "gpu/emulated/hooks.h"
 
 namespace ps::gpu::emulated {
 

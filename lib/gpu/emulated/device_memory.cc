@@ -1,6 +1,7 @@
 #include "gpu/emulated/device_memory.h"
 
 #include "base/error.h"
+#include "gpu/emulated/hooks.h"
 
 namespace ps::gpu::emulated {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/emulated/hooks.h"
+#include "base/fiber/fiber.h"
 #include "gpu/shape.h"
 
 namespace ps::gpu::emulated {
@@ -61,11 +61,10 @@ struct BlockRun;
 
 struct DeviceThread {
   DeviceThread();
-  ~DeviceThread();
   DeviceThread(const DeviceThread&) = delete;
   DeviceThread& operator=(const DeviceThread&) = delete;
 
-  const StackArea& stack() const { return stack_; }
+  const StackArea& stack() const { return fiber_.stack(); }
 
   // Runs the fibre until it makes a request.  Called by the scheduler, whose stack is `scheduler`.
   void resume(StackArea& scheduler);
@@ -75,9 +74,6 @@ struct DeviceThread {
 
   // Resets the fibre after an error, dropping its frames without unwinding them.
   void abandon();
-
-  // The loop of a fibre on its own stack.  `scheduler` is the context that resumed it first.
-  [[noreturn]] void live(void* scheduler);
 
   // Constant while the thread belongs to a block.
   const std::function<void()>* kernel = nullptr;
@@ -102,13 +98,9 @@ struct DeviceThread {
   int64_t num_commits = 0;
 
  private:
-  void make_context();
+  void live();
 
-  void* memory_;  // a guard page, then the stack
-  StackArea stack_;
-  void* context_ = nullptr;    // context of the fibre while it is suspended
-  void* scheduler_ = nullptr;  // context of the scheduler while the fibre runs
-  StackArea* scheduler_stack_ = nullptr;
+  Fiber fiber_;
 };
 
 // Idle fibres.  They keep their stacks for the next launch.

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "gpu/emulated/hooks.h"
 #include "gpu/emulated/kernel.h"
 
 namespace ps::gpu::emulated {
@@ -31,13 +32,13 @@ std::unique_ptr<DeviceThread>* lanes_of(BlockRun& block, size_t warp_index) {
 
 GridRun::GridRun(const EmulatorOptions& options, uint64_t seed, ThreadPool& pool)
     : options_(options), seed_(seed), pool_(pool) {
-  hooks::name_current(self_);
-  hooks::create_fiber(reaper_);
+  fiber_hooks::name_current(self_);
+  fiber_hooks::create_fiber(reaper_);
 }
 
 GridRun::~GridRun() {
   give_back_all();
-  hooks::destroy_fiber(reaper_);
+  fiber_hooks::destroy_fiber(reaper_);
 }
 
 uint64_t GridRun::draw() {

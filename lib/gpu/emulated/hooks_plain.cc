@@ -8,12 +8,6 @@ const char* sanitizer() {
   return "";
 }
 
-void create_fiber(StackArea&) {}
-void name_current(StackArea&) {}
-void destroy_fiber(StackArea&) {}
-void forget_frames(const StackArea&) {}
-void leave(StackArea&, const StackArea&) {}
-void arrive(StackArea&, StackArea&) {}
 void release_as(const StackArea&, const StackArea&, void*) {}
 void acquire_as(const StackArea&, const StackArea&, void*) {}
 

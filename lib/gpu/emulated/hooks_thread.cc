@@ -30,27 +30,6 @@ const char* sanitizer() {
   return "thread";
 }
 
-void create_fiber(StackArea& stack) {
-  stack.fiber = __tsan_create_fiber(0);
-}
-
-void name_current(StackArea& stack) {
-  stack.fiber = __tsan_get_current_fiber();
-}
-
-void destroy_fiber(StackArea& stack) {
-  __tsan_destroy_fiber(stack.fiber);
-  stack.fiber = nullptr;
-}
-
-void forget_frames(const StackArea&) {}
-
-void leave(StackArea&, const StackArea& to) {
-  __tsan_switch_to_fiber(to.fiber, kOrdersNothing);
-}
-
-void arrive(StackArea&, StackArea&) {}
-
 void release_as(const StackArea& fiber, const StackArea& self, void* address) {
   InTheNameOf scope(fiber, self);
   __tsan_release(address);

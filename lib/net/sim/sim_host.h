@@ -65,7 +65,7 @@ class SimHost final : public Transport, public SimPlace {
     Time now() const override { return host_.links().now(); }
     void post(Task task) override { host_.links().schedule(now(), &host_, std::move(task)); }
     bool run_until(const std::function<bool()>& done, Time deadline) override;
-    bool may_change_threads() const override { return false; }  // a process is identified by its thread
+    bool may_change_threads() const override { return false; }  // all processes run on one thread
     void wake() {
       post([this] { fire_timers(); });
     }

@@ -3,10 +3,9 @@
 //
 // A SimNetwork runs the events of a SimTimeline one at a time, in the order of their simulated time.  The
 // program under test is not changed: it sees a Loop and a Transport.  Code that blocks (a trainer in
-// Loop::run_until) is run as a process: it has a thread, but only one thread of all ever runs, and where it
-// blocks the others go on.
+// Loop::run_until) is run as a process: a fibre with a stack of its own, and where it blocks the others go on.
 //
-// One owner thread, apart from the processes' own.
+// One owner thread.
 #ifndef PS_NET_SIM_SIM_NETWORK_H_
 #define PS_NET_SIM_SIM_NETWORK_H_
 

@@ -4,47 +4,48 @@
 
 namespace ps {
 
-void Turn::give() {
-  std::lock_guard lock(mutex_);
-  is_given_ = true;
-  given_.notify_one();
-}
+namespace {
 
-void Turn::await() {
-  std::unique_lock lock(mutex_);
-  given_.wait(lock, [this] { return is_given_; });
-  is_given_ = false;
-}
+// Pages of a stack that nobody touches cost nothing.
+constexpr size_t kProcessStackBytes = 2 << 20;
+
+thread_local constinit const SimProcess* running_process = nullptr;
+
+}  // namespace
 
 SimProcess::SimProcess(SimPlace& place, std::function<void()> body)
-    : place_(place), thread_([this, body = std::move(body)] { run(body); }) {}
+    : place_(place),
+      fiber_(kProcessStackBytes, SwitchOrder::kOrdered, [this, body = std::move(body)] { run(body); }) {}
 
 SimProcess::~SimProcess() {
   unwinding_ = true;
-  if (!ended_) go_on();
-  thread_.join();
+  if (!ended()) go_on();
+}
+
+bool SimProcess::is_current() const {
+  return running_process == this;
 }
 
 void SimProcess::run(const std::function<void()>& body) {
-  own_turn_.await();
   try {
     if (!unwinding_) body();
   } catch (const Unwinding&) {
   } catch (...) {
     error_ = std::current_exception();
   }
-  ended_ = true;
-  network_turn_.give();
 }
 
 void SimProcess::go_on() {
   done_ = nullptr;
-  own_turn_.give();
-  network_turn_.await();
+  const SimProcess* const before = std::exchange(running_process, this);
+  StackArea caller;
+  fiber_hooks::name_current(caller);
+  fiber_.resume(caller);
+  running_process = before;
 }
 
 void SimProcess::wake() {
-  if (ended_) return;
+  if (ended()) return;
   if (is_ready()) go_on();
 }
 
@@ -63,8 +64,7 @@ bool SimProcess::wait(const std::function<bool()>& done, Time deadline) {
   done_ = &done;
   deadline_ = deadline;
   place_.wake_at(deadline);
-  network_turn_.give();
-  own_turn_.await();
+  fiber_.suspend();
   if (unwinding_) throw Unwinding();
   if (done_error_) std::rethrow_exception(std::exchange(done_error_, nullptr));
   return done();
