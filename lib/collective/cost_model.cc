@@ -140,14 +140,15 @@ static ExchangeCost direct_cost(const ClusterParameters& cluster, const StepByte
 }
 
 // Chunks go from rank to rank, each adding its own; the last rank's sums go back.  A pipeline of ranks - 1
-// stages takes one chunk through all of them, and for each further chunk the time of the slowest.
+// stages takes one chunk through all of them, and for each further chunk the time of the slowest.  A rank in the
+// middle sends each chunk twice, up and down; of two ranks each sends it once.
 static ExchangeCost chain_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double chunks = static_cast<double>(gradient_chunks(cluster, payload));
   const double stages = static_cast<double>(cluster.ranks - 1);
   const ChunkCosts chunk = chunk_costs(cluster, payload.dense_bytes / chunks);
   ExchangeCost cost = times(2 * stages, chunk.message);
   cost += times(stages, chunk.add);
-  cost += times(chunks - 1, chunk.further);
+  if (cluster.ranks > 2) cost += times(chunks - 1, chunk.further);
   cost += times(chunks - 1, later(chunk.further, chunk.add));
   return cost;
 }
@@ -254,9 +255,37 @@ const ExchangeEntry& exchange_entry(ExchangeKind exchange) {
   PS_CHECK(false);
 }
 
+// Returns how many links are full at once: the bytes that arrive anywhere, over those on the busiest link.
+static double full_links(ExchangeKind exchange, const ClusterParameters& cluster) {
+  const double ranks = static_cast<double>(cluster.ranks);
+  switch (exchange) {
+    case ExchangeKind::kServer:
+      return cluster.servers == 0 ? 2 : std::min(ranks, static_cast<double>(cluster.servers));
+    case ExchangeKind::kChain:
+      return std::max(2.0, ranks - 1);
+    case ExchangeKind::kTree:
+      return 2 * (ranks - 1) / static_cast<double>(tree_rounds(cluster.ranks));
+    case ExchangeKind::kDirect:
+    case ExchangeKind::kRing:
+    case ExchangeKind::kHalvingDoubling:
+    case ExchangeKind::kDgc:
+      return ranks;
+  }
+  PS_CHECK(false);
+}
+
+ClusterParameters with_shared_machine(ExchangeKind exchange, ClusterParameters cluster) {
+  if (cluster.machine_rate <= 0 || cluster.ranks < 2) return cluster;
+  const double share = cluster.machine_rate / full_links(exchange, cluster);
+  cluster.bandwidth = cluster.bandwidth > 0 ? std::min(cluster.bandwidth, share) : share;
+  cluster.machine_rate = 0;
+  return cluster;
+}
+
 ExchangeCost exchange_cost(ExchangeKind exchange, const ClusterParameters& cluster,
                            const StepBytes& payload) {
-  return cluster.ranks < 2 ? ExchangeCost{} : exchange_entry(exchange).cost(cluster, payload);
+  if (cluster.ranks < 2) return {};
+  return exchange_entry(exchange).cost(with_shared_machine(exchange, cluster), payload);
 }
 
 double exchange_messages(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload) {

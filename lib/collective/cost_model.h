@@ -27,6 +27,7 @@ struct ClusterParameters {
   int64_t ports = 1;             // ports of each server: its shards, which share its link and add at once
   double chunk_bytes = 1 << 20;  // chunks that a chain, a tree or a rank that is the server passes on
   double one_round_bytes = 0;    // the most bytes that a rank sends if direct takes one round
+  double machine_rate = 0;       // bytes a second that arrive on all links together if they share a machine
   int64_t cores = 0;             // cores of a machine; 0: enough for its processes
   int64_t processes = 1;         // processes on a machine that communicate at once
 
@@ -65,6 +66,10 @@ struct ExchangeEntry {
 // All exchanges, in the order of the manual.
 std::span<const ExchangeEntry> exchange_catalog();
 const ExchangeEntry& exchange_entry(ExchangeKind exchange);
+
+// Returns the cluster with the bandwidth that its links have during this exchange: if they share a machine, all that are
+// full at once carry machine_rate together.
+ClusterParameters with_shared_machine(ExchangeKind exchange, ClusterParameters cluster);
 
 // Returns the cost of an exchange; it is zero for a single rank.
 ExchangeCost exchange_cost(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload);

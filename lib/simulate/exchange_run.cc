@@ -154,10 +154,9 @@ void run_dgc(const ClusterParameters& cluster, const StepBytes& payload, Clocks&
 // Passes chunks from the first rank of `order` to the last one.  A rank sends a chunk on when it has the chunk
 // and has sent the chunk before it, and adds to one chunk at a time, for `add` seconds each.  `has` moves along
 // the chain: for the rank at hand it holds the time at which each chunk is complete there.
-void pass_along(const ClusterParameters& cluster, double bytes, int64_t chunks, double add,
-                const std::vector<size_t>& order, Clocks& clocks) {
+void pass_along(const ClusterParameters& cluster, double bytes, double add, const std::vector<size_t>& order,
+                Clocks& has, Clocks& clocks) {
   const MessageTimes message(cluster, bytes);
-  Clocks has(static_cast<size_t>(chunks), clocks[order.front()]);  // by chunk: when the rank at hand has it
   for (size_t hop = 1; hop < order.size(); ++hop) {
     double& clock = clocks[order[hop]];
     double link_free = 0, adder_free = clock;
@@ -170,14 +169,18 @@ void pass_along(const ClusterParameters& cluster, double bytes, int64_t chunks, 
   }
 }
 
+// With more than two ranks, those in the middle send sums up and down over one link: the way down begins when the way up
+// has ended, which takes as long as both at half the rate.
 void run_chain(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const int64_t chunks = gradient_chunks(cluster, payload);
   const double bytes = payload.dense_bytes / static_cast<double>(chunks);
   std::vector<size_t> order(clocks.size());
   for (size_t r = 0; r < order.size(); ++r) order[r] = r;
-  pass_along(cluster, bytes, chunks, work_seconds(cluster, bytes, cluster.sum_rate), order, clocks);
+  Clocks has(static_cast<size_t>(chunks), clocks.front());
+  pass_along(cluster, bytes, work_seconds(cluster, bytes, cluster.sum_rate), order, has, clocks);
+  if (clocks.size() > 2) has.assign(has.size(), clocks.back());
   std::reverse(order.begin(), order.end());
-  pass_along(cluster, bytes, chunks, 0, order, clocks);
+  pass_along(cluster, bytes, 0, order, has, clocks);
 }
 
 // When each chunk is complete at each rank.
@@ -283,10 +286,11 @@ void run_halving_doubling(const ClusterParameters& cluster, const StepBytes& pay
 
 }  // namespace
 
-void run_exchange(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload,
+void run_exchange(ExchangeKind exchange, const ClusterParameters& parameters, const StepBytes& payload,
                   std::vector<double>& clocks) {
-  PS_CHECK(static_cast<int64_t>(clocks.size()) == cluster.ranks);
+  PS_CHECK(static_cast<int64_t>(clocks.size()) == parameters.ranks);
   if (clocks.size() < 2) return;
+  const ClusterParameters cluster = with_shared_machine(exchange, parameters);
   switch (exchange) {
     case ExchangeKind::kServer:
       return cluster.servers == 0 ? run_rank_server(cluster, payload, clocks)

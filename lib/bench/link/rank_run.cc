@@ -74,18 +74,21 @@ double median_of_three(const std::function<double()>& measure) {
   return median({measure(), measure(), measure()});
 }
 
-// Returns the bits a second of a link.  Every rank sends the same amount to each other rank, so that all
-// links are full in both directions.
-double probe_bandwidth(ExchangeCommunicator& communicator, double nominal) {
+// Returns the bits a second of a link, while so many ranks send the same amount to each other rank.  If all do, all
+// links are full in both directions; if only rank 0 does, only its link is, in one direction.
+double probe_bandwidth(ExchangeCommunicator& communicator, double nominal, int senders) {
   constexpr double kSeconds = 0.1, kLeast = 64 << 10, kMost = 32 << 20;
   const int others = communicator.size() - 1;
   const double bytes = std::clamp(nominal / 8 * kSeconds, kLeast, kMost) / others;
   const size_t count = static_cast<size_t>(bytes / sizeof(float));
-  std::vector<float> data(count * static_cast<size_t>(communicator.size()));
+  std::vector<size_t> counts(static_cast<size_t>(communicator.size()), 0);
+  std::fill_n(counts.begin(), senders, count);
+  std::vector<float> data(count * static_cast<size_t>(senders));
   const auto seconds = [&] {
     communicator.barrier();
     const double begin = monotonic_seconds();
-    communicator.all_gather(data);
+    communicator.all_gather(data, counts);
+    communicator.barrier();
     return monotonic_seconds() - begin;
   };
   seconds();  // first round is not timed, since new connections are slow
@@ -147,7 +150,8 @@ void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBo
 
 LinkProbe probe_links(ExchangeCommunicator& communicator, double nominal_bits_per_second) {
   LinkProbe probe;
-  probe.bits_per_second = probe_bandwidth(communicator, nominal_bits_per_second);
+  probe.bits_per_second = probe_bandwidth(communicator, nominal_bits_per_second, communicator.size());
+  probe.lone_bits_per_second = probe_bandwidth(communicator, nominal_bits_per_second, 1);
   probe.latency_seconds = probe_latency(communicator);
   probe.sum_rate = probe_sums(communicator);
   return probe;

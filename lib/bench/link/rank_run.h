@@ -24,9 +24,11 @@ void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBo
 
 // The speeds of links and processors, which the ranks measure while all are busy.
 struct LinkProbe {
-  double bits_per_second = 0;  // rate in each direction at once, of the bytes that collectives move
-  double latency_seconds = 0;  // time of a small message, with its processor time at both ends
-  double sum_rate = 0;         // bytes a second that a rank adds up
+  double bits_per_second =
+      0;  // rate of each link in each direction at once, of the bytes that collectives move
+  double lone_bits_per_second = 0;  // the same of one link, while the others are idle
+  double latency_seconds = 0;       // time of a small message, with its processor time at both ends
+  double sum_rate = 0;              // bytes a second that a rank adds up
 };
 
 // Measures the speeds.  All ranks call it; it takes about a second.

@@ -20,6 +20,10 @@ TEST(CostModel, BytesThroughTheBusiestLinkAreThoseOfTheTextbooks) {
   ClusterParameters chunks = four;
   chunks.chunk_bytes = 1e4;
   EXPECT_NEAR(formula_seconds(ExchangeKind::kChain, chunks), 2 * (100 + 3 - 1) * 1e-4, 1e-12);
+  chunks.ranks = 2;
+  EXPECT_NEAR(formula_seconds(ExchangeKind::kChain, chunks), (100 + 1) * 1e-4, 1e-12)
+      << "sums of two ranks go back over the other direction of the link";
+  chunks.ranks = 4;
   EXPECT_NEAR(formula_seconds(ExchangeKind::kTree, chunks), (2 * 100 + 2) * 1e-4, 1e-12)
       << "two children of the root, whose sums go down while others come up, and two levels";
 }
@@ -51,6 +55,25 @@ TEST(CostModel, ARankThatIsTheServerCarriesTheGradientsOfAllOthers) {
   EXPECT_DOUBLE_EQ(formula_seconds(ExchangeKind::kServer, cluster),
                    formula_seconds(ExchangeKind::kChain, cluster))
       << "of two ranks, each is the other's neighbour";
+}
+
+// A machine that carries what two full links do: one server's link is full alone, four trainers' links get half each.
+TEST(CostModel, LinksOfOneMachineShareWhatItCarries) {
+  ClusterParameters cluster = plain_cluster(4);
+  const auto slower = [&](ExchangeKind exchange) {
+    ClusterParameters shared = cluster;
+    shared.machine_rate = 2 * cluster.bandwidth;
+    return formula_seconds(exchange, shared) / formula_seconds(exchange, cluster);
+  };
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kServer), 1);
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kDirect), 2);
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kRing), 2);
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kChain), 1.5) << "three messages for two on the busiest link";
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kTree), 1.5);
+  cluster.servers = 4;
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kServer), 2);
+  cluster.servers = 0;
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kServer), 1) << "rank 0 receives and sends";
 }
 
 TEST(CostModel, ServersShareTheLoadUntilTrainersLinksAreFull) {

@@ -28,6 +28,8 @@ std::vector<ClusterParameters> varied_clusters() {
         cluster.cores = 2;
         cluster.processes = 3;
         clusters.push_back(cluster);
+        cluster.machine_rate = 2.5 * cluster.bandwidth;
+        clusters.push_back(cluster);
       }
     }
   }
@@ -40,7 +42,7 @@ TEST(Simulator, EqualsTheFormulasWithoutNoise) {
     for (const ExchangeEntry& entry : exchange_catalog()) {
       for (int64_t period : {1, 4}) {
         const SimulatedRun run = simulate({entry.exchange, period}, cluster, kMegabyte, kCompute, 8, {});
-        const double exchange = entry.cost(cluster, kMegabyte).total();
+        const double exchange = exchange_cost(entry.exchange, cluster, kMegabyte).total();
         const double expected = kCompute + exchange / static_cast<double>(period);
         EXPECT_NEAR(run.mean_seconds(), expected, 0.001 * expected)
             << entry.name << ", " << cluster.ranks << " ranks, " << cluster.servers << " servers, period "
