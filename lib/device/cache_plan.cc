@@ -13,13 +13,6 @@ namespace {
 constexpr uint32_t kMostKeys = 1 << 14;  // the largest number of keys of a call
 constexpr uint32_t kBucket = CachedRows::kBucketRows;
 
-void check_can_cache(const ParameterSpec& spec, const Optimizer<float>& optimizer) {
-  if (!optimizer.current_step()) {
-    fail(Code::kUsage, "device: the optimizer of ", quote(spec.name),
-         " averages weights, which devices do not: leave out optimizer.average, or train with --device cpu");
-  }
-}
-
 // Returns the rounding of a parameter's weights.  Its seed differs from that of the initial weights.
 ValueRounding rounding_of(const DeviceOptions& options, const ParameterSpec& spec) {
   ValueRounding rounding;
@@ -91,7 +84,6 @@ CachePlan plan_caches(const RowDevice& device, const DeviceOptions& options,
   for (size_t p = 0; p < parameters.size(); ++p) {
     if (!parameters[p].sparse) continue;
     const auto optimizer = optimizers.make(parameters[p].tuning);
-    check_can_cache(parameters[p], *optimizer);
     const CachedRowsOptions shape = row_shape(options, parameters[p], *optimizer);
     const CachedRowsOptions rows =
         options.rows > 0

@@ -3,8 +3,10 @@
 #ifndef PS_OPTIM_CURRENT_STEP_H_
 #define PS_OPTIM_CURRENT_STEP_H_
 
+#include <optional>
 #include <variant>
 
+#include "optim/kernels/idle.h"
 #include "optim/kernels/steps.h"
 
 namespace ps {
@@ -15,11 +17,13 @@ using AnyStep = std::variant<std::monostate, SgdStep<T>, MomentumStep<T, false>,
                              AdagradStep<T>, DecayedAdagradStep<T>, AdadeltaStep<T>, RmspropStep<T>,
                              AdamStep<T>, AdamaxStep<T>, FtrlStep<T>>;
 
-// The step takes gradients that were first scaled and then clipped to [-bound, bound].
+// The step takes gradients that were first scaled and then clipped to [-bound, bound].  If the optimizer
+// averages weights, `mean` is the change that follows the step: the mean takes in the new weights.
 template <class T>
 struct CurrentStep {
   AnyStep<T> step;
   T bound;
+  std::optional<IdleChange> mean;
 };
 
 }  // namespace ps

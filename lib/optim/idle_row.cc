@@ -27,18 +27,13 @@ IdleKernels<T> idle_kernels(CpuLevel cpu) {
   return kLevels[static_cast<int>(cpu)]();
 }
 
-// Returns the mean of `count` numbers with mean `mean` and of `more` numbers with sum `sum` together.
-double join_mean(double mean, double count, double sum, double more) {
-  return mean + (sum - more * mean) / (count + more);
-}
-
 // Handles all cases, one element at a time.  A weight that may change its sign on the way, for which the map
 // does not hold, goes through the timeline in smaller pieces.
 template <class T>
 void advance_elements(const Timeline& timeline, const IdleMap& map, int64_t from, int64_t to,
                       const IdleRow<T>& row) {
   bool linear = timeline.rule().l1 == 0;
-  double averaged = static_cast<double>(row.averaged), steps = static_cast<double>(to - from);
+  const MeanChange mean = held_change(row.averaged, to - from).mean;
   Dither dither(to);
   for (int64_t i = 0; i < row.width; ++i) {
     IdleWeight state{row.weight[i], row.momentum ? static_cast<double>(row.momentum[i]) : 0.0, 0.0};
@@ -49,9 +44,7 @@ void advance_elements(const Timeline& timeline, const IdleMap& map, int64_t from
     }
     row.weight[i] = round_evenly<T>(state.weight, dither.next());
     if (row.momentum) row.momentum[i] = round_normal<T>(state.momentum);
-    if (row.mean) {
-      row.mean[i] = round_evenly<T>(join_mean(row.mean[i], averaged, state.sum, steps), dither.next());
-    }
+    if (row.mean) take_in(mean, state.sum, dither.next(), row.mean[i]);
   }
 }
 
@@ -71,21 +64,31 @@ void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleR
   advance_elements(timeline, map, from, to, row);
 }
 
-std::optional<IdleChange> change_between(const Timeline& timeline, int64_t from, int64_t to, bool momentum) {
+std::optional<IdleChange> change_between(const Timeline& timeline, int64_t from, int64_t to, bool momentum,
+                                         std::optional<int64_t> averaged) {
   const IdleMap map = timeline.between(from, to);
-  if (!momentum || timeline.detail() == IdleDetail::kDecay) return IdleChange{{}, map.ww, map.wc, to, false};
+  IdleChange change;
+  if (averaged) change = held_change(*averaged, to - from);
+  change.dither = to;
+  if (!averaged && (!momentum || timeline.detail() == IdleDetail::kDecay)) {
+    change.weights = IdleChange::Weights::kDecayed;
+    change.keep = map.ww;
+    change.threshold = map.wc;
+    return change;
+  }
   if (timeline.rule().l1 != 0) return std::nullopt;
-  return IdleChange{{map.ww, map.wm, map.mw, map.mm}, 1, 0, to, true};
+  change.weights = IdleChange::Weights::kMapped;
+  change.momentum = momentum;
+  change.map = {map.ww, map.wm, map.mw, map.mm};
+  if (averaged) change.mean.of_weight = map.sw, change.mean.of_momentum = map.sm;
+  return change;
 }
 
 template <class T>
 void hold_row(int64_t steps, const IdleRow<T>& row) {
-  double averaged = static_cast<double>(row.averaged), more = static_cast<double>(steps);
-  Dither dither(row.averaged + steps);
-  for (int64_t i = 0; i < row.width; ++i) {
-    double sum = more * static_cast<double>(row.weight[i]);
-    row.mean[i] = round_evenly<T>(join_mean(row.mean[i], averaged, sum, more), dither.next());
-  }
+  const IdleChange change = held_change(row.averaged, steps);
+  Dither dither(change.dither);
+  for (int64_t i = 0; i < row.width; ++i) hold_mean(change.mean, dither.next(), row.weight[i], row.mean[i]);
 }
 
 #define PS_INSTANTIATE(T)                                                                    \

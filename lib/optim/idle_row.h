@@ -27,9 +27,11 @@ struct IdleRow {
 template <class T>
 void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleRow<T>& row, CpuLevel cpu);
 
-// Returns steps [from, to) of a row without a mean, for code that applies them elsewhere.  Returns nullopt
-// with L1 and momentum, since each weight is then computed by itself.
-std::optional<IdleChange> change_between(const Timeline& timeline, int64_t from, int64_t to, bool momentum);
+// Returns steps [from, to) of a row for code that applies them elsewhere; `averaged` is the number of steps in
+// the mean of the row so far, if it has one.  Returns nullopt with L1 and momentum, and with L1 and a mean,
+// since each weight is then computed by itself.
+std::optional<IdleChange> change_between(const Timeline& timeline, int64_t from, int64_t to, bool momentum,
+                                         std::optional<int64_t> averaged);
 
 // Does the work of advance_row for weights that idle steps do not change: updates only the mean.
 template <class T>

@@ -90,8 +90,8 @@ class Optimizer {
     }
   }
 
-  // Returns the step begun last, for code that applies it elsewhere.  Returns nullopt if update does more
-  // than such a step, namely averages weights too.
+  // Returns the step begun last, for code that applies it elsewhere.  Returns nullopt if update is no such
+  // step.
   virtual std::optional<CurrentStep<T>> current_step() const { return std::nullopt; }
 
   // Returns catch_up from `from` to `to` > `from` as a rule for each weight, for code that applies it

@@ -114,16 +114,25 @@ void RowOptimizer<T>::update_rows(std::span<T* const> rows, int64_t width, const
 
 template <class T>
 std::optional<CurrentStep<T>> RowOptimizer<T>::current_step() const {
-  if (average_) return std::nullopt;
-  CurrentStep<T> current{{}, clip_};
+  CurrentStep<T> current{{}, clip_, {}};
   step_rows({{}, 0, {nullptr, 1, clip_}, &current.step});
+  if (average_ && steps_ > average_->begin_step)
+    current.mean = held_change(steps_ - 1 - average_->begin_step, 1);
   return current;
 }
 
+// Steps on both sides of the first that counts for the average are two changes, and left to catch_up.
 template <class T>
 std::optional<IdleChange> RowOptimizer<T>::idle_change(int64_t from, int64_t to) const {
-  if (!timeline_ || traits_.idle_state || average_) return std::nullopt;
-  return change_between(*timeline_, from, to, traits_.momentum.has_value());
+  if (traits_.idle_state || (!timeline_ && !average_)) return std::nullopt;
+  const bool averages = average_ && to > average_->begin_step;
+  const int64_t begin = averages ? average_->begin_step : from;
+  if (!timeline_)
+    return averages ? held_change(std::max(from - begin, int64_t{0}), to - std::max(from, begin))
+                    : IdleChange{};
+  if (from < begin) return std::nullopt;
+  return change_between(*timeline_, from, to, traits_.momentum.has_value(),
+                        averages ? std::optional(from - begin) : std::nullopt);
 }
 
 template <class T>

@@ -190,8 +190,7 @@ void LocalStore::lend_rows(int parameter, RowBorrower& borrower) {
 
 bool LocalStore::can_lend_dense(int parameter) const {
   const size_t p = static_cast<size_t>(parameter);
-  if (tables_.spec(p).kind != ParameterKind::kMatrix || scales_.reads_gradient(p)) return false;
-  return optimizer(parameter).current_step().has_value();
+  return tables_.spec(p).kind == ParameterKind::kMatrix && !scales_.reads_gradient(p) && !optimizers_.average;
 }
 
 void LocalStore::lend_dense(int parameter, RowBorrower& borrower) {

@@ -32,6 +32,9 @@ ps-datagen sparse-binary --dim 3000 --samples 250 --output train.txt
 ps-datagen sparse-binary --dim 3000 --first 250 --samples 100 --output test.txt
 tests=(--test-data test.txt)
 
+# The optimizer of the trainers that are killed: rows that sit out steps move, and the means of weights begin in the first pass.
+averaging='{"type": "momentum", "momentum": 0.9, "learning_rate": 0.01, "l2": 0.0001, "average": {"begin_step": 6}, '"$poly"'}'
+
 # same_as_plain: a job with these $flags, in the next plain.N and device.N.
 number=0
 same_as_plain() {
@@ -55,7 +58,7 @@ same_as_plain() {
 echo "the bits of a trainer without a device, for every kind of optimizer"
 for optimizer in \
   '{"type": "sgd", "learning_rate": 0.05, "l1": 0.0001, '"$poly"'}' \
-  '{"type": "momentum", "momentum": 0.9, "learning_rate": 0.01, "l2": 0.0001, '"$poly"'}' \
+  "$averaging" \
   '{"type": "adagrad", "learning_rate": 0.05}' \
   '{"type": "adam", "learning_rate": 0.01, "l2": 0.0001, "clip_norm": 0.1, '"$poly"'}' \
   '{"type": "momentum", "momentum": 0.9, "learning_rate": 0.05, "clip_global_norm": 0.3}'; do
@@ -81,7 +84,7 @@ done
 
 cmp -s {plain.1,plain.2}/pass-00001/model.safetensors && fail "the optimizer changes nothing"
 
-flags=(--set "optimizer={\"type\": \"momentum\", \"momentum\": 0.9, \"learning_rate\": 0.01, \"l2\": 0.0001, $poly}")
+flags=(--set "optimizer=$averaging")
 plain=plain.2
 rm -f serve.?.err
 
@@ -171,7 +174,7 @@ plain=plain.$number
 until_true kill_trainer 7
 until_true kill_logging 1
 plain=plain.2
-flags=(--set "optimizer={\"type\": \"momentum\", \"momentum\": 0.9, \"learning_rate\": 0.01, \"l2\": 0.0001, $poly}")
+flags=(--set "optimizer=$averaging")
 
 echo "all of it is killed, and goes on with --resume, on a device or on none"
 until_true kill_all "${cache[@]}"

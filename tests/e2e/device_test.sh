@@ -27,7 +27,8 @@ number=0
 for optimizer in '{"type": "sgd", "learning_rate": 0.05}' \
   '{"type": "sgd", "learning_rate": 0.05, "l1": 0.0001, "l2": 0.001, "clip_norm": 0.5}' \
   '{"type": "momentum", "learning_rate": 0.01, "l2": 0.0001}' \
-  '{"type": "adagrad", "learning_rate": 0.1}' '{"type": "adam", "learning_rate": 0.01, "l2": 0.01}'; do
+  '{"type": "adagrad", "learning_rate": 0.1, "average": {}}' \
+  '{"type": "adam", "learning_rate": 0.01, "l2": 0.01, "average": {"begin_step": 10}}'; do
   echo "the same bits with $optimizer"
   number=$((number + 1))
   common=(--passes 2 --set optimizer="$optimizer" --test-data held_out.txt --json)
@@ -50,6 +51,12 @@ for devices in emulated:0,emulated:1 emulated:2,emulated:0,emulated:1; do
   [[ $(count evicted several.json) -gt 1000 ]] || fail "evicted: $(cat several.json)"
   rm -r several
 done
+
+echo "the means of weights go on where a run is resumed"
+resumed=(--set optimizer="$optimizer" --save-dir means --checkpoint-dir means_checkpoints)
+train --passes 1 "${resumed[@]}" "${cache[@]}"
+train --passes 2 "${resumed[@]}" "${cache[@]}" --set device.rows=512 --resume
+cmp {plain5,means}/pass-00001/model.safetensors
 
 echo "weights of 16 bits are the same whenever their rows were on a device, on which, and where a run is resumed"
 rounded=(--passes 2 --set device.values=bf16)
@@ -156,7 +163,6 @@ refused 'names a device twice' --device emulated:1,emulated:1
 refused "--device: found 'emulated:0,cpu'" --device emulated:0,cpu
 refused "device.values: " "${cache[@]}" --set device.values=f64
 refused "--device: found 'gpu', expected 'cpu', 'emulated', or a GPU" --device gpu
-refused 'averages weights' "${cache[@]}" --set optimizer.average='{}'
 refused 'no parameter of the model has sparse update' "${cache[@]}" --set model.layers.0.sparse_update=false
 refused '2 trainers exchange rows' "${cache[@]}" --trainers 2 --peers 127.0.0.1:1 \
   --set train.strategy='{"type": "all_reduce"}'

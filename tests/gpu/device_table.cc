@@ -312,7 +312,10 @@ TEST(DeviceTable, IdleStepsAreTheCpusBitForBit) {
                          {{"type", "adam"}, {"l1", 0.02}, {"l2", 0.01}, {"l2_mode", "coupled"}},
                          {{"type", "momentum"}},
                          {{"type", "momentum"}, {"l2", 0.03}, {"l2_mode", "decoupled"}},
-                         {{"type", "momentum"}, {"nesterov", true}, {"l2", 0.03}}}) {
+                         {{"type", "momentum"}, {"nesterov", true}, {"l2", 0.03}},
+                         {{"type", "adagrad"}, {"average", Json::object()}},
+                         {{"type", "sgd"}, {"l2", 0.01}, {"average", Json::object()}},
+                         {{"type", "momentum"}, {"l2", 0.03}, {"average", Json::object()}}}) {
     for (uint64_t seed = 0; seed < kShapes; ++seed) {
       SCOPED_TRACE(optimizer.dump() + " seed " + std::to_string(seed));
       ASSERT_NO_FATAL_FAILURE(IdleRows(optimizer, seed).compare());

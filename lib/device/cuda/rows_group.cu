@@ -178,6 +178,25 @@ void RowsGroup::read(std::span<const Read> reads) {
   }
 }
 
+// Rows whose optimizer averages weights are advanced by the change that follows the step.
+void RowsGroup::take_into_means(std::span<const Step> steps, std::span<const TablePush> pushed) {
+  std::vector<TableAdvance> calls(members_.size());
+  int64_t keys = 0, changes = 0;
+  for (const Step& step : steps) {
+    const size_t t = index_of(step.table);
+    if (!step.step.mean || pushed[t].keys.size == 0) continue;
+    std::fill_n(which_.host.data() + keys, pushed[t].keys.size, 0);
+    changes_.host.data()[changes] = *step.step.mean;
+    calls[t] = {pushed[t].keys, which_.device.data() + keys, changes_.device.data() + changes, step.score};
+    keys += pushed[t].keys.size;
+    ++changes;
+  }
+  if (changes == 0) return;
+  send(stream_, which_, keys);
+  send(stream_, changes_, changes);
+  group_->advance(stream_, calls);
+}
+
 // Gradients on the device are used in place if kernels can read them there, and else are copied to the staged
 // array on the device.  Gradients on the host are sent through the staged array.
 void RowsGroup::step(std::span<const Step> steps) {
@@ -188,7 +207,7 @@ void RowsGroup::step(std::span<const Step> steps) {
   Place place;
   bool from_host = false;
   for (const Step& step : steps) {
-    if (std::holds_alternative<std::monostate>(step.step.step)) continue;
+    if (std::holds_alternative<std::monostate>(step.step.step) && !step.step.mean) continue;
     const size_t t = index_of(step.table);
     const bool staged = !usable(step.gradients, step.there);
     float* const values = values_.device.data() + place.values;
@@ -215,6 +234,7 @@ void RowsGroup::step(std::span<const Step> steps) {
     stream_.copy_on_device(copied[t], step.gradients, step.keys.size() * members_[t].width * sizeof(float));
   }
   group_->push(stream_, calls);
+  take_into_means(steps, calls);
   group_->copy_counts(stream_, counts_.data());
   stream_.synchronize();
   for (size_t t = 0; t < members_.size(); ++t) PS_CHECK(counts_.data()[t].refused == 0);

@@ -36,6 +36,31 @@ __global__ inline void load_rows(Rows rows, Batch batch, const uint32_t* sources
              values + (loads ? static_cast<uint64_t>(source) * rows.row_floats : 0));
 }
 
+// Applies idle steps to one column of a row.  Each rounding has a Dither of its own.
+__device__ inline void advance_column(const Rows& rows, const IdleChange& change, uint64_t hash, float* row,
+                                      uint32_t c) {
+  using Weights = IdleChange::Weights;
+  const Dither dither(change.dither);
+  const bool averages = change.mean.steps > 0;
+  Floats<1> weight = StoredWeights<1>(rows, row, c).decoded(rows.rounding);
+  float none = 0;
+  float& momentum = change.momentum ? row[rows.state_at + c] : none;
+  float& mean = averages ? row[rows.state_at + rows.row_floats - 2 * rows.width + c] : none;
+  if (change.weights == Weights::kHeld) {
+    if (averages) hold_mean(change.mean, dither.at(c), weight.values[0], mean);
+    return;
+  }
+  if (change.weights == Weights::kDecayed) {
+    decay_weight(change.keep, change.threshold, dither.at(c), weight.values[0]);
+  } else if (averages) {
+    advance_linear_mean(change.map, change.mean, dither.at(2 * c), dither.at(2 * c + 1), weight.values[0],
+                        momentum, mean);
+  } else {
+    advance_linear_weight(change.map, dither.at(c), weight.values[0], momentum);
+  }
+  write_weights(rows, hash, row, c, weight);
+}
+
 // One warp for 32 distinct keys: applies idle steps to the rows that have a change, and sets their scores.
 //   which [size]: numbers of changes, or kNoSource
 __device__ inline void advance_some_rows(const Rows& rows, const uint64_t* keys, uint32_t size,
@@ -49,18 +74,9 @@ __device__ inline void advance_some_rows(const Rows& rows, const uint64_t* keys,
   for (uint32_t left = gpu::ballot(kFullWarp, number != kNoSource); left != 0; left &= left - 1) {
     const uint32_t from = gpu::lowest_bit(left);
     const IdleChange& change = changes[gpu::shuffle(kFullWarp, number, from)];
-    const Dither dither(change.to);
     float* const row = row_at(rows, gpu::shuffle(kFullWarp, slot, from));
     const uint64_t hash = hash_key(gpu::shuffle(kFullWarp, key, from));
-    for (uint32_t c = gpu::lane(); c < rows.width; c += kLanes) {
-      Floats<1> weight = StoredWeights<1>(rows, row, c).decoded(rows.rounding);
-      if (change.momentum) {
-        advance_linear_weight(change.map, dither.at(c), weight.values[0], row[rows.state_at + c]);
-      } else {
-        decay_weight(change.keep, change.threshold, dither.at(c), weight.values[0]);
-      }
-      write_weights(rows, hash, row, c, weight);
-    }
+    for (uint32_t c = gpu::lane(); c < rows.width; c += kLanes) advance_column(rows, change, hash, row, c);
   }
   if (number != kNoSource) rows.scores[slot] = score;
 }

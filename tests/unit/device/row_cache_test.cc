@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "config/json.h"
 #include "device/device_type.h"
+#include "optim/idle_row.h"
 #include "store/local_store.h"
 #include "support/bits.h"
 
@@ -35,7 +36,11 @@ ParameterSpec table_spec() {
 class PlainRows {
  public:
   explicit PlainRows(const OptimizerPlan& plan, const ValueRounding& rounding)
-      : rule_(plan.step_rule()), optimizer_(plan.make({})), spec_(table_spec()), rounding_(rounding) {}
+      : rule_(plan.step_rule()),
+        optimizer_(plan.make({})),
+        average_(plan.average),
+        spec_(table_spec()),
+        rounding_(rounding) {}
 
   struct Plain {
     std::vector<float> floats;  // weights and state
@@ -56,17 +61,16 @@ class PlainRows {
     const auto found = rows_.find(key);
     Plain copy = found != rows_.end() ? found->second : first(key);
     bring_up_to_date(copy);
-    return {copy.floats.begin(), copy.floats.begin() + kWidth};
+    std::vector<float> weights(kWidth);
+    optimizer_->read(row(copy), weights.data());
+    return weights;
   }
 
   void push(std::span<const uint64_t> keys, const float* gradients, const StepInfo& info) {
     const StepSize step = rule_.next(info);
     optimizer_->begin_step(step.learning_rate);
     for (uint64_t key : keys) {
-      Plain& plain = rows_.at(key);
-      optimizer_->update(row(plain), gradients, step.scale);
-      plain.stamp = optimizer_->steps();
-      round(key, plain);
+      update(key, rows_.at(key), gradients, step.scale);
       gradients += kWidth;
     }
   }
@@ -83,6 +87,17 @@ class PlainRows {
     optimizer_->initialize(row(plain));
     return plain;
   }
+  // The mean of weights that are rounded takes them in as they are rounded.
+  void update(uint64_t key, Plain& plain, const float* gradient, float scale) const {
+    const std::vector<float> before = plain.floats;
+    optimizer_->update(row(plain), gradient, scale);
+    plain.stamp = optimizer_->steps();
+    round(key, plain);
+    if (!average_ || plain.stamp <= average_->begin_step || rounding_.type == ValueType::kF32) return;
+    float* const mean = plain.floats.data() + plain.floats.size() - kWidth;
+    std::copy(before.end() - kWidth, before.end(), mean);
+    hold_row<float>(1, {plain.floats.data(), nullptr, mean, plain.stamp - 1 - average_->begin_step, kWidth});
+  }
   void bring_up_to_date(Plain& plain) const {
     optimizer_->catch_up(row(plain), plain.stamp, optimizer_->steps());
     plain.stamp = optimizer_->steps();
@@ -95,6 +110,7 @@ class PlainRows {
 
   StepRule rule_;
   std::unique_ptr<Optimizer<float>> optimizer_;
+  const std::optional<AverageOptions> average_;
   const ParameterSpec spec_;
   const ValueRounding rounding_;
   std::map<uint64_t, Plain> rows_;
@@ -247,6 +263,17 @@ const std::vector<Json>& optimizers() {
       {{"type", "adam"}, {"l2", 0.01}},
       {{"type", "adamax"}},
       {{"type", "ftrl"}, {"l1", 0.1}},
+      {{"type", "sgd"}, {"average", Json::object()}},
+      {{"type", "sgd"}, {"l1", 0.001}, {"l2", 0.01}, {"average", {{"begin_step", 2}}}},
+      {{"type", "momentum"}, {"l2", 0.01}, {"average", {{"begin_step", 1}}}},
+      {{"type", "adagrad"}, {"l2", 0.01}, {"average", Json::object()}},
+      {{"type", "rmsprop"}, {"average", {{"begin_step", 3}}}},
+      {{"type", "adam"}, {"average", {{"begin_step", 2}}}},
+      // A step whose rate is 0 changes no weight.
+      {{"type", "ftrl"},
+       {"average", Json::object()},
+       {"schedule",
+        {{"type", "manual"}, {"segments", Json::array({Json::array({8, 1}), Json::array({9, 0})})}}}},
   };
   return all;
 }
@@ -338,7 +365,10 @@ TEST(RowCache, RowsThatSatOutStepsComeToTheProcessOnlyIfThereIsNoRuleForThem) {
                         {{{"type", "adagrad"}, {"l1", 0.01}}, true, false},
                         {{{"type", "momentum"}}, true, false},
                         {{{"type", "momentum"}, {"l1", 0.01}}, false, true},
-                        {{{"type", "rmsprop"}}, false, true}};
+                        {{{"type", "rmsprop"}}, false, true},
+                        {{{"type", "adagrad"}, {"average", Json::object()}}, true, false},
+                        {{{"type", "adagrad"}, {"l1", 0.01}, {"average", Json::object()}}, false, true},
+                        {{{"type", "momentum"}, {"l2", 0.01}, {"average", Json::object()}}, true, false}};
   for (const Case& each : cases) {
     SCOPED_TRACE(each.optimizer.dump());
     CachedTraining training(each.optimizer, /*rows=*/512, /*most_keys=*/64, /*seed=*/6);

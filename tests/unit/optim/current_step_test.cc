@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kWidth = 5;
 
-// Applies a step to a row whose state lies behind its weights.
+// Applies a step to a row whose state lies behind its weights.  The mean, if there is one, is the last array.
 void apply(const CurrentStep<float>& current, std::vector<float>& row, const std::vector<float>& gradient,
            float scale) {
   std::visit(
@@ -31,6 +31,10 @@ void apply(const CurrentStep<float>& current, std::vector<float>& row, const std
         }
       },
       current.step);
+  if (!current.mean) return;
+  const Dither dither(current.mean->dither);
+  for (size_t i = 0; i < kWidth; ++i)
+    hold_mean(current.mean->mean, dither.at(i), row[i], row[row.size() - kWidth + i]);
 }
 
 void expect_described_as_made(const Json& object) {
@@ -65,9 +69,17 @@ TEST(CurrentStep, OfEveryOptimizerIsTheStepThatItMakes) {
     expect_described_as_made({{"type", type}, {"l2_mode", "coupled"}, {"l2", 0.02}, {"clip_value", 0.3}});
 }
 
-TEST(CurrentStep, OfAveragesThereIsNone) {
-  const auto optimizer = make_optimizer_plan({{"type", "sgd"}, {"average", Json::object()}}, "sum").make({});
-  EXPECT_FALSE(optimizer->current_step());
+TEST(CurrentStep, IsFollowedByTheMeanOfTheWeights) {
+  for (const OptimizerEntry* entry : optimizer_catalog()) {
+    for (int64_t begin : {0, 2})
+      expect_described_as_made({{"type", entry->name}, {"l2", 0.02}, {"average", {{"begin_step", begin}}}});
+  }
+  const auto optimizer =
+      make_optimizer_plan({{"type", "sgd"}, {"average", {{"begin_step", 1}}}}, "sum").make({});
+  optimizer->begin_step(0.1);
+  EXPECT_FALSE(optimizer->current_step()->mean);
+  optimizer->begin_step(0.1);
+  EXPECT_TRUE(optimizer->current_step()->mean);
 }
 
 }  // namespace
