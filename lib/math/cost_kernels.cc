@@ -25,31 +25,9 @@ void for_class_examples(Device& device, int64_t examples, const Body& body) {
 }
 
 // Returns the targets as kernels of this device can read them.
-CostTargets targets_there(Device& device, const CostTargets& targets, int64_t examples) {
+CostTargets targets_there(Device& device, const CostTargets& targets, int64_t examples, int64_t classes = 0) {
   return {mirror(device, targets.labels, examples), mirror(device, targets.weights, examples),
-          targets.positive};
-}
-
-// Computes the cost of the example at one position of groups.order, over all its pairs.  Every example goes
-// through its own pairs, so that each sum has one writer and one order.
-template <class T>
-void rank_example(const RankingGroups& groups, int64_t position, const T* scores, const CostTargets& targets,
-                  T* costs, T* gradient) {
-  const auto weight = [&](size_t of) { return T(targets.weight(static_cast<int64_t>(of))); };
-  const size_t example = groups.order[position];
-  T cost = 0, slope = 0;
-  for (size_t p = groups.begins[position]; p < groups.ends[position]; ++p) {
-    const size_t other = groups.order[p];
-    if (targets.labels[example] > targets.labels[other]) {
-      const T behind = scores[other] - scores[example];
-      cost += log1p_exp(behind);
-      slope -= weight(example) * logistic(behind);
-    } else if (targets.labels[example] < targets.labels[other]) {
-      slope += weight(other) * logistic(scores[example] - scores[other]);
-    }
-  }
-  costs[example] = weight(example) * cost;
-  if (gradient) gradient[example] = slope;
+          targets.positive, mirror(device, targets.class_weights, classes)};
 }
 
 }  // namespace
@@ -64,7 +42,7 @@ void evaluate_losses(Device& device, const Loss& loss, Matrix<const T> values, c
 template <class T>
 void softmax_cross_entropy(Device& device, Matrix<const T> scores, const CostTargets& targets,
                            std::type_identity_t<T> smoothing, T* costs, Matrix<T> gradient) {
-  const CostTargets there = targets_there(device, targets, scores.rows);
+  const CostTargets there = targets_there(device, targets, scores.rows, scores.cols);
   for_class_examples(device, scores.rows, SoftmaxCostItems<T>{scores, there, smoothing, costs, gradient});
 }
 
@@ -81,22 +59,29 @@ void label_set_costs(Device& device, Matrix<const T> scores, const LabelSets& la
 template <class T>
 void cross_entropy(Device& device, Matrix<const T> probabilities, const CostTargets& targets, T* costs,
                    Matrix<T> gradient) {
-  const CostTargets there = targets_there(device, targets, probabilities.rows);
+  const CostTargets there = targets_there(device, targets, probabilities.rows, probabilities.cols);
   for_class_examples(device, probabilities.rows,
                      ProbabilityCostItems<T>{probabilities, there, costs, gradient});
 }
 
+// A device gives the values of all labels back, since an error is thrown on the processor.
 template <class T>
-int64_t find_improbable(Device& device, Matrix<const T> probabilities, const CostTargets& targets) {
+std::optional<Improbable<T>> find_improbable(Device& device, Matrix<const T> probabilities,
+                                             const CostTargets& targets, T* scratch) {
   constexpr T kRounding = T(1e-3);
-  int64_t found = -1;
-  device.run(1, [&](int64_t) {
-    for (int64_t b = 0; b < probabilities.rows && found < 0; ++b) {
-      const T value = probabilities.row(b)[static_cast<int64_t>(targets.labels[b])];
-      if (!(value >= -kRounding && value <= 1 + kRounding)) found = b;
-    }
-  });
-  return found;
+  const CostTargets there = targets_there(device, targets, probabilities.rows);
+  for_class_examples(device, probabilities.rows, LabelValueItems<T>{probabilities, there.labels, scratch});
+  std::vector<T> values;
+  const T* of_labels = scratch;
+  if (DeviceKernels* const kernels = device.kernels().get()) {
+    values.resize(static_cast<size_t>(probabilities.rows));
+    kernels->receive(values.data(), scratch, values.size() * sizeof(T));
+    of_labels = values.data();
+  }
+  for (int64_t b = 0; b < probabilities.rows; ++b) {
+    if (!(of_labels[b] >= -kRounding && of_labels[b] <= 1 + kRounding)) return Improbable<T>{b, of_labels[b]};
+  }
+  return std::nullopt;
 }
 
 template <class T>
@@ -104,14 +89,6 @@ void sum_costs(Device& device, Matrix<const T> values, const CostTargets& target
                Matrix<T> gradient) {
   const CostTargets there = targets_there(device, targets, values.rows);
   for_items(device, values.rows, values.cols, SumCostItems<T>{values, there, costs, gradient});
-}
-
-template <class T>
-void ranking_costs(Device& device, const RankingGroups& groups, Matrix<const T> scores,
-                   const CostTargets& targets, T* costs, T* gradient) {
-  for_class_examples(device, scores.rows, [=](int64_t position) {
-    rank_example(groups, position, scores.data, targets, costs, gradient);
-  });
 }
 
 template <class T>
@@ -151,9 +128,8 @@ double total_cost(Device& device, const T* costs, int64_t size) {
   template void label_set_costs(Device&, Matrix<const T>, const LabelSets&, int64_t, const float*, T, T*,  \
                                 Matrix<T>);                                                                \
   template void cross_entropy(Device&, Matrix<const T>, const CostTargets&, T*, Matrix<T>);                \
-  template int64_t find_improbable(Device&, Matrix<const T>, const CostTargets&);                          \
+  template std::optional<Improbable<T>> find_improbable(Device&, Matrix<const T>, const CostTargets&, T*); \
   template void sum_costs(Device&, Matrix<const T>, const CostTargets&, T*, Matrix<T>);                    \
-  template void ranking_costs(Device&, const RankingGroups&, Matrix<const T>, const CostTargets&, T*, T*); \
   template void copy_predictions(Device&, Matrix<const T>, float*);                                        \
   template void logistic_predictions(Device&, Matrix<const T>, float*);                                    \
   template double total_cost(Device&, const T*, int64_t);

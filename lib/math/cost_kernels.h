@@ -6,8 +6,8 @@
 #ifndef PS_MATH_COST_KERNELS_H_
 #define PS_MATH_COST_KERNELS_H_
 
-#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "math/device.h"
@@ -40,27 +40,23 @@ template <class T>
 void cross_entropy(Device& device, Matrix<const T> probabilities, const CostTargets& targets, T* costs,
                    Matrix<T> gradient);
 
-// Returns the first example with a value outside [0, 1] for its label, beyond rounding; -1 if there is none.
-// Runs on the processor alone, as ranking_costs does.
+// An example, and the value of its label.
 template <class T>
-int64_t find_improbable(Device& device, Matrix<const T> probabilities, const CostTargets& targets);
+struct Improbable {
+  int64_t example;
+  T value;
+};
+
+// Returns the first example with a value outside [0, 1] for its label, beyond rounding, if there is one.
+//   scratch [B], where the costs would lie
+template <class T>
+std::optional<Improbable<T>> find_improbable(Device& device, Matrix<const T> probabilities,
+                                             const CostTargets& targets, T* scratch);
 
 // costs [B] <- the sum of an example's C values; gradient [B, C].
 template <class T>
 void sum_costs(Device& device, Matrix<const T> values, const CostTargets& targets, T* costs,
                Matrix<T> gradient);
-
-// The examples of a batch sorted by group: position p in [0, B) has example order[p], whose group is at the
-// positions [begins[p], ends[p]).
-struct RankingGroups {
-  const size_t *order, *begins, *ends;  // [B]
-};
-
-// RankNet: costs[i] <- the sum over the examples j of i's group with a lower label of log(1 + e^(s_j - s_i)).
-// Sums run in the order of the group.  scores [B, 1]; gradient [B].
-template <class T>
-void ranking_costs(Device& device, const RankingGroups& groups, Matrix<const T> scores,
-                   const CostTargets& targets, T* costs, T* gradient);
 
 // predictions [B, C] <- output, and logistic(output).
 template <class T>

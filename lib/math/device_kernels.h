@@ -6,6 +6,7 @@
 #ifndef PS_MATH_DEVICE_KERNELS_H_
 #define PS_MATH_DEVICE_KERNELS_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "math/device.h"
@@ -81,6 +82,15 @@ const T* mirror(Device& device, const T* host, int64_t size) {
   if (device.kernels() == nullptr) return host;
   if (host == nullptr || size == 0) return nullptr;
   return static_cast<const T*>(device.kernels()->mirror(host, static_cast<uint64_t>(size) * sizeof(T)));
+}
+
+// Does the same for an array that may go or change as soon as this returns: it is sent each time.
+template <class T>
+const T* copy_there(Device& device, const T* host, int64_t size) {
+  if (device.kernels() == nullptr || size == 0) return host;
+  const Upload array = device.kernels()->upload(static_cast<uint64_t>(size) * sizeof(T));
+  std::copy_n(host, size, static_cast<T*>(array.here));
+  return static_cast<const T*>(array.there);
 }
 
 }  // namespace ps

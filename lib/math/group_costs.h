@@ -1,15 +1,21 @@
 // Kernels of costs that compare the examples of a group.  Used by the costs of models.  T is float or double.
 //
 // Shapes: scores [B, 1]  ->  costs [B], gradient [B], null when it is not wanted: that of the sum of the costs.  Sums
-// run in the order of the group, and each has one writer.
+// run in the order of the group, and each has one writer.  Groups and targets are always in the memory of the host, and
+// targets stay as they are while the batch is computed.
 #ifndef PS_MATH_GROUP_COSTS_H_
 #define PS_MATH_GROUP_COSTS_H_
 
-#include "math/cost_kernels.h"
 #include "math/device.h"
+#include "math/items/ranking_items.h"
 #include "math/matrix.h"
 
 namespace ps {
+
+// RankNet: costs[i] <- weight i x the sum over the examples j of i's group with a lower label of log(1 + e^(s_j - s_i)).
+template <class T>
+void ranking_costs(Device& device, const RankingGroups& groups, Matrix<const T> scores,
+                   const CostTargets& targets, T* costs, T* gradient);
 
 // Rendle et al., "BPR: Bayesian personalized ranking from implicit feedback", UAI 2009, with all negative examples j of
 // the group (label at most 0) for each positive one i:

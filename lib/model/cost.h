@@ -31,6 +31,8 @@ class Cost {
   // costs[b] <- weight of example b x its cost; when gradient is wanted, gradient [B, C] <- d(sum of
   // costs)/d(scores).
   //   scores [B, C]: the input layer's output; before its activation when uses_logits()
+  // All arrays but those of the batch are in the memory of the device; a cost only uses kernels that devices with
+  // memory of their own have (AnyItems).
   // Throws kData when a label is impossible ("label 7.5 of example 12 is not a class of 10").
   virtual void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                         Matrix<T> gradient) const = 0;
@@ -53,18 +55,13 @@ class Cost {
 
   // losses[b] <- -log of the probability that predict gives to the label of example b, without anything that
   // the cost adds to that.  It is computed from the scores and labels of evaluate, since a prediction that
-  // rounds to 0 or 1 does not tell how small the probability is.  Wherever evaluate runs, this runs on the
-  // device.  Returns false, and sets nothing, when the cost takes no logits.
+  // rounds to 0 or 1 does not tell how small the probability is.  Returns false, and sets nothing, when the cost
+  // takes no logits.
   virtual bool log_losses(Matrix<const T> scores, const Batch& batch, Device& device,
                           std::span<T> losses) const {
     (void)scores, (void)batch, (void)device, (void)losses;
     return false;
   }
-
-  // Returns true if evaluate only uses kernels that devices with memory of their own have (AnyItems).  Its
-  // arrays are then in the memory of the device.  Otherwise the network runs it on the processor, with copies.
-  // predict always runs on the device.
-  virtual bool runs_on_devices() const { return false; }
 
   // Returns true if scores and gradient are those before the activation of the input layer.  The cost then
   // computes the activation itself, so that both together stay exact (softmax and cross_entropy), and the

@@ -145,7 +145,6 @@ const Batch& NetworkExecution<T>::batch_of(size_t index) {
 template <class T>
 double NetworkExecution<T>::evaluate(size_t index) {
   const NetworkCost<T>& cost = layers_.costs[index];
-  if (there() && !cost.cost->runs_on_devices()) return evaluate_here(index);
   CostState<T>& state = costs_[index];
   const Matrix<const T> outputs = output(cost.input);
   state.costs.resize(*device_, outputs.rows);

@@ -43,9 +43,6 @@ struct CostState {
   DeviceBuffer<T> costs;     // [B]
   DeviceBuffer<T> gradient;  // [B, C]
 
-  // On a device with memory of its own, when the cost is computed on the processor: copies of these, and of the scores.
-  std::vector<T> scores_here, costs_here, gradient_here;
-
   // For evaluators: of the main cost alone, [B].
   DeviceBuffer<T> losses;
   std::vector<T> losses_here;
@@ -85,7 +82,6 @@ class NetworkExecution {
   void forward_node(size_t index);
   void backward_node(size_t index);
   double evaluate(size_t cost);
-  double evaluate_here(size_t cost);
   void fetch_output(size_t node);
   void fetch_inputs(size_t node);
   void forward_here(size_t node);

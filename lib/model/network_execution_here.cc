@@ -55,38 +55,11 @@ void NetworkExecution<T>::backward_here(size_t index) {
   }
 }
 
-template <class T>
-double NetworkExecution<T>::evaluate_here(size_t index) {
-  const NetworkCost<T>& cost = layers_.costs[index];
-  CostState<T>& state = costs_[index];
-  DeviceKernels& kernels = *device_->kernels();
-  const Matrix<const T> outputs = output(cost.input);
-  const size_t size = static_cast<size_t>(outputs.size());
-  state.scores_here.resize(size);
-  state.costs_here.resize(static_cast<size_t>(outputs.rows));
-  kernels.receive(state.scores_here.data(), cost.cost->uses_logits() ? state.logits.data() : outputs.data,
-                  size * sizeof(T));
-  Matrix<T> gradient;
-  if (prepared_->training) {
-    state.gradient_here.resize(size);
-    gradient = {state.gradient_here.data(), outputs.rows, outputs.cols};
-  }
-  const Matrix<const T> scores{state.scores_here.data(), outputs.rows, outputs.cols};
-  cost.cost->evaluate(scores, batch_of(index), device_->host(), state.costs_here, gradient);
-  if (gradient) {
-    state.gradient.resize(*device_, outputs.size());
-    kernels.send(state.gradient.data(), gradient.data, state.gradient.bytes());
-  }
-  return static_cast<double>(cost.factor) *
-         total_cost(device_->host(), state.costs_here.data(), outputs.rows);
-}
-
-#define PS_INSTANTIATE(T)                                   \
-  template void NetworkExecution<T>::fetch_output(size_t);  \
-  template void NetworkExecution<T>::fetch_inputs(size_t);  \
-  template void NetworkExecution<T>::forward_here(size_t);  \
-  template void NetworkExecution<T>::backward_here(size_t); \
-  template double NetworkExecution<T>::evaluate_here(size_t);
+#define PS_INSTANTIATE(T)                                  \
+  template void NetworkExecution<T>::fetch_output(size_t); \
+  template void NetworkExecution<T>::fetch_inputs(size_t); \
+  template void NetworkExecution<T>::forward_here(size_t); \
+  template void NetworkExecution<T>::backward_here(size_t);
 PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
 

@@ -48,6 +48,23 @@ for optimizer in '{"type": "sgd", "learning_rate": 0.05, "clip_norm": 0.5}' \
   rm -r plain model all ./*_checkpoints
 done
 
+# A batch of ranking is one group.
+for cost in '{"type": "ranking"}' '{"type": "bpr"}' '{"type": "listwise_softmax"}' \
+  '{"type": "cross_entropy", "class_weights": [0.5, 4]}'; do
+  echo "the same bits with the cost $cost"
+  layers=$(cat layers.json)
+  if [[ $cost == *cross_entropy* ]]; then
+    layers='[{"name": "output", "type": "embedding", "input": "features", "size": 2, "activation": "sigmoid", "sparse_update": true}]'
+  fi
+  common=(job.json --passes 1 --set model.layers="$layers" --set model.cost="${cost/\}/, \"input\": \"output\"\}}"
+    --set model.evaluators='[]' --test-data held_out.txt --json)
+  train "${common[@]}" --save-dir plain >plain.json
+  train "${common[@]}" --save-dir all "${all[@]}" >all.json
+  same {plain,all}/pass-00000/model.safetensors
+  [[ $device != emulated || $(figures plain.json) == "$(figures all.json)" ]] || fail "figures: $(cat all.json)"
+  rm -r plain all
+done
+
 echo "the same bits where servers have the parameters, and two devices the rows of batches and the model"
 servers=()
 trap 'kill -9 "${servers[@]}" 2>/dev/null || true; remove_scratch' EXIT

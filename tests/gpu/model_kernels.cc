@@ -13,6 +13,7 @@
 #include "math/dense_kernels.h"
 #include "math/dropout.h"
 #include "math/gemm.h"
+#include "math/group_costs.h"
 #include "math/image_kernels.h"
 #include "math/normalization.h"
 #include "math/pooling.h"
@@ -134,6 +135,23 @@ TEST(ModelKernels, RowsOfIds) {
   }
 }
 
+// Examples in groups of up to five, in a random order.
+struct DrawnGroups {
+  std::vector<size_t> order, begins, ends;
+};
+
+DrawnGroups draw_groups(Random& random, size_t examples) {
+  DrawnGroups drawn;
+  for (size_t e = 0; e < examples; ++e)
+    drawn.order.insert(drawn.order.begin() + static_cast<ptrdiff_t>(random.below(e + 1)), e);
+  for (size_t begin = 0, end = 0; begin < examples; begin = end) {
+    end = std::min(examples, begin + 1 + static_cast<size_t>(random.below(5)));
+    drawn.begins.resize(end, begin);
+    drawn.ends.resize(end, end);
+  }
+  return drawn;
+}
+
 TEST(ModelKernels, CostsAndPredictions) {
   for (uint64_t seed = 0; seed < kShapes; ++seed) {
     Random random(seed, 3);
@@ -152,7 +170,13 @@ TEST(ModelKernels, CostsAndPredictions) {
         classes.push_back(random.below(static_cast<uint64_t>(cols)));
       offsets.push_back(static_cast<uint32_t>(classes.size()));
     }
+    const std::vector<float> of_class = draw(random, cols);
+    CostTargets of_classes = targets;
+    of_classes.class_weights = of_class.data();
+    const DrawnGroups drawn = draw_groups(random, static_cast<size_t>(rows));
+    const RankingGroups groups{drawn.order.data(), drawn.begins.data(), drawn.ends.data()};
     double totals[2] = {0, 0};
+    int64_t found[2] = {0, 0};
     int run = 0;
     expect_same_functions(seed, [&, rows = rows, cols = cols](Desk& desk) {
       Device& device = desk.device;
@@ -177,6 +201,17 @@ TEST(ModelKernels, CostsAndPredictions) {
         softmax_cross_entropy<float>(device, many, targets, smoothing, each(), {});
       }
       cross_entropy<float>(device, likely, targets, each(), all());
+      softmax_cross_entropy<float>(device, many, of_classes, 0, each(), all());
+      cross_entropy<float>(device, likely, of_classes, each(), all());
+      EXPECT_FALSE(find_improbable<float>(device, likely, targets, each()));
+      const auto improbable = find_improbable<float>(device, many, targets, each());
+      found[run] = improbable ? improbable->example : -1;
+      const Matrix<const float> alone{one, rows, 1};
+      ranking_costs<float>(device, groups, alone, targets, each(), each());
+      ranking_costs<float>(device, groups, alone, targets, each(), nullptr);
+      bpr_costs<float>(device, groups, alone, targets, each(), each());
+      listwise_softmax_costs<float>(device, groups, alone, targets, each(), each());
+      listwise_softmax_costs<float>(device, groups, alone, targets, each(), nullptr);
       for (const float positive : {1.0f, 3.0f})
         label_set_costs<float>(device, many, {offsets.data(), classes.data()}, std::ssize(classes),
                                targets.weights, positive, each(), all());
@@ -186,6 +221,7 @@ TEST(ModelKernels, CostsAndPredictions) {
       totals[run++] = total_cost<float>(device, costs, rows);
     });
     if (HasFatalFailure()) return;
+    EXPECT_EQ(found[0], found[1]) << "seed " << seed;
     // The costs themselves are as close as expect_same_functions has them.
     const double bound = test_device::kSameFunctions
                              ? 0

@@ -94,7 +94,15 @@ TEST(CostsOnDevice, GiveWhatTheProcessorGives) {
   expect_same(model_with_cost("binary_cross_entropy", 1, "sigmoid"));
   for (const char* cost : {"squared_error", "absolute_error", "huber"})
     expect_same(model_with_cost(cost, 1, "linear"), {.classes = 0});
-  expect_same(model_with_cost("ranking", 1, "linear"), {.grouped = true});
+  for (const char* cost : {"ranking", "bpr", "listwise_softmax"}) {
+    expect_same(model_with_cost(cost, 1, "linear"), {.grouped = true});
+    expect_same(model_with_cost(cost, 1, "linear"));  // one group
+  }
+  for (const char* activation : {"softmax", "sigmoid"}) {
+    Json classes = model_with_cost("cross_entropy", 3, activation);
+    classes["cost"]["class_weights"] = {0.5, 1, 4};
+    expect_same(classes, {.classes = 3});
+  }
   for (const char* activation : {"linear", "sigmoid"}) {
     Json sets = model_with_cost("multi_label_cross_entropy", 7, activation);
     sets["cost"]["labels"] = "words";

@@ -15,6 +15,7 @@
 #include "math/items/image_items.h"
 #include "math/items/interaction_items.h"
 #include "math/items/normalization_items.h"
+#include "math/items/ranking_items.h"
 #include "math/items/recurrent_items.h"
 #include "math/items/sampled_items.h"
 #include "math/items/sequence_items.h"
@@ -37,13 +38,14 @@ using AnyItems = std::variant<
     GatherItems<float>, PairwiseGradientItems<float>, DivideByCountItems<float>, PairSumItems<float>,
     PointToRowItems<float>, LossItems<float, LogisticLoss>, LossItems<float, SmoothedLogisticLoss>,
     LossItems<float, FocalLoss>, LossItems<float, SquaredLoss>, LossItems<float, AbsoluteLoss>,
-    LossItems<float, HuberLoss>, SoftmaxCostItems<float>, LabelSetCostItems<float>,
-    ProbabilityCostItems<float>, SumCostItems<float>, PredictionItems<float>, LogisticPredictionItems<float>,
-    CrossItems<float>, CrossGradientItems<float>, MaxPoolItems<float>, MaxPoolGradientItems<float>,
-    AveragePoolItems<float>, AveragePoolGradientItems<float>, PlaneMeanItems<float>,
-    PlaneMeanGradientItems<float>, SetPlaneItems<float>, ChannelSumItems<float>, MeasureChannelItems<float>,
-    RecallChannelItems<float>, NormalizeItems<float>, NormSlopeItems<float>, NormInputGradientItems<float>,
-    UnfoldItems<float>, FoldItems<float>, CopyFilterItems<float>, AddFilterItems<float>, ResponseItems<float>,
+    LossItems<float, HuberLoss>, SoftmaxCostItems<float>, LabelSetCostItems<float>, LabelValueItems<float>,
+    RankItems<float>, BprItems<float>, ListwiseItems<float>, ProbabilityCostItems<float>, SumCostItems<float>,
+    PredictionItems<float>, LogisticPredictionItems<float>, CrossItems<float>, CrossGradientItems<float>,
+    MaxPoolItems<float>, MaxPoolGradientItems<float>, AveragePoolItems<float>,
+    AveragePoolGradientItems<float>, PlaneMeanItems<float>, PlaneMeanGradientItems<float>,
+    SetPlaneItems<float>, ChannelSumItems<float>, MeasureChannelItems<float>, RecallChannelItems<float>,
+    NormalizeItems<float>, NormSlopeItems<float>, NormInputGradientItems<float>, UnfoldItems<float>,
+    FoldItems<float>, CopyFilterItems<float>, AddFilterItems<float>, ResponseItems<float>,
     ResponseRatioItems<float>, ResponseGradientItems<float>, PackItems<float>, UnpackItems<float>,
     AddUnpackedItems<float>, LastRowItems<float>, LastGradientItems<float>, LargestItems<float>,
     LargestGradientItems<float>, WeightedSumItems<float>, RowWeightGradientItems<float>,

@@ -14,14 +14,16 @@
 namespace ps {
 
 // The labels and weights of B examples; weights null means all are 1.  An example with a positive label has
-// `positive` times its weight.
+// `positive` times its weight, and, if classes have weights, that of its label's class times it.
 struct CostTargets {
   const float* labels;   // [B]
   const float* weights;  // [B]
   float positive = 1;
+  const float* class_weights = nullptr;  // by class, or null
 
   constexpr float weight(int64_t example) const {
-    const float own = weights == nullptr ? 1.0f : weights[example];
+    float own = weights == nullptr ? 1.0f : weights[example];
+    if (class_weights != nullptr) own *= class_weights[static_cast<int64_t>(labels[example])];
     return labels[example] > 0 ? own * positive : own;
   }
 };
@@ -119,6 +121,18 @@ struct LabelSetCostItems {
       if (gradient.data != nullptr) gradient.data[b * gradient.cols + c] = weight * scale * slope;
     }
     costs[b] = weight * sum;
+  }
+};
+
+// Copies the value of each example's label.
+template <class T>
+struct LabelValueItems {
+  Matrix<const T> values;
+  const float* labels;
+  T* out;
+
+  constexpr void operator()(int64_t b) const {
+    out[b] = values.data[b * values.cols + static_cast<int64_t>(labels[b])];
   }
 };
 

@@ -30,8 +30,6 @@ struct BinaryOptions : CostOptions {
 template <class T>
 class LogitCost : public Cost<T> {
  public:
-  bool runs_on_devices() const override { return true; }
-
   void check_label(float label) const override { check_binary(label); }
 
   void predict(Matrix<const T> output, Device& device, std::span<float> predictions) const override {

@@ -57,10 +57,9 @@ class CrossEntropy final : public Cost<T> {
   void evaluate(Matrix<const T> scores, const Batch& batch, Device& device, std::span<T> costs,
                 Matrix<T> gradient) const override {
     check_classes(batch.labels, scores.cols);
-    if (!softmax_) check_probabilities(device, scores, batch);
     CostTargets targets = cost_targets(batch);
-    const std::vector<float> weights = weigh_classes(batch);
-    if (!weights.empty()) targets.weights = weights.data();
+    if (!softmax_) check_probabilities(device, scores, targets, costs.data());
+    if (!class_weights_.empty()) targets.class_weights = class_weights_.data();
     softmax_ ? softmax_cross_entropy(device, scores, targets, smoothing_, costs.data(), gradient)
              : cross_entropy(device, scores, targets, costs.data(), gradient);
   }
@@ -76,9 +75,6 @@ class CrossEntropy final : public Cost<T> {
 
   bool uses_logits() const override { return softmax_; }
 
-  // The processor checks probabilities, and multiplies by the weights of classes.
-  bool runs_on_devices() const override { return softmax_ && class_weights_.empty(); }
-
  private:
   void check_class_weights() const {
     if (class_weights_.empty()) return;
@@ -90,23 +86,13 @@ class CrossEntropy final : public Cost<T> {
     }
   }
 
-  // Returns the weights of examples times those of their classes; empty if classes have no weights.
-  std::vector<float> weigh_classes(const Batch& batch) const {
-    std::vector<float> weights;
-    for (size_t b = 0; b < batch.labels.size() && !class_weights_.empty(); ++b) {
-      weights.push_back(batch.weight(static_cast<int64_t>(b)) *
-                        class_weights_[static_cast<size_t>(batch.labels[b])]);
-    }
-    return weights;
-  }
-
   // Throws at the first batch for a job whose author forgot the softmax.
-  static void check_probabilities(Device& device, Matrix<const T> scores, const Batch& batch) {
-    const int64_t b = find_improbable(device, scores, cost_targets(batch));
-    if (b < 0) return;
-    fail(Code::kUsage,
-         "cross_entropy: ", scores.row(b)[static_cast<int64_t>(batch.labels[static_cast<size_t>(b)])],
-         " for example ", b, " is not a probability (give the input layer the activation 'softmax')");
+  static void check_probabilities(Device& device, Matrix<const T> scores, const CostTargets& targets,
+                                  T* scratch) {
+    const auto found = find_improbable(device, scores, targets, scratch);
+    if (!found) return;
+    fail(Code::kUsage, "cross_entropy: ", found->value, " for example ", found->example,
+         " is not a probability (give the input layer the activation 'softmax')");
   }
 
   const bool softmax_;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "data/batch.h"
-#include "math/cost_kernels.h"
+#include "math/items/ranking_items.h"
 
 namespace ps {
 

@@ -88,8 +88,6 @@ class MultiLabelCrossEntropy final : public Cost<T> {
     logistic_predictions(device, output, predictions.data());
   }
 
-  bool runs_on_devices() const override { return true; }
-
   bool uses_logits() const override { return true; }
 
  private:

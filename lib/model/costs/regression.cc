@@ -52,8 +52,6 @@ class RegressionCost : public Cost<T> {
     evaluate_losses(device, loss_, scores, cost_targets(batch), costs.data(), gradient.data);
   }
 
-  bool runs_on_devices() const override { return true; }
-
  private:
   const decltype(Entry::loss({})) loss_;
 };

@@ -14,8 +14,6 @@ class Sum final : public Cost<T> {
                 Matrix<T> gradient) const override {
     sum_costs(device, scores, cost_targets(batch), costs.data(), gradient);
   }
-
-  bool runs_on_devices() const override { return true; }
 };
 
 }  // namespace

@@ -116,8 +116,13 @@ TEST(Losses, FindTheFirstValueThatIsNoProbability) {
   Device device(1, best_cpu_level());
   const std::vector<double> values = {0.5, 9, 1.0005, -7, 0.2, 1.5, -0.25, 0};
   const std::vector<float> labels = {0, 0, 1, 0};
-  EXPECT_EQ(find_improbable<double>(device, {values.data(), 2, 2}, {labels.data(), nullptr}), -1);
-  EXPECT_EQ(find_improbable<double>(device, {values.data(), 4, 2}, {labels.data(), nullptr}), 2);
+  std::vector<double> scratch(4);
+  const CostTargets targets{labels.data(), nullptr};
+  EXPECT_FALSE(find_improbable<double>(device, {values.data(), 2, 2}, targets, scratch.data()));
+  const auto found = find_improbable<double>(device, {values.data(), 4, 2}, targets, scratch.data());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->example, 2);
+  EXPECT_EQ(found->value, 1.5);
 }
 
 }  // namespace

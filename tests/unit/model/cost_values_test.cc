@@ -245,7 +245,6 @@ TEST(ClassWeights, MultiplyTheCostsOfTheirClasses) {
     EXPECT_EQ(got.gradient, plain.gradient) << activation;
   }
   auto without = make(weighted, 3, "softmax");
-  EXPECT_FALSE(without->runs_on_devices()) << "the weights are in the memory of the processor";
   EXPECT_THAT(evaluate(*without, 3, {0, 0, 0}, labelled({2})).costs,
               Pointwise(IsCloseWithin(1e-15), {4 * std::log(3.0)}));
   EXPECT_THROW(make({{"type", "cross_entropy"}, {"class_weights", {1, 2}}}, 3, "softmax"), Error);
