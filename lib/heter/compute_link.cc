@@ -160,8 +160,8 @@ double ComputeLink::run(const PreparedBatch& prepared, std::span<const Parameter
   const auto body =
       std::make_shared<const std::string>(encode_batch(store_.pushes().next_step(), prepared, specs_, views));
   const Frame frame = ask(body);
-  result_ = decode_result(frame.body.bytes(), prepared, options_.prediction_cols, specs_, views);
-  return result_.cost;
+  result_ = decode_result(frame.body.bytes(), prepared, options_.sizes, specs_, views);
+  return result_.cost();
 }
 
 Matrix<const float> ComputeLink::predictions() const {

@@ -19,7 +19,7 @@ namespace ps {
 struct ComputeLinkOptions {
   std::vector<Address> compute;  // addresses of all compute trainers; the same list on all readers
   ReaderHello hello;
-  int64_t prediction_cols = 1;  // columns of the network's predictions
+  FigureSizes sizes;  // of the network
   // In an asynchronous job, shards do not make a pull wait for the trainer's own earlier steps.  So the reader
   // waits until its pushes are applied before it sends a batch.
   bool asynchronous = false;
@@ -50,6 +50,7 @@ class ComputeLink final : public Computation {
   // Throws as the constructor does, and StateLost if the servers of the compute trainer have lost the run.
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
   Matrix<const float> predictions() const override;
+  std::span<const double> task_costs() const override { return result_.task_costs; }
   std::span<const float> log_losses() const override { return result_.log_losses; }
 
   // For a reader with several batches on their way (ReaderAhead). request calls on_answer in a wait of the

@@ -86,21 +86,27 @@ void check_rows_of(const PreparedBatch& prepared, const ReturnedRows& rows) {
 }
 
 // Reads the part of a result before the gradients.
-BatchResult get_figures(ByteReader& in, const PreparedBatch& prepared, int64_t expected_cols) {
+BatchResult get_figures(ByteReader& in, const PreparedBatch& prepared, const FigureSizes& sizes) {
   BatchResult result;
-  result.cost = in.get<double>();
   const uint64_t rows = in.get<uint32_t>(), cols = in.get<uint32_t>(), losses = in.get<uint32_t>();
-  if (cols != static_cast<uint64_t>(expected_cols)) {
-    fail(Code::kData, "result: it has ", cols, " predictions an example, the network ", expected_cols);
+  const uint64_t tasks = in.get<uint32_t>();
+  if (cols != static_cast<uint64_t>(sizes.prediction_cols)) {
+    fail(Code::kData, "result: it has ", cols, " predictions an example, the network ",
+         sizes.prediction_cols);
+  }
+  if (tasks != static_cast<uint64_t>(sizes.tasks)) {
+    fail(Code::kData, "result: it has costs of ", tasks, " tasks, the network has ", sizes.tasks);
   }
   if (rows != static_cast<uint64_t>(prepared.batch.size()) ||
-      !in.has((rows * cols + losses) * sizeof(float))) {
+      !in.has(tasks * sizeof(double) + (rows * cols + losses) * sizeof(float))) {
     fail(Code::kData, "result: it has ", rows, " predictions, the batch ", prepared.batch.size(),
          " examples");
   }
   if (losses != 0 && losses != rows) {
     fail(Code::kData, "result: it has ", losses, " log losses, the batch ", rows, " examples");
   }
+  result.task_costs.resize(tasks);
+  in.get_array(std::span<double>(result.task_costs));
   result.cols = static_cast<int64_t>(cols);
   result.predictions.resize(rows * cols);
   in.get_array(std::span<float>(result.predictions));
@@ -265,16 +271,18 @@ std::pair<uint64_t, std::span<const char>> split_first(std::span<const char> bod
   return {first, body.subspan(sizeof first)};
 }
 
-Payload encode_result(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
-                      const PreparedBatch& prepared, const std::vector<ParameterSpec>& specs,
-                      std::span<const ParameterView<float>> views, std::shared_ptr<const void> keep) {
+Payload encode_result(const BatchFigures& figures, const PreparedBatch& prepared,
+                      const std::vector<ParameterSpec>& specs, std::span<const ParameterView<float>> views,
+                      std::shared_ptr<const void> keep) {
+  const Matrix<const float>& predictions = figures.predictions;
   std::string head;
-  put(head, cost);
   put(head, static_cast<uint32_t>(predictions.rows));
   put(head, static_cast<uint32_t>(predictions.cols));
-  put(head, static_cast<uint32_t>(log_losses.size()));
+  put(head, static_cast<uint32_t>(figures.log_losses.size()));
+  put(head, static_cast<uint32_t>(figures.task_costs.size()));
+  put_array<double>(head, figures.task_costs);
   put_array<float>(head, {predictions.data, static_cast<size_t>(predictions.size())});
-  put_array<float>(head, log_losses);
+  put_array<float>(head, figures.log_losses);
   pad(head);
   Payload payload{std::move(head)};
   using Both = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
@@ -289,11 +297,11 @@ Payload encode_result(double cost, Matrix<const float> predictions, std::span<co
   return payload;
 }
 
-BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepared, int64_t expected_cols,
+BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepared, const FigureSizes& sizes,
                           const std::vector<ParameterSpec>& specs,
                           std::span<const ParameterView<float>> views) {
   ByteReader in(text_of_body(body));
-  BatchResult result = get_figures(in, prepared, expected_cols);
+  BatchResult result = get_figures(in, prepared, sizes);
   skip_padding(in, body.size());
   for (size_t p = 0; p < specs.size(); ++p) {
     if (!with_readers(specs[p])) continue;

@@ -4,8 +4,9 @@
 //   hello  := JSON of ReaderHello; answered by JSON of ComputeWelcome
 //   batch  := step:u64 size:u64 prepared[size] pad rows*             (prepared: feed/prepared_batch_bytes.h)
 //             rows := f32[N * D] pad                                 (of each parameter of readers: with_readers)
-//   result := cost:f64 B:u32 C:u32 L:u32 predictions:f32[B * C] log_losses:f32[L] pad rows*
-//             (L: B, or 0 if no evaluator needs log losses; rows: the gradients of the batch's rows)
+//   result := B:u32 C:u32 L:u32 T:u32 costs:f64[T] predictions:f32[B * C] log_losses:f32[L] pad rows*
+//             (costs: sums by task; L: B, or 0 if no evaluator needs log losses; rows: the gradients of the
+//             batch's rows)
 //   end    := nothing; answered by nothing
 //
 // In synchronous mode with several batches on their way, the compute trainer has copies of the parameters in
@@ -24,6 +25,7 @@
 #define PS_HETER_MESSAGES_H_
 
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,7 +41,7 @@
 
 namespace ps {
 
-inline constexpr int kComputeProtocol = 4;
+inline constexpr int kComputeProtocol = 5;
 
 // The code of a compute trainer that cannot reach the servers; another one may reach them.  It exists on the
 // wire alone.  Unlike kUnavailable, it is an answer, after which the batch is not sent to the same compute
@@ -137,21 +139,23 @@ std::string encode_first(uint64_t first);
 uint64_t decode_first(std::span<const char> body);                                   // throws kData
 std::pair<uint64_t, std::span<const char>> split_first(std::span<const char> body);  // throws kData
 
-// `keep` owns all gradients, and lives as long as the message. log_losses has B elements, or none.
-Payload encode_result(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
-                      const PreparedBatch& prepared, const std::vector<ParameterSpec>& specs,
-                      std::span<const ParameterView<float>> views, std::shared_ptr<const void> keep);
+// `keep` owns all gradients, and lives as long as the message.
+Payload encode_result(const BatchFigures& figures, const PreparedBatch& prepared,
+                      const std::vector<ParameterSpec>& specs, std::span<const ParameterView<float>> views,
+                      std::shared_ptr<const void> keep);
 
 struct BatchResult {
-  double cost = 0;
+  double cost() const { return std::accumulate(task_costs.begin(), task_costs.end(), 0.0); }
+
+  std::vector<double> task_costs;
   int64_t cols = 0;                // C
   std::vector<float> predictions;  // [B, C]
   std::vector<float> log_losses;   // [B], or empty
 };
 
 // Sets the row gradients of `views`, and returns the other figures.  Throws kData unless the body is the answer
-// to this batch, with as many predictions for each example as the network makes.
-BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepared, int64_t expected_cols,
+// to this batch, with as many predictions for each example, and costs, as the network makes.
+BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepared, const FigureSizes& sizes,
                           const std::vector<ParameterSpec>& specs,
                           std::span<const ParameterView<float>> views);
 

@@ -260,10 +260,10 @@ double ReaderAhead::run(const PreparedBatch& prepared, std::span<const Parameter
   counts_.waited_seconds += monotonic_seconds() - start;
   Batch& batch = first_to_push();
   const Frame result = std::move(*std::exchange(batch.result, std::nullopt));
-  result_ = decode_result(result.body.bytes(), prepared, options_.prediction_cols, specs_, views);
+  result_ = decode_result(result.body.bytes(), prepared, options_.sizes, specs_, views);
   batch.prepared = nullptr;
   options_.asynchronous ? batches_.pop_front() : void(++num_pushed_);
-  return result_.cost;
+  return result_.cost();
 }
 
 Matrix<const float> ReaderAhead::predictions() const {

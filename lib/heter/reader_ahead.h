@@ -37,8 +37,8 @@
 namespace ps {
 
 struct ReaderAheadOptions {
-  size_t batches = 1;       // number of batches on their way, in addition to the one in use
-  int64_t prediction_cols;  // columns of the network's predictions
+  size_t batches = 1;  // number of batches on their way, in addition to the one in use
+  FigureSizes sizes;   // of the network
   bool asynchronous = false;
 };
 
@@ -56,6 +56,7 @@ class ReaderAhead final : public StoreInFront, public Computation {
   void expect_batch(const PreparedBatch& prepared) override;
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
   Matrix<const float> predictions() const override;
+  std::span<const double> task_costs() const override { return result_.task_costs; }
   std::span<const float> log_losses() const override { return result_.log_losses; }
 
   // The calls of a store.  In a pull to train, views have gradients alone.

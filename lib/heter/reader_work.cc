@@ -85,16 +85,14 @@ Buffer ReaderWork::hold(Frame& frame) {
 Payload ReaderWork::compute(std::span<const ParameterView<float>> views, const GradientBuffers& gradients) {
   auto keep = std::make_shared<const CountedGradients>(gradients, held_.answers);
   if (computation_) {
-    const double cost = computation_->run(prepared_, views);
+    computation_->run(prepared_, views);
     computation_->finish_gradients(prepared_, views, nullptr);
-    return encode_result(cost, computation_->predictions(), computation_->log_losses(), prepared_,
-                         network_.parameters(), views, keep);
+    return encode_result(computation_->figures(), prepared_, network_.parameters(), views, keep);
   }
   Device& device = setup_.model_device != nullptr ? *setup_.model_device : setup_.device;
-  const double cost = network_.forward(prepared_, views, device);
+  network_.forward(prepared_, views, device);
   network_.backward();
-  return encode_result(cost, network_.predictions(), network_.log_losses(), prepared_, network_.parameters(),
-                       views, keep);
+  return encode_result(network_.figures(), prepared_, network_.parameters(), views, keep);
 }
 
 }  // namespace ps

@@ -50,7 +50,7 @@ std::function<std::unique_ptr<Computation>(const Network<float>&)> emulated_comp
   const std::optional<double> seconds = job.train.emulated_seconds();
   if (!seconds) return nullptr;
   return [seconds = *seconds](const Network<float>& network) {
-    return std::make_unique<EmulatedComputation>(seconds, network.parameters(), network.prediction_cols());
+    return std::make_unique<EmulatedComputation>(seconds, network.parameters(), figure_sizes(network));
   };
 }
 
@@ -88,7 +88,7 @@ std::unique_ptr<ComputeLink> make_compute_link(const Job& job, const RunOptions&
                                                const DataSchema& schema, RunningStrategy& running,
                                                const Network<float>& network, Log& log) {
   ComputeLinkOptions link = compute_link_options(job, options, schema, running->run().id());
-  link.prediction_cols = network.prediction_cols();
+  link.sizes = figure_sizes(network);
   link.asynchronous = server_plan(job, options.cpu).consistency.async;
   link.on_message = [&log](const std::string& text) { log.info(text); };
   return std::make_unique<ComputeLink>(running.transport(), *running->on_servers(), network.parameters(),
@@ -180,7 +180,7 @@ ReaderPart::ReaderPart(const Job& job, const RunOptions& options, const DataSche
   layouts_.emplace(network.parameters(), optimizers, available_memory_bytes(), device);
   ahead_.emplace(*running->on_servers(), *link_, network.parameters(), *layouts_,
                  ReaderAheadOptions{.batches = static_cast<size_t>(job.train.pull_ahead),
-                                    .prediction_cols = network.prediction_cols(),
+                                    .sizes = figure_sizes(network),
                                     .asynchronous = asynchronous});
 }
 

@@ -173,7 +173,7 @@ void Run::build(const DataSchema& schema) {
     log_.warning("train.emulated_compute: batches are waits, and the weights of this run mean nothing");
     const double seconds_of_step = *seconds * static_cast<double>(job_.train.accumulate);
     computation_ = std::make_unique<EmulatedComputation>(seconds_of_step, network_->parameters(),
-                                                         network_->prediction_cols());
+                                                         figure_sizes(*network_));
   } else if (job_.train.accumulate > 1 && trains_alone) {
     computation_ = std::make_unique<AccumulatedComputation>(*network_, devices_.computing(),
                                                             job_.train.accumulate, job_.data.batch_size);

@@ -70,7 +70,8 @@ void RunCurves::add_training(const Json& report, bool pass_ends) {
 
 void RunCurves::add_evaluators(const Json& values, const std::string& data, bool joined) {
   for (const auto& [name, value] : values.items()) {
-    if (!is_cell(name)) add_point("evaluators", cat(name, ", ", data), joined, value);
+    const char* const panel = name.ends_with(".cost") ? "cost" : "evaluators";
+    if (!is_cell(name)) add_point(panel, cat(name, ", ", data), joined, value);
   }
 }
 

@@ -4,6 +4,7 @@
 #define PS_MODEL_COMPUTATION_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 
@@ -19,6 +20,18 @@ using OnFinalGradient = std::function<void(size_t parameter)>;
 // backward sets the gradients of parameters to those of its batch, or adds these to what another
 // batch of the same rows has left.
 enum class Gradients { kSet, kAdd };
+
+// The figures of a batch, which are in the memory of whoever has computed them.
+struct BatchFigures {
+  std::span<const double> task_costs;  // sums of the costs of each task of the network
+  Matrix<const float> predictions;     // [B, C]
+  std::span<const float> log_losses;   // [B] as Network::log_losses returns them, or empty
+};
+
+struct FigureSizes {
+  int64_t prediction_cols = 1;  // columns of the predictions
+  int64_t tasks = 1;            // of the network
+};
 
 // One owner thread.
 class Computation {
@@ -39,11 +52,16 @@ class Computation {
     (void)prepared, (void)views, (void)on_final;
   }
 
+  // Returns the sums of the costs of each task in the last batch, which are together what run has returned.
+  virtual std::span<const double> task_costs() const = 0;
+
   // Returns the predictions of the last batch: [B, C].
   virtual Matrix<const float> predictions() const = 0;
 
   // Returns the log losses of the last batch, as Network::log_losses does: [B], or empty.
   virtual std::span<const float> log_losses() const { return {}; }
+
+  BatchFigures figures() const { return {task_costs(), predictions(), log_losses()}; }
 };
 
 }  // namespace ps

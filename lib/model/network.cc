@@ -228,7 +228,7 @@ void Network<T>::compute_for_others(std::span<const ParameterView<T>> views, Dev
 
 template <class T>
 Matrix<const float> Network<T>::predictions() const {
-  return execution_->predictions();
+  return figures().predictions;
 }
 
 template <class T>
@@ -248,7 +248,12 @@ std::optional<float> Network<T>::main_label(const Batch& batch, int64_t example)
 
 template <class T>
 std::span<const float> Network<T>::log_losses() const {
-  return execution_->log_losses();
+  return figures().log_losses;
+}
+
+template <class T>
+BatchFigures Network<T>::figures() const {
+  return execution_->figures();
 }
 
 #define PS_INSTANTIATE(T) template class Network<T>;

@@ -32,7 +32,7 @@ class Network {
   const std::vector<ParameterSpec>& parameters() const { return layers_.wiring.parameters; }
   const DataSchema& schema() const { return layers_.schema; }
 
-  // Returns the number of uses that the plan of this parameter has in every prepared batch. predictions_cols
+  // Returns the number of uses that the plan of this parameter has in every prepared batch. prediction_cols
   // returns the number of columns of predictions.
   size_t num_uses(size_t parameter) const { return layers_.wiring.lookups_of[parameter].size(); }
   int64_t prediction_cols() const { return layers_.prediction_cols(); }
@@ -110,9 +110,16 @@ class Network {
   // Returns the label of an example for the main cost, or nothing if it has none.
   std::optional<float> main_label(const Batch& batch, int64_t example) const;
 
+  // Returns the tasks, one at least: that of the main cost first.
+  const std::vector<CostTask>& tasks() const { return layers_.tasks; }
+
   // Returns the log losses of the main cost in the last forward: [B].  They are empty if the cost has none, or
   // if no evaluator wants them.
   std::span<const float> log_losses() const;
+
+  // Returns all of these of the last forward, with the sums of the costs of each task, which are together what it has
+  // returned.
+  BatchFigures figures() const;
 
   // Returns new evaluators, as the job file lists them.
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
@@ -144,6 +151,11 @@ class Network {
 
   const std::unique_ptr<NetworkExecution<T>> execution_;  // owner thread
 };
+
+template <class T>
+FigureSizes figure_sizes(const Network<T>& network) {
+  return {network.prediction_cols(), std::ssize(network.tasks())};
+}
 
 extern template class Network<float>;
 extern template class Network<double>;

@@ -1,6 +1,7 @@
 #include "model/network_execution.h"
 
 #include <algorithm>
+#include <numeric>
 #include <type_traits>
 
 #include "base/error.h"
@@ -30,15 +31,25 @@ NetworkExecution<T>::NetworkExecution(const NetworkLayers<T>& layers)
 template <class T>
 double NetworkExecution<T>::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
                                     Device& device) {
-  double sum = 0;
   run_work(device, [&] {
     forward_nodes(prepared, views, device);
-    sum = evaluate(0);
+    evaluate_costs();
     make_predictions();
     make_log_losses();
-    for (size_t i = 1; i < costs_.size() && prepared.training; ++i) sum += evaluate(i);
   });
-  return sum;
+  return std::accumulate(task_costs_.begin(), task_costs_.end(), 0.0);
+}
+
+// Tests have one cost of each task, the first: the others only help training.
+template <class T>
+void NetworkExecution<T>::evaluate_costs() {
+  task_costs_.clear();
+  for (size_t i = 0; i < costs_.size(); ++i) {
+    const size_t task = layers_.costs[i].task;
+    const bool first = task == task_costs_.size();
+    if (first) task_costs_.push_back(0);
+    if (first || prepared_->training) task_costs_[task] += evaluate(i);
+  }
 }
 
 // Calls work(), which queues work of the device.  If it throws, this waits for the queued work, which may refer
@@ -309,9 +320,9 @@ void NetworkExecution<T>::backward_node(size_t index) {
 }
 
 template <class T>
-Matrix<const float> NetworkExecution<T>::predictions() const {
+BatchFigures NetworkExecution<T>::figures() const {
   PS_CHECK(prepared_ != nullptr);
-  return {predictions_.data(), batch_size(), layers_.prediction_cols()};
+  return {task_costs_, {predictions_.data(), batch_size(), layers_.prediction_cols()}, log_losses_};
 }
 
 #define PS_INSTANTIATE(T) template class NetworkExecution<T>;

@@ -62,13 +62,12 @@ class NetworkExecution {
   void backward(const OnFinalGradient& on_final, Gradients gradients);
   void divide_over(Communicator* trainers) { trainers_ = trainers; }
   void compute_for_others(std::span<const ParameterView<T>> views, Device& device);
-  Matrix<const float> predictions() const;
+  BatchFigures figures() const;
 
   void calibrate(const std::optional<Calibration>& calibration) { calibration_ = calibration; }
 
-  // From now on, forward computes log_losses() too.
+  // From now on, forward computes log losses too.
   void want_log_losses() { wants_log_losses_ = true; }
-  std::span<const float> log_losses() const { return log_losses_; }
 
  private:
   class Run;
@@ -81,6 +80,7 @@ class NetworkExecution {
   void run_work(Device& device, const Work& work);
   void forward_node(size_t index);
   void backward_node(size_t index);
+  void evaluate_costs();
   double evaluate(size_t cost);
   void fetch_output(size_t node);
   void fetch_inputs(size_t node);
@@ -127,6 +127,7 @@ class NetworkExecution {
   std::vector<float> cost_predictions_;      // of one cost, if there are several
   DeviceBuffer<float> predictions_there_;    // the same, on the device
   std::vector<float> log_losses_;            // [B] of the main cost, or empty
+  std::vector<double> task_costs_;           // sums, by task
   bool wants_log_losses_ = false;
   std::optional<Calibration> calibration_;  // of the predictions of the main cost
   DeviceParameters<T> device_parameters_;

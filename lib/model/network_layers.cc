@@ -1,5 +1,6 @@
 #include "model/network_layers.h"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 
@@ -88,7 +89,29 @@ void make_cost(const CostNode& cost, NetworkLayers<T>& layers) {
   }
 }
 
+// Puts a cost into the task of its labels, which is a new one if no cost before it reads them.
+template <class T>
+void assign_task(size_t index, NetworkLayers<T>& layers) {
+  NetworkCost<T>& cost = layers.costs[index];
+  const auto slot = [](const auto& each) { return each.labels ? each.labels->slot() : SIZE_MAX; };
+  const auto found = std::ranges::find_if(layers.tasks, [&](auto& task) { return slot(task) == slot(cost); });
+  cost.task = static_cast<size_t>(found - layers.tasks.begin());
+  if (found != layers.tasks.end()) return;
+  std::string name = index == 0 ? "main" : "auxiliary";
+  while (layers.schema.find(name) >= 0) name += '_';
+  layers.tasks.push_back({cost.labels ? layers.schema.slots[slot(cost)].name : name, cost.labels});
+}
+
 }  // namespace
+
+double CostTask::weight_of(const Batch& batch) const {
+  double sum = 0;
+  if (!labels && batch.weights.empty()) return static_cast<double>(batch.size());
+  for (int64_t b = 0; b < batch.size(); ++b) {
+    if (!labels || labels->label(batch, b)) sum += static_cast<double>(batch.weight(b));
+  }
+  return sum;
+}
 
 template <class T>
 NetworkLayers<T>::NetworkLayers(const ModelOptions& options, const DataSchema& data_schema, uint64_t seed)
@@ -98,6 +121,7 @@ NetworkLayers<T>::NetworkLayers(const ModelOptions& options, const DataSchema& d
   for (const CostNode& cost : graph.costs) make_cost(cost, *this);
   for (size_t c = 0; c < costs.size(); ++c) {
     if (c == 0 || costs[c].labels) predicted.push_back(c);
+    assign_task(c, *this);
   }
   assign_devices(*this);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "data/batch.h"
@@ -36,6 +37,16 @@ struct NetworkCost {
   size_t input = 0;                 // node
   T factor = 1;                     // factor of the cost and its gradient
   std::optional<OwnLabels> labels;  // nullopt: the labels of the batch
+  size_t task = 0;                  // in tasks
+};
+
+// A task of a network: the costs that read the same labels.
+struct CostTask {
+  std::string name;  // the slot of its labels; else "main" or "auxiliary", which no slot is called
+  std::optional<OwnLabels> labels;  // nullopt: the labels of the batch
+
+  // Returns the sum of the weights of the examples that have a label of this task.
+  double weight_of(const Batch& batch) const;
 };
 
 template <class T>
@@ -54,6 +65,7 @@ struct NetworkLayers {
   Wiring wiring;
   std::vector<NetworkNode<T>> nodes;  // as in graph
   std::vector<NetworkCost<T>> costs;  // as in graph
+  std::vector<CostTask> tasks;        // in the order of their first costs
   // The costs of which there are predictions: the main one, and those with labels of their own, in the order of
   // their columns.
   std::vector<size_t> predicted;

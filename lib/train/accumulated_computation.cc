@@ -13,6 +13,7 @@ double AccumulatedComputation::run(const PreparedBatch& prepared,
   cut(prepared);
   predictions_.clear();
   log_losses_.clear();
+  task_costs_.assign(network_.tasks().size(), 0);
   double cost = 0;
   for (size_t part = 0; part < parts_.size(); ++part) {
     if (part > 0) network_.backward(nullptr, part == 1 ? Gradients::kSet : Gradients::kAdd);
@@ -43,6 +44,8 @@ double AccumulatedComputation::forward(size_t part, std::span<const ParameterVie
   } catch (const Error& error) {
     throw error.within(cat("batch ", parts_[part].step));
   }
+  for (size_t task = 0; task < task_costs_.size(); ++task)
+    task_costs_[task] += network_.figures().task_costs[task];
   const Matrix<const float> predictions = network_.predictions();
   predictions_.insert(predictions_.end(), predictions.data, predictions.data + predictions.size());
   const std::span<const float> losses = network_.log_losses();

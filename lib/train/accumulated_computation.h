@@ -27,6 +27,7 @@ class AccumulatedComputation final : public Computation {
   void finish_gradients(const PreparedBatch& prepared, std::span<const ParameterView<float>> views,
                         const OnFinalGradient& on_final) override;
 
+  std::span<const double> task_costs() const override { return task_costs_; }
   Matrix<const float> predictions() const override;
   std::span<const float> log_losses() const override { return log_losses_; }
 
@@ -38,6 +39,7 @@ class AccumulatedComputation final : public Computation {
   Device& device_;
   const int64_t most_parts_, examples_;
   std::vector<PreparedBatch> parts_;  // parts of the current batch
+  std::vector<double> task_costs_;
   std::vector<float> predictions_, log_losses_;
 };
 

@@ -18,8 +18,12 @@ constexpr double kForwardShare = 1.0 / 3;  // forward's part of the time of a ba
 }  // namespace
 
 EmulatedComputation::EmulatedComputation(double seconds, std::span<const ParameterSpec> specs,
-                                         int64_t prediction_cols)
-    : seconds_(seconds), specs_(specs), prediction_cols_(prediction_cols), noise_(kNoiseValues) {
+                                         const FigureSizes& sizes)
+    : seconds_(seconds),
+      specs_(specs),
+      prediction_cols_(sizes.prediction_cols),
+      noise_(kNoiseValues),
+      task_costs_(static_cast<size_t>(sizes.tasks)) {
   Random random(0, 0);
   for (float& value : noise_) value = (unit_float(random.next32()) - 0.5f) * kNoiseSize;
 }

@@ -15,9 +15,8 @@ namespace ps {
 // One owner thread, which waits as it would for a device, and uses no processor time meanwhile.
 class EmulatedComputation final : public Computation {
  public:
-  // Each batch takes `seconds`: forward a third of it, backward the rest.  `specs` must outlive this;
-  // predictions have `prediction_cols` columns.
-  EmulatedComputation(double seconds, std::span<const ParameterSpec> specs, int64_t prediction_cols);
+  // Each batch takes `seconds`: forward a third of it, backward the rest.  `specs` must outlive this.
+  EmulatedComputation(double seconds, std::span<const ParameterSpec> specs, const FigureSizes& sizes);
 
   // Waits for the time of forward, and returns the cost 0.
   double run(const PreparedBatch& prepared, std::span<const ParameterView<float>> views) override;
@@ -28,6 +27,7 @@ class EmulatedComputation final : public Computation {
   void finish_gradients(const PreparedBatch& prepared, std::span<const ParameterView<float>> views,
                         const OnFinalGradient& on_final) override;
 
+  std::span<const double> task_costs() const override { return task_costs_; }
   Matrix<const float> predictions() const override;
 
  private:
@@ -40,6 +40,7 @@ class EmulatedComputation final : public Computation {
   std::vector<float> noise_;
   std::chrono::steady_clock::time_point end_;  // end of the batch
   std::vector<float> predictions_;             // zeros
+  const std::vector<double> task_costs_;       // zeros
 };
 
 }  // namespace ps

@@ -1,4 +1,4 @@
-// Measures: the cost of a number of batches, and the values of the evaluators for them.  Used by Trainer and
+// Measures: the costs of a number of batches, and the values of the evaluators for them.  Used by Trainer and
 // TrainerProgress.
 #ifndef PS_TRAIN_MEASURES_H_
 #define PS_TRAIN_MEASURES_H_
@@ -15,23 +15,40 @@
 
 namespace ps {
 
-// The cost of examples times their weights, the number of examples, and the sum of their weights.
-struct CostTotals {
-  int64_t samples = 0;
+// The sum of the costs of examples times their weights, and the sum of these weights: of the examples that have a
+// label of one task.
+struct TaskTotals {
   double weight = 0, cost = 0;
+
+  // Takes the mean over the weights, as evaluators take their means.  Without examples, it is 0.
+  double mean() const { return weight > 0 ? cost / weight : 0; }
+  TaskTotals& operator+=(const TaskTotals& other);
 };
 
-// One owner thread.
+// The number of examples, and the totals of each task of the network.
+struct CostTotals {
+  int64_t samples = 0;
+  std::vector<TaskTotals> tasks;
+
+  // Returns the sum of the means of all tasks.
+  double mean() const;
+  CostTotals& operator+=(const CostTotals& other);  // of the same network
+};
+
+// One owner thread.  The network outlives it.
+//
+// The cost is the sum over the tasks of the mean over the examples that have a label of the task.  When there are
+// several tasks, each of these means is a value too, "click.cost", before those of the evaluators.
 class Measures {
  public:
-  explicit Measures(std::vector<std::unique_ptr<Evaluator>> evaluators)
-      : evaluators_(std::move(evaluators)) {}
+  explicit Measures(const Network<float>& network)
+      : tasks_(&network.tasks()), evaluators_(network.make_evaluators()) {
+    totals_.tasks.resize(tasks_->size());
+  }
 
-  // log_losses [B], or empty if the model has none.
-  void add(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
-           const Batch& batch);
+  void add(const BatchFigures& figures, const Batch& batch);
 
-  // Adds the measures of another object with the same evaluators.
+  // Adds the measures of another object of the same network.
   void merge(const Measures& other);
   void reset();
 
@@ -39,10 +56,9 @@ class Measures {
   void save(std::string& out) const;
   void load(ByteReader& in);
 
-  int64_t samples() const { return samples_; }
-  // The mean over the weights of the examples, as evaluators take their means.
-  double average_cost() const { return weight_ > 0 ? cost_ / weight_ : 0; }
-  CostTotals totals() const { return {samples_, weight_, cost_}; }
+  int64_t samples() const { return totals_.samples; }
+  double average_cost() const { return totals_.mean(); }
+  const CostTotals& totals() const { return totals_; }
   std::vector<std::pair<std::string, double>> values() const;
 
   // "auc=0.79 classification_error=0.15"
@@ -52,9 +68,8 @@ class Measures {
   Json json() const;
 
  private:
-  int64_t samples_ = 0;
-  double weight_ = 0;  // sum of the weights; without weights, the number of examples
-  double cost_ = 0;
+  const std::vector<CostTask>* tasks_;
+  CostTotals totals_;
   std::vector<std::unique_ptr<Evaluator>> evaluators_;
 };
 

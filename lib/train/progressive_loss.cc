@@ -6,8 +6,13 @@ namespace ps {
 
 namespace {
 
-double mean_cost(double cost, double weight) {
-  return weight > 0 ? cost / weight : 0;
+// Returns the totals of the examples of `all` that are not in `before`, which may be without tasks.
+CostTotals totals_since(const CostTotals& before, CostTotals all) {
+  for (size_t t = 0; t < before.tasks.size(); ++t) {
+    all.tasks[t].weight -= before.tasks[t].weight;
+    all.tasks[t].cost -= before.tasks[t].cost;
+  }
+  return all;
 }
 
 // Returns the least power of two above `examples`.
@@ -24,8 +29,7 @@ void ProgressiveLoss::begin(const CostTotals& before) {
 
 std::optional<ProgressiveLoss::Row> ProgressiveLoss::add(const CostTotals& totals) {
   if (totals.samples < due_) return std::nullopt;
-  const Row row{mean_cost(totals.cost, totals.weight),
-                mean_cost(totals.cost - last_.cost, totals.weight - last_.weight), totals.samples};
+  const Row row{totals.mean(), totals_since(last_, totals).mean(), totals.samples};
   begin(totals);
   return row;
 }

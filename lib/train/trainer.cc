@@ -203,7 +203,7 @@ void Trainer::merge_group(PassResult& result, PassTimes& times) {
   whole.save(state);
   state += text;
   const std::vector<std::string> states = group_.gather(std::move(state));
-  Measures other(network_.make_evaluators());
+  Measures other(network_);
   std::vector<std::optional<std::string>> texts(states.size());
   result.batches = 0;
   whole.reset();
@@ -249,11 +249,7 @@ void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* ne
 StepInfo Trainer::compute_batch(const PreparedBatch& prepared) {
   const double cost = computation_ != nullptr ? computation_->run(prepared, views_) : forward(prepared);
   check_finite(cost, prepared);
-  if (computation_ != nullptr) {
-    progress_.add(cost, computation_->predictions(), computation_->log_losses(), prepared.batch);
-  } else {
-    progress_.add(cost, network_.predictions(), network_.log_losses(), prepared.batch);
-  }
+  progress_.add(computation_ != nullptr ? computation_->figures() : network_.figures(), prepared.batch);
   const StepInfo info{prepared.batch.size(), progress_.pass(), shrink_asked_(), cost};
   store_.begin_push(prepared.plans, views_, info);
   backward(prepared);
@@ -297,12 +293,12 @@ void Trainer::evaluate_pass(BatchSource& source, const std::function<bool()>& st
 
 TestMeasures Trainer::measure(BatchSource& source, const std::function<bool()>& stop) {
   double start = monotonic_seconds();
-  Measures measures(network_.make_evaluators());
+  Measures measures(network_);
   reporter_.begin("test");
   evaluate_pass(source, stop, [&](const PreparedBatch& prepared) {
     double cost = evaluate_batch(prepared);
     check_model_finite(std::isfinite(cost), prepared);
-    measures.add(cost, network_.predictions(), network_.log_losses(), prepared.batch);
+    measures.add(network_.figures(), prepared.batch);
     see_measured_(network_.predictions(), network_.log_losses(), prepared.batch);
     reporter_.advance(measures.samples(), source.fraction_read());
   });

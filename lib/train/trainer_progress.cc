@@ -8,10 +8,7 @@
 namespace ps {
 
 TrainerProgress::TrainerProgress(const Network<float>& network, int64_t report_period)
-    : network_(network),
-      report_period_(report_period),
-      whole_(network.make_evaluators()),
-      current_(network.make_evaluators()) {}
+    : network_(network), report_period_(report_period), whole_(network), current_(network) {}
 
 // state := step:i64 pass:i64 batches:i64 whole current                  (whole, current: Measures)
 void TrainerProgress::save(std::string& out) const {
@@ -87,8 +84,8 @@ void TrainerProgress::restore_figures(std::span<const std::string> states) {
 }
 
 CostTotals TrainerProgress::totals() const {
-  const CostTotals whole = whole_.totals(), current = current_.totals();
-  return {whole.samples + current.samples, whole.weight + current.weight, whole.cost + current.cost};
+  CostTotals sum = whole_.totals();
+  return sum += current_.totals();
 }
 
 void TrainerProgress::enter_pass(int pass) {
@@ -108,9 +105,8 @@ void TrainerProgress::begin_figures() {
   current_.reset();
 }
 
-void TrainerProgress::add(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
-                          const Batch& batch) {
-  current_.add(cost, predictions, log_losses, batch);
+void TrainerProgress::add(const BatchFigures& figures, const Batch& batch) {
+  current_.add(figures, batch);
   ++batches_, ++step_;
 }
 

@@ -59,8 +59,7 @@ class TrainerProgress {
   void begin_figures();
 
   // Adds the measures of a batch that was trained on, as Measures::add does.
-  void add(double cost, Matrix<const float> predictions, std::span<const float> log_losses,
-           const Batch& batch);
+  void add(const BatchFigures& figures, const Batch& batch);
   bool report_is_due() const { return report_period_ > 0 && batches_ % report_period_ == 0; }
   void merge_current();
 

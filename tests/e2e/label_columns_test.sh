@@ -5,6 +5,8 @@ source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 need python3
+processes=()
+trap 'kill -9 "${processes[@]}" 2>/dev/null || true; remove_scratch' EXIT
 
 echo "click_conversion learns two labels over shared layers, and counts an unknown conversion for the click alone"
 python3 - <<'PYTHON'
@@ -33,7 +35,8 @@ ps-train --model visits/pass-00005 --job predict --data visits_test.csv >predict
 # The measures again, from the predictions that are printed.
 python3 - tested <<'PYTHON' || fail "measures are not those of the predictions"
 import csv, json, math, sys
-measures = json.load(open(sys.argv[1]))["test"]["evaluators"]
+test = json.load(open(sys.argv[1]))["test"]
+measures = test["evaluators"]
 rows = list(csv.DictReader(open("visits_test.csv")))
 predicted = [list(map(float, line.split())) for line in open("predictions")]
 assert all(len(p) == 2 for p in predicted) and len(predicted) == len(rows)
@@ -43,7 +46,9 @@ for column, label in enumerate(("click", "conversion")):
     good, bad = ([p for p, y in pairs if y == want] for want in (1, 0))
     auc = sum((a > b) + (a == b) / 2 for a in good for b in bad) / len(good) / len(bad)
     assert abs(loss - measures[label + ".log_loss"]) < 1e-5, (label, loss, measures)
+    assert abs(loss - measures[label + ".cost"]) < 1e-5, (label, loss, measures)
     assert abs(auc - measures[label + ".auc"]) < 1e-4, (label, auc, measures)
+assert abs(test["cost"] - measures["click.cost"] - measures["conversion.cost"]) < 1e-9, test
 PYTHON
 cut -d, -f1,2 visits_test.csv | ps-train --model visits/pass-00005 --job predict | cmp - predictions
 ps-train --recipe click_conversion --data visits.jsonl --test-data visits_test.jsonl --passes 6 --save-dir lines --log-level warning
@@ -61,3 +66,99 @@ ps-train --model visits/pass-00005 --job test --importance click.auc --data visi
 [[ $(awk 'NR > 2 { print $3 }' importance | paste -sd ' ') == 'page user' ]] || fail "$(<importance)"
 ps-train --model visits/pass-00005 --job test --intervals --data visits_test.csv >intervals 2>err
 grep -q '^conversion.auc ' intervals || fail "$(<intervals)"
+
+echo "the cost of each task is the mean over the examples that have its label, for one trainer and for two, with servers or without"
+python3 - <<'PYTHON'
+import random
+random.seed(7)
+with open("known.csv", "w") as table:
+    print("x,y,click,conversion,weight", file=table)
+    for i in range(1210):
+        click = random.choice(["0", "1", "1", ""])
+        conversion = random.choice(["0", "1"]) if click == "1" else ""
+        print(random.gauss(0, 1), random.gauss(0, 1), click, conversion, random.choice([0.5, 1, 3]), sep=",", file=table)
+PYTHON
+cat >tasks.json <<'JSON'
+{
+  "job": {"name": "tasks"},
+  "data": {
+    "format": "csv", "slots": "auto", "batch_size": 50,
+    "csv": {"labels": ["click", "conversion"], "weight": "weight", "columns": [{"name": "*", "scale": "none"}]}
+  },
+  "model": {
+    "layers": [
+      {"name": "click_score", "type": "fc", "input": "dense:*", "size": 1},
+      {"name": "conversion_score", "type": "fc", "input": "dense:*", "size": 1}
+    ],
+    "cost": {"type": "binary_cross_entropy", "input": "click_score", "label": "click"},
+    "auxiliary_costs": [
+      {"type": "binary_cross_entropy", "input": "conversion_score", "label": "conversion", "factor": 0.5}
+    ]
+  },
+  "optimizer": {"type": "sgd", "learning_rate": 1e-30},
+  "train": {"passes": 1, "log_period": 4, "strategy": {"type": "all_reduce"}}
+}
+JSON
+
+# end_all: waits for $processes, which end well.
+end_all() {
+  local process
+  for process in "${processes[@]}"; do wait "$process" || fail "a trainer ended with $?: $(cat ./*.err)"; done
+  processes=()
+}
+
+# two_trainers NAME [flags...]: of one job.
+two_trainers() {
+  local name=$1 rank
+  shift
+  for rank in 0 1; do
+    timeout 120 ps-train tasks.json --data known.csv --trainers 2 --rank "$rank" --save-dir "$name" --json \
+      --metrics "$name.$rank.metrics" "$@" >"$name.$rank.json" 2>"$name.$rank.err" &
+    processes+=($!)
+  done
+  end_all
+}
+
+ps-train tasks.json --data known.csv --print-config >filled.json
+mv filled.json tasks.json
+timeout 120 ps-train tasks.json --data known.csv --test-data known.csv --save-dir one --json --metrics one.metrics >one.json 2>one.err
+port=$(source "$PS_SOURCE/share/launch/common.sh" && free_ports 1)
+two_trainers two --peers "127.0.0.1:$port"
+rm -f port
+timeout 120 ps-serve tasks.json --set 'train.strategy={"type": "parameter_server"}' --set cluster.trainers=2 --host 127.0.0.1 --port 0 --port-file port \
+  >serve.out 2>serve.err &
+server=$!
+until [[ -s port ]]; do
+  kill -0 $server 2>/dev/null || fail "$(<serve.err)"
+  sleep 0.05
+done
+two_trainers served --set 'train.strategy={"type": "parameter_server"}' --servers "127.0.0.1:$(head -1 port)"
+kill -TERM $server
+wait $server || fail "$(<serve.err)"
+ps-train --model one/pass-00000 --job predict --data known.csv >predictions
+# The rate is so small that weights do not change: all passes have the costs of the predictions.
+python3 - <<'PYTHON' || fail "costs are not those of the predictions"
+import csv, json, math
+rows, want = list(csv.DictReader(open("known.csv"))), {}
+predicted = [list(map(float, line.split())) for line in open("predictions")]
+for column, (label, factor) in enumerate((("click", 1), ("conversion", 0.5))):
+    known = [(p[column], int(r[label]), float(r["weight"])) for p, r in zip(predicted, rows) if r[label]]
+    assert 100 < len(known) < 1000
+    want[label + ".cost"] = -factor * sum(w * math.log(p if y else 1 - p) for p, y, w in known) / sum(w for _, _, w in known)
+def check(found, cost, who):
+    assert found.keys() == want.keys(), (who, found)
+    assert all(abs(found[name] - want[name]) < 1e-5 for name in want), (who, found, want)
+    assert abs(cost - sum(want.values())) < 2e-5, (who, cost)
+results = {name: json.load(open(name + ".json")) for name in ("one", "two.0", "served.0")}
+for name, result in results.items():
+    assert result["passes"][0]["samples"] == 1210
+    check(result["passes"][0]["evaluators"], result["passes"][0]["avg_cost"], name)
+check(results["one"]["test"]["evaluators"], results["one"]["test"]["cost"], "test")
+for key in ("avg_cost", "evaluators"):
+    assert results["served.0"]["passes"][0][key] == results["two.0"]["passes"][0][key], key
+lines = [json.loads(line) for line in open("one.metrics")]
+last = [line for line in lines if line["event"] == "batch"][-1]
+assert last["evaluators"].keys() == last["current_evaluators"].keys() == want.keys(), last
+assert {line["event"] for line in lines} == {"batch", "pass", "test"}, lines
+PYTHON
+expect_text one.err ' Eval: click.cost='

@@ -83,10 +83,11 @@ void take_answer(std::string_view bytes) {
     gradients[p].resize(prepared.plans[p].keys.size() * static_cast<size_t>(specs[p].cols));
     views[p].row_gradients = gradients[p].data();
   }
-  const int64_t cols = network().prediction_cols();
+  const ps::FigureSizes sizes = ps::figure_sizes(network());
   const ps::BatchResult result =
-      ps::decode_result({bytes.data(), bytes.size()}, prepared, cols, specs, views);
-  PS_CHECK(result.cols == cols && result.predictions.size() == 6 * static_cast<size_t>(cols));
+      ps::decode_result({bytes.data(), bytes.size()}, prepared, sizes, specs, views);
+  PS_CHECK(result.cols == sizes.prediction_cols && std::ssize(result.task_costs) == sizes.tasks);
+  PS_CHECK(std::ssize(result.predictions) == 6 * sizes.prediction_cols);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ class HeterParts {
     if (plain_) return nullptr;
     ComputeLinkOptions link;
     for (int c = 0; c < job_.computes; ++c) link.compute.push_back({cat("compute", c), kPort});
-    link.prediction_cols = network_.prediction_cols();
+    link.sizes = figure_sizes(network_);
     link.asynchronous = job_.job.consistency.async;
     link.hello = {.rank = options.hello.rank,
                   .trainers = options.hello.trainers,
@@ -126,7 +126,7 @@ class HeterParts {
     std::optional<ReaderAhead> ahead;
     if (job_.ahead > 0) {
       ahead.emplace(store, *link, network_.parameters(), layouts,
-                    ReaderAheadOptions{static_cast<size_t>(job_.ahead), network_.prediction_cols(),
+                    ReaderAheadOptions{static_cast<size_t>(job_.ahead), figure_sizes(network_),
                                        job_.job.consistency.async});
     }
     for (int64_t pass = start.pass; pass < std::ssize(passes); ++pass) {

@@ -69,13 +69,14 @@ struct Pair {
   }
 
   // The answer: predictions 1, 2, … and gradients that are the weights.
-  std::string result(int64_t cols = 1, const std::vector<float>& log_losses = {}) {
+  std::string result(int64_t cols = 1, const std::vector<float>& log_losses = {},
+                     const std::vector<double>& costs = {0.5}) {
     std::vector<float> predictions(sent.batch.labels.size() * static_cast<size_t>(cols));
     for (size_t i = 0; i < predictions.size(); ++i) predictions[i] = static_cast<float>(i + 1);
     std::vector<ParameterView<float>> answered(views.size());
     for (size_t p = 0; p < views.size(); ++p) answered[p].row_gradients = weights[p].data();
     const Matrix<const float> matrix{predictions.data(), sent.batch.size(), cols};
-    const Payload payload = encode_result(0.5, matrix, log_losses, sent, specs(), answered, nullptr);
+    const Payload payload = encode_result({costs, matrix, log_losses}, sent, specs(), answered, nullptr);
     std::string bytes;
     for (ConstBytes part : payload.parts) bytes.append(part.data(), part.size());
     return bytes;
@@ -96,7 +97,7 @@ struct Pair {
   }
   bool accepts_result(const std::string& bytes) {
     try {
-      answer = decode_result({bytes.data(), bytes.size()}, sent, network.prediction_cols(), specs(), views);
+      answer = decode_result({bytes.data(), bytes.size()}, sent, figure_sizes(network), specs(), views);
       return true;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), Code::kData) << error.message();
@@ -150,7 +151,7 @@ TEST(HeterMessages, ABatchHasItsRowsOnceInTheOrderOfItsKeys) {
 TEST(HeterMessages, AnAnswerSetsTheGradientsOfTheRows) {
   Pair pair(kFeedModel);
   ASSERT_TRUE(pair.accepts_result(pair.result()));
-  EXPECT_EQ(pair.answer.cost, 0.5);
+  EXPECT_EQ(pair.answer.task_costs, std::vector<double>{0.5});
   EXPECT_EQ(pair.answer.cols, 1);
   EXPECT_EQ(pair.answer.predictions.size(), 6u);
   EXPECT_EQ(pair.answer.predictions[5], 6);
@@ -167,6 +168,12 @@ TEST(HeterMessages, AnAnswerHasALogLossForEachExampleOrNone) {
   EXPECT_EQ(pair.answer.predictions.size(), 6u);
   EXPECT_EQ(pair.gradients, pair.weights);
   EXPECT_FALSE(pair.accepts_result(pair.result(1, {1, 2, 3})));
+}
+
+TEST(HeterMessages, AnAnswerHasACostForEachTaskOfTheNetwork) {
+  Pair pair(kFeedModel);
+  for (const std::vector<double>& costs : {std::vector<double>(), {1, 2}})
+    EXPECT_FALSE(pair.accepts_result(pair.result(1, {}, costs)));
 }
 
 TEST(HeterMessages, ABatchAheadHasTheStoredRowsThatItIsGiven) {

@@ -35,7 +35,7 @@ PreparedBatch batch(int64_t step) {
 
 TEST(EmulatedComputation, GradientsAreSmallNoiseOfTheBatchesNumber) {
   const auto specs = parameters();
-  EmulatedComputation computation(0, specs, 2);
+  EmulatedComputation computation(0, specs, {2, 1});
   Gradients first, again, other;
   EXPECT_EQ(computation.run(batch(3), first.views()), 0);
   computation.finish_gradients(batch(3), first.views(), nullptr);
@@ -57,7 +57,7 @@ TEST(EmulatedComputation, GradientsAreSmallNoiseOfTheBatchesNumber) {
 
 TEST(EmulatedComputation, ABatchTakesItsTimeAndNoProcessor) {
   const auto specs = parameters();
-  EmulatedComputation computation(0.2, specs, 1);
+  EmulatedComputation computation(0.2, specs, {1, 1});
   Gradients gradients;
   const double begin = monotonic_seconds(), cpu = process_cpu_seconds();
   computation.run(batch(1), gradients.views());
@@ -69,7 +69,7 @@ TEST(EmulatedComputation, ABatchTakesItsTimeAndNoProcessor) {
 // The rows are a ten-thousandth of the values, and come when backward begins: soon, unless the machine is busy.
 TEST(EmulatedComputation, GradientsComeDuringBackwardTheLastOnesFirst) {
   const auto specs = parameters();
-  EmulatedComputation computation(0.15, specs, 1);
+  EmulatedComputation computation(0.15, specs, {1, 1});
   bool soon = false;
   for (int tries = 0; tries < 40 && !soon; ++tries) {
     Gradients gradients;

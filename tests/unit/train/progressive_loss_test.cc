@@ -8,15 +8,19 @@
 namespace ps::progressive_loss_test {
 namespace {
 
+CostTotals one_task(int64_t samples, double weight, double cost) {
+  return {samples, {{weight, cost}}};
+}
+
 // The rows of batches of `size` examples, of which the n-th costs n.
 std::vector<ProgressiveLoss::Row> rows(int64_t size, int64_t examples) {
   ProgressiveLoss progressive;
   progressive.begin({});
   std::vector<ProgressiveLoss::Row> out;
-  CostTotals totals;
+  CostTotals totals{0, {{}}};
   while (totals.samples < examples) {
-    for (int64_t i = 0; i < size; ++i) totals.cost += static_cast<double>(++totals.samples);
-    totals.weight = static_cast<double>(totals.samples);
+    for (int64_t i = 0; i < size; ++i) totals.tasks[0].cost += static_cast<double>(++totals.samples);
+    totals.tasks[0].weight = static_cast<double>(totals.samples);
     if (const auto row = progressive.add(totals)) out.push_back(*row);
   }
   return out;
@@ -43,25 +47,24 @@ TEST(ProgressiveLossTest, ABatchThatPassesSeveralPowersHasOneRow) {
 TEST(ProgressiveLossTest, WeightsOfExamplesCount) {
   ProgressiveLoss progressive;
   progressive.begin({});
-  EXPECT_DOUBLE_EQ(progressive.add({.samples = 1, .weight = 4, .cost = 2})->average, 0.5);
-  const auto second = progressive.add({.samples = 2, .weight = 6, .cost = 12});
+  EXPECT_DOUBLE_EQ(progressive.add(one_task(1, 4, 2))->average, 0.5);
+  const auto second = progressive.add(one_task(2, 6, 12));
   EXPECT_DOUBLE_EQ(second->average, 2);
   EXPECT_DOUBLE_EQ(second->since_last, 5);
-  EXPECT_DOUBLE_EQ(progressive.add({.samples = 4, .weight = 6, .cost = 12})->since_last, 0)
-      << "no weight since";
+  EXPECT_DOUBLE_EQ(progressive.add(one_task(4, 6, 12))->since_last, 0) << "no weight since";
 }
 
 // As an undisturbed run, but since_last is of what was trained since.
 TEST(ProgressiveLossTest, APassThatIsTakenUpGoesOnAtTheNextPower) {
   ProgressiveLoss progressive;
-  progressive.begin({.samples = 64, .weight = 64, .cost = 64});
-  EXPECT_FALSE(progressive.add({.samples = 127, .weight = 127, .cost = 127}));
-  const auto row = progressive.add({.samples = 128, .weight = 128, .cost = 192});
+  progressive.begin(one_task(64, 64, 64));
+  EXPECT_FALSE(progressive.add(one_task(127, 127, 127)));
+  const auto row = progressive.add(one_task(128, 128, 192));
   ASSERT_TRUE(row);
   EXPECT_DOUBLE_EQ(row->average, 1.5);
   EXPECT_DOUBLE_EQ(row->since_last, 2);
   progressive.begin({});
-  EXPECT_TRUE(progressive.add({.samples = 1, .weight = 1, .cost = 1})) << "of the next pass";
+  EXPECT_TRUE(progressive.add(one_task(1, 1, 1))) << "of the next pass";
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class TrainerProgressTest : public testing::Test {
   void train(TrainerProgress& progress, int batches, double cost = 1) {
     const float predictions[] = {0.25f, 0.75f};
     for (int i = 0; i < batches; ++i) {
-      progress.add(cost, {predictions, 2, 1}, {}, batch_);
+      progress.add({{&cost, 1}, {predictions, 2, 1}, {}}, batch_);
       if (progress.report_is_due()) progress.merge_current();
     }
   }
