@@ -32,6 +32,7 @@ class DenseTable final : public Table {
   uint64_t memory_bytes() const override { return values_.memory_bytes(); }
   Optimizer<float>* optimizer() const override { return optimizer_.get(); }
   DenseValues* whole() override { return &values_; }
+  const BlockCyclicRows* deal() const override { return &blocks_; }
 
   bool takes_parts() const override { return !optimizer_->next_step_changes_reading(); }
   void begin_step(double learning_rate) override { values_.begin_step(learning_rate); }

@@ -1,6 +1,7 @@
 #include "table/row_policy_state.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/error.h"
@@ -8,7 +9,7 @@
 namespace ps {
 
 RowPolicyState::RowPolicyState(const RowPolicy& policy, uint64_t seed, TrainedRows& rows)
-    : policy_(policy), rows_(rows) {
+    : policy_(policy), rows_(rows), removal_(policy_, rows_, report_) {
   if (policy_.admission) admission_.emplace(*policy_.admission, seed);
 }
 
@@ -31,8 +32,10 @@ void RowPolicyState::pull(std::span<const uint64_t> keys, Device& device, std::s
 
 void RowPolicyState::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients,
                           float scale, double learning_rate, Device& device) {
-  if (plan.keys.empty() && held_at_ == rows_.optimizer().steps() && !held_.keys.empty())
-    return push_counts(std::exchange(held_, {}), learning_rate, device);
+  if (plan.keys.empty()) {
+    const KeyPlan held = release_held();
+    if (!held.keys.empty()) return push_counts(held, learning_rate, device);
+  }
   trained_.assign(rows.begin(), rows.end());
   for (float*& row : trained_) {
     if (is_stand_in(row)) row = nullptr;
@@ -51,45 +54,76 @@ void RowPolicyState::push_counts(const KeyPlan& plan, double learning_rate, Devi
 // step, and the next step is the first that trains it.
 void RowPolicyState::make_step(const KeyPlan& plan, const float* gradients, float scale, double learning_rate,
                                Device& device) {
-  PS_CHECK(plan.counts.size() == plan.keys.size());
   rows_.about_to_write(plan.keys);
-  absent_.clear();
-  for (size_t n = 0; n < trained_.size(); ++n) {
-    if (trained_[n] == nullptr) absent_.push_back({plan.keys[n], static_cast<uint32_t>(n), plan.counts[n]});
-  }
-  if (!admission_) create_now(device);
-  rows_.optimizer().begin_step(learning_rate);
-  train(plan, gradients, scale, device);
-  if (admission_) create_admitted(device);
-  evict_surplus(device);
+  if (!admission_) create_now(plan.keys, trained_, device);
+  rows_.begin_step(learning_rate);
+  train_part({plan.keys, plan.counts, gradients}, trained_, scale, device);
+  end_training();
+  removal_.finish(device);
+}
+
+// ---- a step in parts
+
+void RowPolicyState::find_part(std::span<const uint64_t> keys, bool borrowed, Device& device,
+                               std::span<float*> rows) {
+  borrowed ? rows_.find_stored(keys, device, rows) : rows_.find(keys, device, rows);
+  if (!admission_) create_now(keys, rows, device);
+}
+
+// With admission, keys are admitted by part: that depends on the key alone.
+void RowPolicyState::train_part(const CountedGradients& part, std::span<float*> rows, float scale,
+                                Device& device) {
+  PS_CHECK(part.counts.size() == part.keys.size() && rows.size() == part.keys.size());
+  rows_.about_to_write(part.keys);
+  train(part, rows, scale, device);
+  if (!admission_) return;
+  list_absent(part.keys, part.counts, rows);
+  create_admitted(device);
+}
+
+void RowPolicyState::end_training() {
+  if (admission_) admission_->end_step();
+  rows_.end_step();
   early_.clear();
+  removal_.plan_eviction();
+}
+
+void RowPolicyState::end_parts(bool shrink_asked) {
+  end_training();
+  plan_end_of_step(shrink_asked);
+}
+
+KeyPlan RowPolicyState::release_held() {
+  if (held_at_ != rows_.optimizer().steps()) return {};
+  return std::exchange(held_, {});
 }
 
 // Applies the step's gradients, unless they are null, and its counts to the existing rows.
-void RowPolicyState::train(const KeyPlan& plan, const float* gradients, float scale, Device& device) {
+void RowPolicyState::train(const CountedGradients& part, std::span<float* const> rows, float scale,
+                           Device& device) {
   const RowLayout& layout = rows_.layout();
   const Optimizer<float>& optimizer = rows_.optimizer();
   auto train_run = [&](int64_t begin, int64_t end) {
-    std::span<float* const> run(trained_.data() + begin, static_cast<size_t>(end - begin));
-    if (gradients != nullptr)
-      optimizer.update_rows(run, layout.width(), gradients + begin * layout.width(), scale);
+    const std::span<float* const> run =
+        rows.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    if (part.gradients != nullptr)
+      optimizer.update_rows(run, layout.width(), part.gradients + begin * layout.width(), scale);
     for (int64_t n = begin; n < end; ++n) {
-      float* row = trained_[static_cast<size_t>(n)];
-      const KeyCount& count = plan.counts[static_cast<size_t>(n)];
+      float* row = rows[static_cast<size_t>(n)];
+      const KeyCount& count = part.counts[static_cast<size_t>(n)];
       const RowHistory old = layout.history(row);
       layout.set_history(row, {old.shows + count.shows, old.clicks + count.clicks, 0});
-      if (layout.stamped() && gradients != nullptr) layout.set_stamp(row, optimizer.steps());
+      if (layout.stamped() && part.gradients != nullptr) layout.set_stamp(row, optimizer.steps());
     }
   };
-  device.for_each(static_cast<int64_t>(trained_.size()), rows_.rows_at_once(),
-                  [&](int64_t first, int64_t last) {
-                    for (int64_t begin = first; begin < last; ++begin) {
-                      int64_t end = begin;
-                      while (end < last && trained_[static_cast<size_t>(end)] != nullptr) ++end;
-                      if (end > begin) train_run(begin, end);
-                      begin = end;
-                    }
-                  });
+  device.for_each(static_cast<int64_t>(rows.size()), rows_.rows_at_once(), [&](int64_t first, int64_t last) {
+    for (int64_t begin = first; begin < last; ++begin) {
+      int64_t end = begin;
+      while (end < last && rows[static_cast<size_t>(end)] != nullptr) ++end;
+      if (end > begin) train_run(begin, end);
+      begin = end;
+    }
+  });
 }
 
 std::vector<uint64_t> RowPolicyState::absent(std::span<const uint64_t> keys, Device& device) {
@@ -178,14 +212,25 @@ uint64_t RowPolicyState::memory_bytes() const {
          held_.keys.size() * (sizeof(uint64_t) + sizeof(KeyCount));
 }
 
-// Makes rows for the absent keys as if they had existed from the first step on, so that this step trains
+// absent_ <- the keys without a row.
+void RowPolicyState::list_absent(std::span<const uint64_t> keys, std::span<const KeyCount> counts,
+                                 std::span<float* const> rows) {
+  absent_.clear();
+  for (size_t n = 0; n < keys.size(); ++n) {
+    if (rows[n] != nullptr) continue;
+    absent_.push_back({keys[n], static_cast<uint32_t>(n), counts.empty() ? KeyCount() : counts[n]});
+  }
+}
+
+// Makes rows for the keys without one as if they had existed from the first step on, so that this step trains
 // them.
-void RowPolicyState::create_now(Device& device) {
+void RowPolicyState::create_now(std::span<const uint64_t> keys, std::span<float*> rows, Device& device) {
+  list_absent(keys, {}, rows);
   insert_absent(device);
   for (size_t i = 0; i < absent_.size(); ++i) {
     rows_.values().start(new_keys_[i], new_rows_[i]);
     use_early(new_keys_[i], new_rows_[i]);
-    trained_[absent_[i].position] = new_rows_[i];
+    rows[absent_[i].position] = new_rows_[i];
   }
 }
 
@@ -205,7 +250,6 @@ void RowPolicyState::create_admitted(Device& device) {
     if (total) absent_[num_admitted++] = {candidate.key, candidate.position, *total};
   }
   absent_.resize(num_admitted);
-  admission_->end_step();
   insert_absent(device);
   for (size_t i = 0; i < absent_.size(); ++i) {
     const KeyCount& count = absent_[i].count;
@@ -217,7 +261,7 @@ void RowPolicyState::create_admitted(Device& device) {
 // new_rows_[i] <- a new row, not filled, for new_keys_[i], the key of absent_[i].  First removes the keys
 // from absent_ for which there is no room.
 void RowPolicyState::insert_absent(Device& device) {
-  if (limited() && !policy_.evicts()) refuse_surplus();
+  if (removal_.limited() && !policy_.evicts()) refuse_surplus();
   new_keys_.clear();
   for (const Candidate& candidate : absent_) new_keys_.push_back(candidate.key);
   new_rows_.resize(new_keys_.size());
@@ -227,104 +271,45 @@ void RowPolicyState::insert_absent(Device& device) {
 }
 
 // Keeps as many absent keys of each partition as it has room for, the smallest keys first, so that the choice
-// does not depend on the order of keys in the plan.
+// does not depend on the order of keys in the plan, nor on the parts of a step, whose keys ascend.
 void RowPolicyState::refuse_surplus() {
   std::sort(absent_.begin(), absent_.end(),
             [](const Candidate& a, const Candidate& b) { return a.key < b.key; });
-  std::array<uint64_t, kPartitions> sizes = partition_sizes();
+  std::array<uint64_t, kPartitions> sizes = removal_.partition_sizes();
   size_t num_kept = 0;
   for (const Candidate& candidate : absent_) {
-    if (sizes[key_partition(candidate.key)]++ < partition_limit()) absent_[num_kept++] = candidate;
+    if (sizes[key_partition(candidate.key)]++ < removal_.partition_limit()) absent_[num_kept++] = candidate;
   }
   report_.refused += absent_.size() - num_kept;
   absent_.resize(num_kept);
 }
 
-std::array<uint64_t, kPartitions> RowPolicyState::partition_sizes() const {
-  std::array<uint64_t, kPartitions> sizes;
-  for (uint32_t p = 0; p < kPartitions; ++p) sizes[p] = rows_.storage().partition_size(p);
-  return sizes;
-}
-
-// Evicts a sixteenth of the rows of a full partition at once, since choosing victims takes a scan of all its
-// rows.
-void RowPolicyState::evict_surplus(Device& device) {
-  constexpr uint64_t kShare = 16;
-  if (!limited() || !policy_.evicts()) return;
-  const std::array<uint64_t, kPartitions> sizes = partition_sizes();
-  const uint64_t limit = partition_limit();
-  if (*std::ranges::max_element(sizes) <= limit) return;
-  std::array<std::vector<uint64_t>, kPartitions> keys;
-  rows_.for_each_partition(device, [&](uint32_t p) {
-    if (sizes[p] > limit) keys[p] = least_valuable(p, sizes[p] - (limit - limit / kShare));
-  });
-  report_.evicted += erase_all(keys);
-}
-
-uint64_t RowPolicyState::erase_all(std::span<const std::vector<uint64_t>> keys) {
-  uint64_t erased = 0;
-  for (const std::vector<uint64_t>& some : keys) erased += rows_.erase(some);
-  return erased;
-}
-
-// Returns the keys of the `count` rows with the lowest score; among equal scores, the longest unseen rows
-// come first, and among those the smallest keys.
-std::vector<uint64_t> RowPolicyState::least_valuable(uint32_t partition, size_t count) const {
-  struct Value {
-    double score;
-    uint32_t unseen;
-    uint64_t key;
-    bool operator<(const Value& other) const {
-      if (score != other.score) return score < other.score;
-      if (unseen != other.unseen) return unseen > other.unseen;
-      return key < other.key;
-    }
-  };
-  std::vector<Value> values;
-  const TrainedRows& rows = rows_;
-  rows.for_each_row(partition, [&](uint64_t key, const float* row) {
-    const RowHistory history = rows.layout().history(row);
-    values.push_back({policy_.score_of(history), history.unseen, key});
-  });
-  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(count), values.end());
-  std::vector<uint64_t> keys;
-  for (size_t i = 0; i < count; ++i) keys.push_back(values[i].key);
-  return keys;
-}
-
 void RowPolicyState::end_step(bool shrink_asked, Device& device) {
-  if (shrink_asked || policy_.shrinks_after_step(rows_.optimizer().steps())) shrink(device);
+  plan_end_of_step(shrink_asked);
+  removal_.finish(device);
 }
 
 void RowPolicyState::end_pass(int64_t pass, Device& device) {
-  if (policy_.shrinks_after_pass(pass)) shrink(device);
+  plan_end_of_pass(pass);
+  removal_.finish(device);
+}
+
+void RowPolicyState::plan_end_of_step(bool shrink_asked) {
+  if (shrink_asked || policy_.shrinks_after_step(rows_.optimizer().steps())) plan_shrink();
+}
+
+void RowPolicyState::plan_end_of_pass(int64_t pass) {
+  if (policy_.shrinks_after_pass(pass)) plan_shrink();
 }
 
 // A table that shrinks every few steps ages its rows only then.  Another shrink between, such as the one at
 // the end of a pass, comes too early for keys to have occurred again.
-void RowPolicyState::shrink(Device& device) {
+void RowPolicyState::plan_shrink() {
   const int64_t steps = rows_.optimizer().steps();
   if (steps == shrunk_at_) return;
   shrunk_at_ = steps;
   ++shrinks_;
-  const bool ages = policy_.shrink_steps == 0 || policy_.shrinks_after_step(steps);
-  std::array<std::vector<uint64_t>, kPartitions> expired;
-  rows_.for_each_partition(device, [&](uint32_t p) { expired[p] = shrink_partition(p, ages); });
-  report_.expired += erase_all(expired);
-}
-
-// Returns the keys of rows that have expired.  Age is judged before the row ages, and only at a shrink that
-// ages rows: a row that has occurred since the last such shrink has an age of zero.
-std::vector<uint64_t> RowPolicyState::shrink_partition(uint32_t partition, bool ages) {
-  std::vector<uint64_t> expired;
-  rows_.for_each_row(partition, [&](uint64_t key, float* row) {
-    const RowHistory before = rows_.layout().history(row);
-    RowHistory after = policy_.aged(before);
-    if (policy_.expires({after.shows, after.clicks, ages ? before.unseen : 0})) expired.push_back(key);
-    if (!ages) after.unseen = before.unseen;
-    rows_.layout().set_history(row, after);
-  });
-  return expired;
+  removal_.plan_shrink(policy_.shrink_steps == 0 || policy_.shrinks_after_step(steps));
 }
 
 // policy := shrinks:u64 report:u64[6] admission? shrunk_at:i64 held?

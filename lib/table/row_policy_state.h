@@ -4,7 +4,6 @@
 #ifndef PS_TABLE_ROW_POLICY_STATE_H_
 #define PS_TABLE_ROW_POLICY_STATE_H_
 
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -17,10 +16,18 @@
 #include "math/key_plan.h"
 #include "optim/row_policy.h"
 #include "table/key_admission.h"
+#include "table/row_removal.h"
 #include "table/table_partition.h"
 #include "table/trained_rows.h"
 
 namespace ps {
+
+// Gradients of some keys, with their counts.
+struct CountedGradients {
+  std::span<const uint64_t> keys;
+  std::span<const KeyCount> counts;  // by key
+  const float* gradients;            // [keys, width]; null: a borrower trains the rows
+};
 
 // Decisions depend neither on the order of keys in a plan nor on the set of partitions that the table has:
 // each partition decides on its own rows, by keys, histories and steps.  Owner thread only; the rows must
@@ -40,6 +47,22 @@ class RowPolicyState {
   void push_counts(const KeyPlan& plan, double learning_rate, Device& device);
   void put_rows(const RowBlock& block, Device& device);
 
+  // A step in parts: the same as push, but in several calls, between which rows may be read.  A part has other
+  // keys than those before it, and larger ones.  First, find_part for every part, then begin_step, then
+  // train_part for every part, and end_parts; last, removal().go_on until there is no more to do.
+  //
+  // find_part: rows[n] <- the row of keys[n], or null; makes rows for those without, if there is no admission.
+  // Rows on disk have to be found again for train_part.  If rows have no stamps, find_part may also come when
+  // the step has begun.  A part that a borrower trains is found as it is stored.
+  void find_part(std::span<const uint64_t> keys, bool borrowed, Device& device, std::span<float*> rows);
+  void train_part(const CountedGradients& part, std::span<float*> rows, float scale, Device& device);
+  void end_parts(bool shrink_asked);
+  RowRemoval& removal() { return removal_; }
+
+  // Returns the keys that are held for the next step, with their counts, if it has none itself; nothing
+  // otherwise.
+  KeyPlan release_held();
+
   // For a borrower on another machine, which tells keys and counts before the push. hold_counts holds keys,
   // which ascend, for the next push, which has none itself and then is a push_counts of all that are held; a key
   // that comes again replaces its count.  Rows that put_rows gets meanwhile for held keys without a row are kept:
@@ -56,6 +79,9 @@ class RowPolicyState {
   // step asked for it; but not twice without a step between.
   void end_step(bool shrink_asked, Device& device);
   void end_pass(int64_t pass, Device& device);
+
+  // Plans the shrink with which end_pass ends, for removal().
+  void plan_end_of_pass(int64_t pass);
 
   // Counts rows that a model or a checkpoint has made.
   void note_created(size_t rows) { report_.created += rows; }
@@ -77,7 +103,7 @@ class RowPolicyState {
   // A key of the running step without a row.
   struct Candidate {
     uint64_t key;
-    uint32_t position;  // index into the plan
+    uint32_t position;  // index into the keys
     KeyCount count;     // the history of its row, if it gets one
   };
 
@@ -87,11 +113,6 @@ class RowPolicyState {
     uint32_t stamp = 0;
   };
 
-  // The limit of rows is divided among the partitions, so that decisions do not depend on which shard has
-  // which partition.
-  bool limited() const { return policy_.limit > 0; }
-  uint64_t partition_limit() const { return static_cast<uint64_t>(policy_.limit) / kPartitions; }
-
   // Returns true for a pointer to a stand-in, which pull gave for a key without a row.
   bool is_stand_in(const float* row) const {
     return row >= stand_ins_.data() && row < stand_ins_.data() + stand_ins_.size();
@@ -99,8 +120,11 @@ class RowPolicyState {
 
   void make_step(const KeyPlan& plan, const float* gradients, float scale, double learning_rate,
                  Device& device);
-  void train(const KeyPlan& plan, const float* gradients, float scale, Device& device);
-  void create_now(Device& device);
+  void end_training();
+  void train(const CountedGradients& part, std::span<float* const> rows, float scale, Device& device);
+  void list_absent(std::span<const uint64_t> keys, std::span<const KeyCount> counts,
+                   std::span<float* const> rows);
+  void create_now(std::span<const uint64_t> keys, std::span<float*> rows, Device& device);
   void use_early(uint64_t key, float* row) const;
   bool is_held(uint64_t key) const;
   void order_held();
@@ -109,12 +133,8 @@ class RowPolicyState {
   void create_admitted(Device& device);
   void insert_absent(Device& device);
   void refuse_surplus();
-  void evict_surplus(Device& device);
-  std::vector<uint64_t> least_valuable(uint32_t partition, size_t count) const;
-  void shrink(Device& device);
-  std::vector<uint64_t> shrink_partition(uint32_t partition, bool ages);
-  uint64_t erase_all(std::span<const std::vector<uint64_t>> keys);
-  std::array<uint64_t, kPartitions> partition_sizes() const;
+  void plan_end_of_step(bool shrink_asked);
+  void plan_shrink();
 
   const RowPolicy policy_;
   TrainedRows& rows_;
@@ -122,6 +142,7 @@ class RowPolicyState {
   RowReport report_;       // without the present numbers of rows and waiting keys
   uint64_t shrinks_ = 0;   // number of shrinks so far
   int64_t shrunk_at_ = 0;  // steps before the last shrink; 0: before any step there is nothing to shrink
+  RowRemoval removal_;
 
   // Between two steps: keys for the step after held_at_ steps, with their counts; rows that came early, by key.
   KeyPlan held_;
@@ -131,7 +152,7 @@ class RowPolicyState {
   // During a step.
   std::vector<float> stand_ins_;   // weights and state that pull gives for keys without a row
   std::vector<float*> trained_;    // rows of the plan's keys; null: the key has no row
-  std::vector<Candidate> absent_;  // keys without a row
+  std::vector<Candidate> absent_;  // keys without a row, of a part
   std::vector<uint64_t> new_keys_;
   std::vector<float*> new_rows_;  // the rows of new_keys_
 };

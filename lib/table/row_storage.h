@@ -76,9 +76,12 @@ class RowStorage {
   virtual bool scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const = 0;
 
   // Visits all rows of a partition in an arbitrary order: calls prepare(keys) for some of them, then
-  // body(key, row) for each.  Both may write the rows, but neither may insert or erase.
+  // body(key, row) for each.  Both may write the rows, but neither may insert or erase. visit does so for the
+  // rows of these keys.
   template <class Prepare, class Body>
   void for_each_row(uint32_t partition, Prepare&& prepare, Body&& body);
+  template <class Prepare, class Body>
+  void visit(std::span<const uint64_t> keys, Prepare&& prepare, Body&& body);
 
   // Each row has a bit that tells if the running snapshot has copied it. out <- the keys whose row's bit is
   // not set, in partitions from `first` on, with their rows for reading; sets the bit of each.  Owner thread.
@@ -104,16 +107,18 @@ class RowStorage {
 template <class Prepare, class Body>
 void RowStorage::for_each_row(uint32_t partition, Prepare&& prepare, Body&& body) {
   std::vector<uint64_t> keys;
-  std::vector<float*> rows;
-  std::vector<uint32_t> missing;
+  for (uint64_t cursor = 0; scan(partition, cursor, keys); keys.clear())
+    visit(std::span<const uint64_t>(keys), prepare, body);
+}
+
+template <class Prepare, class Body>
+void RowStorage::visit(std::span<const uint64_t> keys, Prepare&& prepare, Body&& body) {
+  std::vector<float*> rows(keys.size());
+  std::vector<uint32_t> missing(keys.size());
   std::vector<float> copies;
-  for (uint64_t cursor = 0; scan(partition, cursor, keys); keys.clear()) {
-    rows.resize(keys.size());
-    missing.resize(keys.size());
-    prepare(std::span<const uint64_t>(keys));
-    find_to_read(keys, rows.data(), missing.data(), copies);
-    for (size_t i = 0; i < keys.size(); ++i) body(keys[i], rows[i]);
-  }
+  prepare(keys);
+  find_to_read(keys, rows.data(), missing.data(), copies);
+  for (size_t i = 0; i < keys.size(); ++i) body(keys[i], rows[i]);
 }
 
 inline uint64_t RowStorage::partition_size(uint32_t partition) const {

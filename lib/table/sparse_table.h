@@ -35,16 +35,20 @@ class SparseTable final : public Table {
   Optimizer<float>* optimizer() const override { return &rows_.optimizer(); }
   RowPolicyState* policy() const override { return policy_.get(); }
 
-  bool takes_parts() const override { return rows_stay() && !rows_.optimizer().next_step_changes_reading(); }
+  bool takes_parts() const override { return !rows_.optimizer().next_step_changes_reading(); }
   void begin_step(double learning_rate) override { rows_.begin_step(learning_rate); }
   void push_part(const KeyedGradients& piece, float scale, Device& device) override {
     rows_.update(piece.keys, piece.rows, piece.gradients, scale, device);
   }
   void end_step() override { rows_.end_step(); }
+  void find_again(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) override {
+    rows_.find_stored(keys, device, rows);
+  }
 
   using Table::pull;
   void pull(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) override;
   bool rows_stay() const override { return !policy_ && !rows_.spilled(); }
+  bool spilled() const override { return rows_.spilled(); }
   void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows,
                         Device& device) override {
     rows_.bring_up_to_date(keys, rows, device);

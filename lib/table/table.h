@@ -19,6 +19,7 @@
 #include "math/device.h"
 #include "math/key_plan.h"
 #include "optim/optimizer.h"
+#include "table/block_cyclic.h"
 #include "table/key_lists.h"
 #include "table/row_block.h"
 #include "table/snapshot_rows.h"
@@ -66,8 +67,10 @@ class Table {
   // Returns null if there is no policy: rows then neither wait for admission nor expire.
   virtual RowPolicyState* policy() const { return nullptr; }
 
-  // Returns null if rows can be accessed only by their keys.
+  // Both return null if rows can be accessed only by their keys. deal says which rows of the parameter these
+  // are.
   virtual WholeTable* whole() { return nullptr; }
+  virtual const BlockCyclicRows* deal() const { return nullptr; }
 
   // ---- training, by key
 
@@ -84,6 +87,9 @@ class Table {
   // nor a spill.
   virtual bool rows_stay() const = 0;
 
+  // Returns true if rows may be on disk.
+  virtual bool spilled() const { return false; }
+
   // Does the work of pull for rows whose pointers an earlier pull gave and that are still valid.
   virtual void bring_up_to_date(std::span<const uint64_t> keys, std::span<float* const> rows,
                                 Device& device) = 0;
@@ -99,16 +105,21 @@ class Table {
                     Device& device) = 0;
 
   // ---- training in parts: the same as push with all pieces, but in several calls, between which rows may be
-  // read
+  // read; a table with a policy takes parts through it (RowPolicyState::find_part)
 
   // Returns true if the next step may come in parts: by keys, or by ranges in a table that has all rows.
   virtual bool takes_parts() const { return false; }
 
   // begin_step comes first, when the rows of all pieces have been pulled and are up to date; end_step comes
-  // last.  In between no row may be pulled, loaded or erased.  A row reads as before the step until its part
-  // has come.
+  // last.  In between no row may be loaded or erased; nor pulled, if rows have stamps.  A row reads as before
+  // the step until its part has come.
   virtual void begin_step(double learning_rate) = 0;
   virtual void end_step() {}
+
+  // rows[n] <- pointer to the row of keys[n], which pull has found for this step; null if a policy has refused
+  // it one.  For rows on disk, to which pointers of one pull are valid until the next.
+  virtual void find_again(std::span<const uint64_t> /*keys*/, Device& /*device*/,
+                          std::span<float*> /*rows*/) {}
 
   // Applies the step to the rows of a piece.  A row occurs at most once in all pieces of a step.  A table
   // that has all rows takes only ranges: WholeTable::push_range.

@@ -105,19 +105,19 @@ class TrainedRows {
             const std::function<void(const RowBlock&)>& take) const;
   void copy(std::span<const uint64_t> keys, RowBlock& rows) const;
 
-  // Calls body(key, row) for the rows of one partition (table_partition.h) in an arbitrary order.  Rows are
-  // given as they are stored, not brought up to date.  The body may write the row, but must not insert or
-  // erase.
+  // Calls body(key, row) for the rows of these keys, which must have one, as they are stored, not brought up to
+  // date.  With `writes` the body may write the row; it must not insert or erase.
   template <class Body>
-  void for_each_row(uint32_t partition, Body&& body) {
-    auto prepare = [this](std::span<const uint64_t> keys) {
-      storage_->fetch(keys);
-      about_to_write(keys);
+  void visit(std::span<const uint64_t> keys, bool writes, Body&& body) {
+    auto prepare = [this, writes](std::span<const uint64_t> some) {
+      if (!writes) return;
+      storage_->fetch(some);
+      about_to_write(some);
     };
-    storage_->for_each_row(partition, prepare, body);
+    storage_->visit(keys, prepare, body);
   }
 
-  // The same for reading only.
+  // The same for the rows of one partition (table_partition.h), in an arbitrary order and for reading only.
   template <class Body>
   void for_each_row(uint32_t partition, Body&& body) const {
     auto read = [&](uint64_t key, const float* row) { body(key, row); };

@@ -3,10 +3,27 @@
 //
 //   PS_SIM_SEED=17 sim_slices        that seed alone
 //   PS_SIM_SEEDS=5000 sim_slices     more of them
+#include "config/spec.h"
 #include "recovering_cluster.h"
 
 namespace ps {
 namespace {
+
+const char* const kSlicedPolicies[] = {
+    R"({"expire": {"unseen": 1, "below_score": 0.4}, "shrink_steps": 4})",
+    R"({"admission": {"count": 2}, "limit": 64, "when_full": "evict", "decay": 0.5, "expire": {"unseen": 0}})",
+    R"({"admission": {"probability": 0.3}, "limit": 64, "expire": {"below_score": 0.3}})",
+    R"({"limit": 128, "when_full": "evict"})",
+};
+
+// Half of the jobs have a policy of rows, and half of the servers have rows on disk.
+void draw_rows(Random& random, SyntheticJob& job, ShardLimits& limits) {
+  static const ScratchFolder spilled;
+  if (draw(random, 0, 1) == 0) {
+    job.rows = RowPolicy::spec().parse(parse_json(kSlicedPolicies[draw(random, 0, 3)], "rows"), "rows");
+  }
+  if (draw(random, 0, 1) == 0) limits.spill = {spilled.path(), uint64_t{32} << 10};
+}
 
 RecoveryPlan draw_plan(Random& random) {
   RecoveryPlan plan(random);
@@ -18,6 +35,7 @@ RecoveryPlan draw_plan(Random& random) {
   plan.job.types.state_chunk_bytes = draw(random, 0, 1) == 1 ? 200 : 2000;
   plan.limits.slice_work = static_cast<uint64_t>(draw(random, 1, 200));
   plan.limits.slice_rest = std::chrono::microseconds(draw(random, 0, 500));
+  draw_rows(random, plan.job, plan.limits);
   return plan;
 }
 
@@ -38,6 +56,7 @@ TEST(Slices, ApplyEveryPushOnceInEveryMode) {
     ShardClusterSize size{.servers = 2, .ports = 1};
     size.limits.slice_work = static_cast<uint64_t>(draw(random, 1, 100));
     size.limits.slice_rest = std::chrono::microseconds(draw(random, 0, 300));
+    draw_rows(random, job, size.limits);
     ShardCluster cluster(job, size, seed);
     cluster.train();
     const uint64_t steps = job.consistency.async ? 25 : 5 + 5;

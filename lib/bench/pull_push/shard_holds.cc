@@ -1,15 +1,19 @@
-// Measures for how long a shard is held at a time.  Two trainers push the same two million rows, and each
-// call on the shard by the thread of a port, for a request or a slice of a step, is timed by itself, since
-// the shard serves no other request during a call.
+// Measures for how long a shard is held at a time.  Two trainers push the same two million rows, or pull them,
+// or end a pass at which all rows are judged.  Each call on the shard by the thread of a port, for a request or
+// a slice of a step, is timed by itself, since the shard serves no other request during a call.
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "bench/pull_push/suite.h"
+#include "config/json.h"
+#include "config/spec.h"
 #include "optim/optimizer_plan.h"
+#include "optim/row_policy.h"
 #include "optim/synthetic_parameter.h"
 #include "ps/server/shard.h"
 #include "ps/server/snapshot_fields.h"
@@ -33,25 +37,40 @@ class CountedReply final : public Reply {
   uint64_t& answers_;
 };
 
-// Steps in which all rows are created, or are found.  One owner thread.
+enum class HeldBy { kFirstStep, kStep, kEndOfPass, kPull };
+
+struct HoldSettings {
+  const char* name;
+  const char* help;
+  HeldBy by = HeldBy::kStep;
+  bool sparse = true, spilled = false;
+  const char* policy = nullptr;  // of the rows
+};
+
+// Steps in which all rows are created, or are found; pulls of all rows; ends of passes.  One owner thread.
 class ShardHolds final : public Workload {
  public:
-  ShardHolds(const BenchSettings& settings, bool first)
-      : first_(first),
+  ShardHolds(const BenchSettings& settings, const HoldSettings& what)
+      : what_(what),
         cpu_(settings.cpu),
+        scratch_(settings.scratch),
         keys_(static_cast<size_t>(std::max(2000.0, 2e6 * settings.scale))) {
-    for (size_t i = 0; i < keys_.size(); ++i) keys_[i] = 17 * i;
+    for (size_t i = 0; i < keys_.size(); ++i) keys_[i] = what.sparse ? 17 * i : i;
   }
 
+  // At an end of a pass without a step before it there is nothing to judge.
   void prepare() override {
-    if (first_ || !shard_) {
-      make_shard();
-      if (!first_) step();
-    }
-    answers_ = messages_ = 0;
+    const bool is_new = what_.by == HeldBy::kFirstStep || !shard_;
+    if (is_new) make_shard();
+    if (what_.by == HeldBy::kEndOfPass || (is_new && what_.by != HeldBy::kFirstStep)) step();
+    forget();
   }
 
-  void run() override { step(); }
+  void run() override {
+    forget();
+    if (what_.by == HeldBy::kPull) return pull_all();
+    what_.by == HeldBy::kEndOfPass ? end_pass() : step();
+  }
 
   // A row that does not exist reads as the one that would be created.
   void check() override {
@@ -59,7 +78,8 @@ class ShardHolds final : public Workload {
     expect_equal("answers", answers_, messages_);
     const std::vector<float> weights = some_weights();
     for (size_t i = 0; i < weights.size(); ++i) {
-      expect_near("weight", weights[i], double{beginning_[i]} - kHolders * static_cast<double>(steps_), 1e-6);
+      expect_near("weight", weights[i], double{beginning_[i]} - kHolders * static_cast<double>(trained_),
+                  1e-6);
     }
   }
 
@@ -70,13 +90,20 @@ class ShardHolds final : public Workload {
 
  private:
   void make_shard() {
-    ParameterSpec spec = synthetic_parameter("table", ParameterKind::kRows, true, 0, kHeldWidth);
+    ParameterSpec spec = synthetic_parameter("table", ParameterKind::kRows, what_.sparse,
+                                             what_.sparse ? 0 : std::ssize(keys_), kHeldWidth);
+    if (what_.policy != nullptr)
+      spec.row_policy = RowPolicy::spec().parse(parse_json(what_.policy, "rows"), "rows");
     OptimizerPlan plan = make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 1}}, "sum");
     plan.cpu = cpu_;
-    shard_ = std::make_unique<Shard>(std::vector{spec}, plan, ShardPlace(), Consistency(), TrainerLoss());
+    ShardLimits limits;
+    if (what_.spilled) limits.spill = {scratch_, keys_.size() * kHeldWidth};  // a quarter of the rows
+    shard_.reset();
+    shard_ =
+        std::make_unique<Shard>(std::vector{spec}, plan, ShardPlace(), Consistency(), TrainerLoss(), limits);
     shard_->runner().on_busy([] {});
     for (int rank = 0; rank < kHolders; ++rank) shard_->membership().join({rank, kHolders, 1}, Time());
-    steps_ = 0;
+    steps_ = trained_ = pass_ = 0;
     beginning_ = some_weights();
   }
 
@@ -88,9 +115,10 @@ class ShardHolds final : public Workload {
     return weights;
   }
 
+  void forget() { longest_ = 0, calls_ = 0, answers_ = 0, messages_ = 0; }
+
   // Pushes gradients of one from both trainers, in messages as long as a trainer's.
   void step() {
-    longest_ = 0, calls_ = 0, answers_ = 0, messages_ = 0;
     const size_t rows = std::min<size_t>(kMostKeys, kMessageBytes / (kHeldWidth * sizeof(float)));
     const size_t slices = (keys_.size() + rows - 1) / rows;
     const std::vector<float> gradient(rows * static_cast<size_t>(kHeldWidth), 1.0f);
@@ -101,57 +129,114 @@ class ShardHolds final : public Workload {
              some.first(std::min(rows, some.size())), gradient);
       }
     }
-    ++steps_;
+    ++steps_, ++trained_;
+  }
+
+  void end_pass() {
+    for (int rank = 0; rank < kHolders; ++rank) {
+      const StepInfo info{0, static_cast<int64_t>(pass_)};
+      send(rank, encode_push({.step = steps_, .info = info, .ended = true}, 0, ""));
+    }
+    ++steps_, ++pass_;
+  }
+
+  // Pulls all rows, in as few answers as they fit into.
+  void pull_all() {
+    const size_t rows = std::min<size_t>(kMostKeys, kMaxMessageBytes / (kHeldWidth * sizeof(float)));
+    for (size_t first = 0; first < keys_.size(); first += rows) {
+      const auto some = std::span(keys_).subspan(first);
+      std::string row_slices;
+      encode_key_slice(0, some.first(std::min(rows, some.size())), row_slices);
+      const std::string body = encode_pull({.step = steps_, .number = ++pulls_}, 1, row_slices);
+      ReplyPtr reply = std::make_unique<CountedReply>(answers_);
+      hold([&] { shard_->pull(0, decode_pull(body), reply); });
+      ++messages_;
+      go_on();
+    }
+  }
+
+  void go_on() {
+    while (shard_->runner().busy()) hold([&] { shard_->runner().go_on(); });
   }
 
   void push(int rank, uint32_t slice, uint32_t slices, std::span<const uint64_t> keys,
             std::span<const float> gradient) {
     std::string row_slices;
-    encode_key_slice(0, keys, row_slices);
+    if (what_.policy != nullptr) {
+      encode_counted_slice(0, keys, std::vector<KeyCount>(keys.size(), KeyCount{1, 0}), row_slices);
+    } else {
+      encode_key_slice(0, keys, row_slices);
+    }
     const PushHeader header{.step = steps_, .info = {1, 0}, .slice = slice, .num_slices = slices};
     std::string body = encode_push(header, 1, row_slices);
     body.append(reinterpret_cast<const char*>(gradient.data()),
                 keys.size() * static_cast<size_t>(kHeldWidth) * sizeof(float));
+    send(rank, std::move(body));
+  }
+
+  void send(int rank, std::string body) {
     body.resize(padded(body.size()));
     Buffer received = to_buffer(pool_, body);
     ReplyPtr reply = std::make_unique<CountedReply>(answers_);
     hold([&] { shard_->push(rank, decode_push(std::move(received), shard_->tables().widths()), reply); });
     ++messages_;
-    while (shard_->runner().busy()) hold([&] { shard_->runner().go_on(); });
+    go_on();
   }
 
+  // While rows come from a disk, the thread waits, and others wait for it.
   template <class Body>
   void hold(Body&& body) {
-    const double start = thread_cpu_seconds();
+    const double start = now();
     body();
-    longest_ = std::max(longest_, thread_cpu_seconds() - start);
+    longest_ = std::max(longest_, now() - start);
     ++calls_;
   }
 
-  const bool first_;
+  double now() const { return what_.spilled ? monotonic_seconds() : thread_cpu_seconds(); }
+
+  const HoldSettings what_;
   const CpuLevel cpu_;
+  const std::string scratch_;
   std::vector<uint64_t> keys_;
   BufferPool pool_;
   std::unique_ptr<Shard> shard_;
   std::vector<float> beginning_;         // some weights before the first step
-  uint64_t steps_ = 0;                   // number of steps that the shard has applied
+  uint64_t steps_ = 0;                   // the next step of both trainers
+  uint64_t trained_ = 0, pass_ = 0;      // steps and passes that the shard has applied and ended
+  uint64_t pulls_ = 0;                   // pulls so far
   uint64_t answers_ = 0, messages_ = 0;  // answers and messages of the last step
   size_t calls_ = 0;
   double longest_ = 0;  // longest processor time of a call, in seconds
 };
 
-Benchmark holds(const char* name, const char* help, bool first) {
-  return {.name = name, .help = help, .unit = "rows", .make = [first](const BenchSettings& settings) {
-            return std::make_unique<ShardHolds>(settings, first);
-          }};
-}
+constexpr HoldSettings kHolds[] = {
+    {.name = "pull-push/hold/first",
+     .help = "the first step of two million rows of 16, pushed by two trainers",
+     .by = HeldBy::kFirstStep},
+    {.name = "pull-push/hold/later", .help = "a step of the same rows when they are there"},
+    {.name = "pull-push/hold/spilled",
+     .help = "the same, with three quarters of the rows on disk",
+     .spilled = true},
+    {.name = "pull-push/hold/dense", .help = "a step of as many rows without sparse_update", .sparse = false},
+    {.name = "pull-push/hold/policy", .help = "a step of rows with a policy", .policy = "{}"},
+    {.name = "pull-push/hold/shrink",
+     .help = "the end of a pass, at which the same rows are judged",
+     .by = HeldBy::kEndOfPass,
+     .policy = R"({"expire": {"unseen": 9}})"},
+    {.name = "pull-push/hold/pull", .help = "pulls of the rows of a step", .by = HeldBy::kPull},
+};
 
 }  // namespace
 
 std::vector<Benchmark> shard_holds() {
-  return {
-      holds("pull-push/hold/first", "the first step of two million rows of 16, pushed by two trainers", true),
-      holds("pull-push/hold/later", "a step of the same rows when they are there", false)};
+  std::vector<Benchmark> all;
+  for (const HoldSettings& what : kHolds) {
+    all.push_back(
+        {.name = what.name, .help = what.help, .unit = "rows", .make = [what](const BenchSettings& settings) {
+           return std::make_unique<ShardHolds>(settings, what);
+         }});
+  }
+  return all;
 }
 
 }  // namespace ps

@@ -30,12 +30,14 @@ void AsynchronousClock::advance(int rank) {
 // trainers that were behind it.
 void AsynchronousClock::go_on() {
   if (advances_) return;
+  if (std::exchange(ends_pass_, false)) end_pass_of_all();
+  if (ends_pass_) return;
   advances_ = true;
   while (!to_advance_.empty()) {
     const int rank = to_advance_.front();
     to_advance_.erase(to_advance_.begin());
     const size_t num_behind = to_advance_.size();
-    const bool more = apply_next(trainer(rank)) || context_.applier.busy();
+    const bool more = apply_next(trainer(rank)) || (context_.applier.busy() && !ends_pass_);
     if (more) to_advance_.insert(to_advance_.end() - static_cast<ptrdiff_t>(num_behind), rank);
     if (context_.applier.busy()) break;
   }
@@ -84,7 +86,7 @@ bool AsynchronousClock::wait_for_squares(PendingPush& push) {
 }
 
 // Once the last trainer has no data left, ends the pass or deals the rest of its data, and answers all
-// trainers.
+// trainers.  If there is more to do at the end of the pass, go_on calls it again.
 void AsynchronousClock::end_pass_of_all() {
   const std::vector<TrainerSteps*> all = pushers([](const TrainerSteps&) { return true; });
   if (std::ranges::any_of(all, &TrainerSteps::has_marker)) return;
@@ -100,7 +102,10 @@ void AsynchronousClock::end_pass_of_all() {
     checkpoint |= trainer->next_push()->checkpoint;
   }
   const bool ends = closes_pass(all);
-  if (ends) context_.applier.end_pass(pass);
+  if (ends && !context_.applier.end_pass(pass)) {
+    ends_pass_ = true;
+    return;
+  }
   const Done done{.learning_rate = context_.applier.rule().learning_rate(),
                   .pass_ended = ends,
                   .dealt = !ends,

@@ -55,6 +55,7 @@ class AsynchronousClock final : public StepClock {
   std::vector<int> to_advance_;
   bool advances_ = false;     // go_on is running
   bool ends_behind_ = false;  // go_on tries to end the pass when to_advance_ is empty
+  bool ends_pass_ = false;    // the end of the pass is under way
 };
 
 }  // namespace ps

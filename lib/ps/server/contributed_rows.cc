@@ -20,7 +20,7 @@ RowsOfOne cut(RowsOfOne& rows, size_t count, size_t cols) {
   RowsOfOne front = rows;
   front.keys = rows.keys.first(count);
   rows.keys = rows.keys.subspan(count);
-  rows.floats += count * cols;
+  if (rows.floats != nullptr) rows.floats += count * cols;
   if (!rows.counts.empty()) {
     front.counts = rows.counts.first(count);
     rows.counts = rows.counts.subspan(count);
@@ -88,8 +88,11 @@ std::optional<uint64_t> ContributedRows::end_of_slice(uint64_t most) const {
 }
 
 void ContributedRows::next(uint64_t most, std::vector<RowsOfOne>& some) {
+  next_below(end_of_slice(most), some);
+}
+
+void ContributedRows::next_below(std::optional<uint64_t> end, std::vector<RowsOfOne>& some) {
   some.clear();
-  const std::optional<uint64_t> end = end_of_slice(most);
   for (Chain& chain : chains_) take_below(chain, end, some);
 }
 

@@ -28,7 +28,7 @@ struct Contribution {
 struct RowsOfOne {
   std::span<const uint64_t> keys;
   std::span<const KeyCount> counts;  // empty: not counted
-  const float* floats;               // [keys, cols]
+  const float* floats;               // [keys, cols]; null: there are none
   std::span<float* const> rows;      // empty: unknown
   int64_t pulled_step = 0;           // step of the table at which the rows were pulled
 
@@ -53,6 +53,9 @@ class ContributedRows {
 
   // some <- the next slice, of at most `most` rows, or of one row of each chain if there are more chains.
   void next(uint64_t most, std::vector<RowsOfOne>& some);
+
+  // some <- all rows that are left with keys below `end`; all rows, if there is no `end`.
+  void next_below(std::optional<uint64_t> end, std::vector<RowsOfOne>& some);
 
  private:
   struct Chain {

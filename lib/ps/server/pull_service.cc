@@ -1,12 +1,14 @@
-// A pull goes this way: wait keeps it until the clock allows its step; answer_or_wait answers it, or queues
-// it behind the pulls that wait for room; try_answer takes memory for the answer, reads the rows, and
-// remembers the pull if a push may name it.  When answers that were sent free memory, answer_starved
-// continues with the queue in its fair order.  Pulls to read go another way (read_answers.h).
+// A pull goes this way: wait keeps it until the clock allows its step, when it is ready; answer_or_wait answers
+// it, or queues it behind the pulls that wait for room; try_answer takes memory for the answer; read_rows reads
+// the rows, in one call or in several; end_answer sends them, and remembers the pull if a push may name it.
+// When answers that were sent free memory, answer_starved continues with the queue in its fair order.  Pulls to
+// read go another way (read_answers.h).
 #include "ps/server/pull_service.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "base/current_error.h"
 #include "base/error.h"
 #include "ps/server/slice_checks.h"
 #include "ps/server/snapshot_fields.h"
@@ -18,19 +20,19 @@ void PullService::read(uint64_t peer, PullRequest request, ReplyPtr& reply) {
   reads_.read(peer, std::move(request), reply);
 }
 
-void PullService::answer(int rank, PullRequest request, uint64_t clock, ReplyPtr& reply) {
+void PullService::answer(int rank, PullRequest request, uint64_t clock, ReplyPtr& reply, SliceWork& work) {
   HeldBytes held;
   const HeldPeer peer = static_cast<HeldPeer>(rank);
   if (request.number != 0) held = held_.take(peer, HeldKind::kPullHistory, memory_of_pull(request));
-  answer_or_wait({peer, rank, std::move(request), nullptr, std::move(held)}, clock, reply);
+  answer_or_wait({peer, rank, std::move(request), nullptr, std::move(held)}, clock, reply, work);
 }
 
 // Answers the pull, or queues it.  No pull overtakes those that already wait for room.  If it throws, the
 // caller has the reply again.
-void PullService::answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& reply) {
+void PullService::answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& reply, SliceWork& work) {
   pull.reply = std::move(reply);
   try {
-    if (starved_.empty() && try_answer(pull, clock)) return;
+    if (starved_.empty() && try_answer(pull, clock, work)) return;
     ++counters_.refused_for_memory;
     const uint64_t bytes = memory_of_pull(pull.request);
     if (pull.held.bytes() == 0 && !held_.has_room(pull.peer, bytes)) {
@@ -46,26 +48,59 @@ void PullService::answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& rep
   }
 }
 
-// Returns false if there is no room for the answer.  An answer that is kept costs no copy when it is sent
-// again, but the memory of the answers of at most two steps.
-bool PullService::try_answer(WaitingPull& pull, uint64_t clock) {
+// Begins to answer the pull, and takes it then.  Returns false if there is no room for the answer.
+bool PullService::try_answer(WaitingPull& pull, uint64_t clock, SliceWork& work) {
   const PullRequest& request = pull.request;
   if (keeps_answers_ && answer_again(pull)) return true;
   if (request.mode == PullMode::kTrain) memory_.make_room(tables_, request.row_slices);
   std::optional<Buffer> room = find_room(tables_.bytes_of(request.row_slices, request.type));
   if (!room) return false;
-  std::shared_ptr<const PulledRows> pulled;
-  if (request.number == 0) {
-    tables_.read(request.row_slices, request.mode, request.type, room->data());
-  } else {
-    pulled = std::make_shared<const PulledRows>(tables_.pull(request.row_slices, request.type, room->data()));
-  }
-  count(request);
-  auto rows = std::make_shared<const Payload>(Payload(std::move(*room)));
-  pull.reply->answer(rows);
-  const bool keep = keeps_answers_ && request.step == clock;
-  remember(pull, keep ? std::move(rows) : nullptr, std::move(pulled));
+  under_way_.emplace(UnderWay{std::move(pull), std::move(*room)});
+  read_rows(clock, work);
   return true;
+}
+
+// Reads rows of the pull that is answered.  One whose rows cannot be read is refused.
+void PullService::read_rows(uint64_t clock, SliceWork& work) {
+  const PullRequest& request = under_way_->pull.request;
+  try {
+    if (request.mode != PullMode::kTrain) {
+      tables_.read(request.row_slices, request.mode, request.type, under_way_->room.data());
+    } else if (!tables_.pull(request.row_slices, request.type, under_way_->room.data(), under_way_->progress,
+                             work)) {
+      return;
+    }
+    end_answer(clock);
+  } catch (...) {
+    under_way_->pull.reply->fail(current_error());
+  }
+  under_way_.reset();
+}
+
+// An answer that is kept costs no copy when it is sent again, but the memory of the answers of at most two
+// steps.
+void PullService::end_answer(uint64_t clock) {
+  WaitingPull& pull = under_way_->pull;
+  count(pull.request);
+  auto rows = std::make_shared<const Payload>(Payload(std::move(under_way_->room)));
+  auto pulled = std::make_shared<const PulledRows>(std::move(under_way_->progress.pulled));
+  pull.reply->answer(rows);
+  const bool keep = keeps_answers_ && pull.request.step == clock;
+  remember(pull, keep ? std::move(rows) : nullptr, std::move(pulled));
+}
+
+void PullService::go_on(uint64_t clock, SliceWork& work) {
+  if (under_way_) read_rows(clock, work);
+  while (!under_way_ && !ready_.empty()) {
+    WaitingPull pull = std::move(ready_.front());
+    ready_.pop_front();
+    ReplyPtr reply = std::move(pull.reply);
+    try {
+      answer_or_wait(std::move(pull), clock, reply, work);
+    } catch (...) {
+      reply->fail(current_error());
+    }
+  }
 }
 
 // Sends the answer to an equal earlier pull again.  Returns false if there was none.
@@ -87,11 +122,11 @@ void PullService::remember(WaitingPull& pull, std::shared_ptr<const Payload> row
   history(pull.rank).add({{remembered, &remembered->request}, std::move(rows), std::move(pulled)});
 }
 
-void PullService::answer_starved(uint64_t clock) {
+void PullService::answer_starved(uint64_t clock, SliceWork& work) {
   starved_.forget_unwanted();
-  while (!starved_.empty()) {
+  while (!busy() && !starved_.empty()) {
     try {
-      if (!try_answer(starved_.next(), clock)) return;
+      if (!try_answer(starved_.next(), clock, work)) return;
       starved_.pop();
     } catch (const Error& error) {
       starved_.pop().reply->fail(error);
@@ -127,19 +162,16 @@ void PullService::wait(int rank, PullRequest request, ReplyPtr& reply) {
   waiting_.push_back({peer, rank, std::move(request), std::move(reply), std::move(held)});
 }
 
-void PullService::answer_waiting(const std::function<bool(uint64_t step)>& may_pull, uint64_t clock) {
+void PullService::answer_waiting(const std::function<bool(uint64_t step)>& may_pull, uint64_t clock,
+                                 SliceWork& work) {
   for (WaitingPull& pull : std::exchange(waiting_, {})) {
-    if (!may_pull(pull.request.step)) {
+    if (may_pull(pull.request.step)) {
+      ready_.push_back(std::move(pull));
+    } else {
       waiting_.push_back(std::move(pull));
-      continue;
-    }
-    ReplyPtr reply = std::move(pull.reply);
-    try {
-      answer_or_wait(std::move(pull), clock, reply);
-    } catch (const Error& error) {
-      reply->fail(error);
     }
   }
+  go_on(clock, work);
 }
 
 // A connection that takes too little is closed before this time is over.
@@ -157,12 +189,15 @@ void PullService::check_room(Time now) {
 
 void PullService::forget_unwanted() {
   std::erase_if(waiting_, [](const WaitingPull& pull) { return is_unwanted(pull.reply); });
+  std::erase_if(ready_, [](const WaitingPull& pull) { return is_unwanted(pull.reply); });
   starved_.forget_unwanted();
   reads_.forget_unwanted();
 }
 
 void PullService::release_replies(std::vector<ReplyPtr>& out) {
   for (WaitingPull& pull : std::exchange(waiting_, {})) out.push_back(std::move(pull.reply));
+  for (WaitingPull& pull : std::exchange(ready_, {})) out.push_back(std::move(pull.reply));
+  if (under_way_) out.push_back(std::move(std::exchange(under_way_, std::nullopt)->pull.reply));
   for (WaitingPull& pull : starved_.take_all()) out.push_back(std::move(pull.reply));
   reads_.release_replies(out);
 }

@@ -4,6 +4,7 @@
 #define PS_PS_SERVER_PULL_SERVICE_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "ps/server/read_answers.h"
 #include "ps/server/reply.h"
 #include "ps/server/shard_tables.h"
+#include "ps/server/slice_work.h"
 #include "ps/status/shard_status.h"
 
 namespace ps {
@@ -58,15 +60,22 @@ class PullService {
 
   // Answers a trainer's pull; `clock` is the present step.  Throws as read does, and kExhausted if there is
   // no room for its rows, or to remember it.
-  void answer(int rank, PullRequest request, uint64_t clock, ReplyPtr& reply);
+  //
+  // This function and the next ones do only as much as `work` allows.  If there is more to do, busy returns
+  // true.  Until it does not any more, go_on must be called again and again, and nothing else may be done here
+  // or with the tables except reading rows.
+  void answer(int rank, PullRequest request, uint64_t clock, ReplyPtr& reply, SliceWork& work);
 
   // Answers the pulls of trainers that wait for room, as far as there is some.
-  void answer_starved(uint64_t clock);
+  void answer_starved(uint64_t clock, SliceWork& work);
 
   // Keeps the pull until answer_waiting is called with a `may_pull` that allows its step.  Throws kExhausted
   // if there is no room for it, and then has not taken the reply.
   void wait(int rank, PullRequest request, ReplyPtr& reply);
-  void answer_waiting(const std::function<bool(uint64_t step)>& may_pull, uint64_t clock);
+  void answer_waiting(const std::function<bool(uint64_t step)>& may_pull, uint64_t clock, SliceWork& work);
+
+  bool busy() const { return under_way_.has_value() || !ready_.empty(); }
+  void go_on(uint64_t clock, SliceWork& work);
 
   PullHistory& history(int rank) { return histories_[static_cast<size_t>(rank)]; }
   const PullHistory& history(int rank) const { return histories_[static_cast<size_t>(rank)]; }
@@ -79,8 +88,10 @@ class PullService {
   BufferPool& pool() { return answers_; }  // of answers to trainers
   uint64_t bytes_in_use() const { return answers_.bytes_in_use() + reads_.bytes_in_use(); }
 
-  size_t num_waiting() const { return waiting_.size(); }                         // pulls that wait for a step
-  size_t num_starved() const { return starved_.size() + reads_.num_waiting(); }  // pulls that wait for room
+  size_t num_waiting() const { return waiting_.size(); }  // pulls that wait for a step
+  size_t num_starved() const {                            // pulls that wait for room, or for their turn
+    return starved_.size() + reads_.num_waiting() + ready_.size() + (under_way_ ? 1 : 0);
+  }
   void forget_unwanted();
   void release_replies(std::vector<ReplyPtr>& out);
 
@@ -90,11 +101,20 @@ class PullService {
   static void load_waiting(ByteReader& in, const std::function<void(int rank, std::string_view pull)>& tell);
 
  private:
+  // An answer of which some rows were read.
+  struct UnderWay {
+    WaitingPull pull;
+    Buffer room;
+    PullProgress progress = {};
+  };
+
   void tell_room() {
     if (on_room_) on_room_();
   }
-  void answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& reply);
-  bool try_answer(WaitingPull& pull, uint64_t clock);
+  void answer_or_wait(WaitingPull pull, uint64_t clock, ReplyPtr& reply, SliceWork& work);
+  bool try_answer(WaitingPull& pull, uint64_t clock, SliceWork& work);
+  void read_rows(uint64_t clock, SliceWork& work);
+  void end_answer(uint64_t clock);
   bool answer_again(WaitingPull& pull);
   void remember(WaitingPull& pull, std::shared_ptr<const Payload> rows,
                 std::shared_ptr<const PulledRows> pulled);
@@ -110,6 +130,9 @@ class PullService {
   ReadAnswers reads_;
   std::vector<PullHistory> histories_;  // by rank
   std::vector<WaitingPull> waiting_;    // pulls that wait for a step, in order of arrival
+
+  std::deque<WaitingPull> ready_;      // those whose step has come, behind the one that is answered
+  std::optional<UnderWay> under_way_;  // the pull that is answered, from call to call
 
   std::function<void()> on_room_;
   PullQueue starved_;                  // pulls of trainers that wait for room

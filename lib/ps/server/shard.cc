@@ -54,10 +54,11 @@ Shard::Shard(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, 
       gatherings_(roster_, *clock_, held_, changes_),
       recovery_(snapshot_context()),
       runner_(applier_, limits.slice_work,
-              {.go_on = [this] { clock_->go_on(); },
+              {.go_on = [this] { go_on(); },
                .settle = [this] { settle(); },
                .ended = [this] { end_step(); },
-               .failed = [this](const Error& error) { membership_.refuse_waiting(error); }}),
+               .failed = [this](const Error& error) { membership_.refuse_waiting(error); },
+               .answers = [this] { return pulls_.busy(); }}),
       membership_(snapshot_context(), {changes_, gatherings_, recovery_, waiting_, runner_}) {}
 
 SnapshotContext Shard::snapshot_context() {
@@ -66,6 +67,13 @@ SnapshotContext Shard::snapshot_context() {
 }
 
 // ---- steps
+
+// Goes on with the pulls that are answered, and then with the steps.
+void Shard::go_on() {
+  SliceWork work = applier_.slice();
+  if (pulls_.busy()) pulls_.go_on(clock_->clock(), work);
+  if (!pulls_.busy()) clock_->go_on();
+}
 
 // Does what follows when the steps of a request are over.
 void Shard::settle() {
@@ -77,7 +85,13 @@ void Shard::settle() {
 void Shard::end_step() {
   settle();
   count_chunks();
-  if (pulls_.num_starved() > 0) pulls_.answer_starved(clock_->clock());
+  if (pulls_.num_starved() > 0) answer_starved();
+}
+
+void Shard::answer_starved() {
+  SliceWork work = applier_.slice();
+  pulls_.answer_starved(clock_->clock(), work);
+  runner_.note_answers();
 }
 
 // ---- pulls and pushes
@@ -90,7 +104,9 @@ void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
   if (clock_->logs_pulls()) changes_.note(ShardEvent::kPull, rank, [&] { return encode_again(request); });
   clock_->note_pull(rank);
   if (!clock_->may_pull(request.step)) return pulls_.wait(rank, std::move(request), reply);
-  pulls_.answer(rank, std::move(request), clock_->clock(), reply);
+  SliceWork work = applier_.slice();
+  pulls_.answer(rank, std::move(request), clock_->clock(), reply, work);
+  runner_.note_answers();
 }
 
 void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {

@@ -66,6 +66,9 @@ class Shard {
   void commit(int rank, CommitRequest request, ReplyPtr& reply);
   void gather(int rank, const GatherRequest& request, ReplyPtr& reply);
 
+  // Answers the pulls of trainers that wait for room, as far as there is some.
+  void answer_starved();
+
   void load(const PushRequest& request);  // sets weights; takes no part in steps
 
   // Returns the state of the schedule, and of the optimizers of the dense or of the sparse parameters.
@@ -112,6 +115,7 @@ class Shard {
 
  private:
   void receive_push(int rank, PushRequest request, ReplyPtr& reply);
+  void go_on();
   void settle();
   void end_step();
   void count_chunks() { count_chunk_bytes(held_, states_, *clock_); }

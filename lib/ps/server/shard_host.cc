@@ -169,7 +169,7 @@ void ShardHost::new_shard(const Json& schema, const Json& place, const std::stri
       if (guard.expired() || !shard_) return;
       shard_->pulls().read_on();
       if (shard_->runner().busy()) return;  // the end of the step answers them
-      shard_->pulls().answer_starved(shard_->steps().clock());
+      shard_->answer_starved();
     });
   });
   shard_->runner().on_busy([this] { deferred_.go_on_soon(); });

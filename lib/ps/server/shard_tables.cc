@@ -34,56 +34,79 @@ uint64_t ShardTables::bytes_of(std::span<const RowSlice> slices, RowType type) c
 
 void ShardTables::read(std::span<const RowSlice> slices, PullMode mode, RowType type, char* out) {
   ++num_requests_;
-  for (const RowSlice& slice : slices) out = read_slice(slice, mode, type, out);
-}
-
-PulledRows ShardTables::pull(std::span<const RowSlice> slices, RowType type, char* out) {
-  ++num_requests_;
-  PulledRows pulled(slices.size());
-  for (size_t s = 0; s < slices.size(); ++s) {
-    const Table& table = this->table(slices[s]);
-    if (slices[s].by_keys && table.rows_stay()) {
-      pulled[s].rows.resize(slices[s].keys.size());
-      pulled[s].step = table.optimizer()->steps();
-    }
-    out = read_slice(slices[s], PullMode::kTrain, type, out, pulled[s].rows);
+  for (const RowSlice& slice : slices) {
+    encode_rows({slice, 0, slice.rows()}, mode, type, out, {});
+    const size_t size = bytes_of(slice, type);
+    std::fill_n(out + size, padded(size) - size, '\0');
+    out += padded(size);
   }
-  return pulled;
-}
-
-// Puts the rows of a slice into `out`, and returns where the next slice's rows go.  If `rows` is not empty,
-// it gets the pointers to the rows.
-char* ShardTables::read_slice(const RowSlice& slice, PullMode mode, RowType type, char* out,
-                              std::span<float*> rows) {
-  encode_rows(slice, mode, type, out, rows);
-  const size_t size = bytes_of(slice, type);
-  std::fill_n(out + size, padded(size) - size, '\0');
-  return out + padded(size);
 }
 
 void ShardTables::read_rows(const RowSlice& rows, RowType type, std::span<char> out) {
   ++num_requests_;
-  encode_rows(rows, PullMode::kRead, type, out.data(), {});
+  encode_rows({rows, 0, rows.rows()}, PullMode::kRead, type, out.data(), {});
   std::ranges::fill(out.subspan(bytes_of(rows, type)), '\0');
 }
 
-void ShardTables::encode_rows(const RowSlice& slice, PullMode mode, RowType type, char* out,
-                              std::span<float*> rows) {
-  if (type_of(slice, type) == RowType::kF32) {
-    return read_floats(slice, mode, reinterpret_cast<float*>(out), rows);
+bool ShardTables::pull(std::span<const RowSlice> slices, RowType type, char* out, PullProgress& progress,
+                       SliceWork& work) {
+  if (progress.pulled.empty()) {
+    ++num_requests_;
+    progress.pulled.resize(slices.size());
   }
-  const int64_t num_rows = static_cast<int64_t>(slice.rows()), cols = widths_[slice.parameter];
+  for (; progress.slice < slices.size(); ++progress.slice, progress.row = 0) {
+    const RowSlice& slice = slices[progress.slice];
+    if (progress.row == 0) begin_slice(slice, progress);
+    const size_t size = bytes_of(slice, type);
+    char* const to = out + progress.offset;
+    const uint64_t work_of_one = work_of_row(table(slice));
+    while (progress.row < slice.rows()) {
+      if (work.used_up()) return false;
+      const uint64_t count = std::min(slice.rows() - progress.row, work.rows(work_of_one));
+      std::span<float*> rows = progress.pulled[progress.slice].rows;
+      if (!rows.empty()) rows = rows.subspan(progress.row, count);
+      encode_rows({slice, progress.row, count}, PullMode::kTrain, type,
+                  to + size / slice.rows() * progress.row, rows);
+      progress.row += count;
+      work.use(count * work_of_one);
+    }
+    std::fill_n(to + size, padded(size) - size, '\0');
+    progress.offset += padded(size);
+  }
+  return true;
+}
+
+// Makes room for the pointers to the slice's rows, if they last.
+void ShardTables::begin_slice(const RowSlice& slice, PullProgress& progress) const {
+  const Table& table = this->table(slice);
+  if (!slice.by_keys || !table.rows_stay()) return;
+  RowPointers& pulled = progress.pulled[progress.slice];
+  pulled.rows.resize(slice.keys.size());
+  pulled.step = table.optimizer()->steps();
+}
+
+// Puts the rows of the range into `out`.  If `rows` is not empty, it gets the pointers to the rows.
+void ShardTables::encode_rows(const RowRange& range, PullMode mode, RowType type, char* out,
+                              std::span<float*> rows) {
+  if (type_of(range.slice, type) == RowType::kF32) {
+    return read_floats(range, mode, reinterpret_cast<float*>(out), rows);
+  }
+  const int64_t num_rows = static_cast<int64_t>(range.count), cols = widths_[range.slice.parameter];
   floats_.resize(static_cast<size_t>(num_rows * cols));
-  read_floats(slice, mode, floats_.data(), rows);
+  read_floats(range, mode, floats_.data(), rows);
   row_codec(type, device_.cpu()).encode(floats_.data(), num_rows, cols, out);
 }
 
-void ShardTables::read_floats(const RowSlice& slice, PullMode mode, float* out, std::span<float*> rows) {
+void ShardTables::read_floats(const RowRange& range, PullMode mode, float* out, std::span<float*> rows) {
+  const RowSlice& slice = range.slice;
   Table& table = this->table(slice);
   const bool train = mode == PullMode::kTrain;
-  if (slice.by_keys)
-    return train ? pull_keys(table, slice.keys, out, rows) : table.read_rows(slice.keys, out);
-  const int64_t first = static_cast<int64_t>(slice.first), count = static_cast<int64_t>(slice.count);
+  if (slice.by_keys) {
+    const auto keys = std::span<const uint64_t>(slice.keys).subspan(range.first, range.count);
+    return train ? pull_keys(table, keys, out, rows) : table.read_rows(keys, out);
+  }
+  const int64_t first = static_cast<int64_t>(slice.first + range.first),
+                count = static_cast<int64_t>(range.count);
   if (is_of_state(slice, table)) {
     return table.whole()->copy_stored(first - static_cast<int64_t>(table.size()), count, out);
   }

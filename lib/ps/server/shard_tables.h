@@ -7,10 +7,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "math/device.h"
 #include "optim/optimizer_plan.h"
+#include "ps/server/slice_work.h"
 #include "ps/status/shard_status.h"
 #include "ps/wire/protocol.h"
 #include "store/parameter_tables.h"
@@ -26,6 +28,14 @@ struct RowPointers {
 
 // Row pointers by slice of the pull.
 using PulledRows = std::vector<RowPointers>;
+
+// A pull of which some rows were read.
+struct PullProgress {
+  PulledRows pulled;
+  size_t slice = 0;     // the first slice of which not all rows were read
+  uint64_t row = 0;     // of its rows, those before this one were
+  uint64_t offset = 0;  // of the slice in the answer, bytes
+};
 
 // One owner thread.
 class ShardTables {
@@ -56,11 +66,18 @@ class ShardTables {
   // Puts rows to read, some of those of a checked request, into `out`, and zeros behind them.
   void read_rows(const RowSlice& rows, RowType type, std::span<char> out);
 
-  // Puts the rows of a pull that a push will follow into `out`, and returns pointers to the rows in the tables.
-  PulledRows pull(std::span<const RowSlice> slices, RowType type, char* out);
-
-  // To be called when all trainers have ended this pass.
-  void end_pass(int64_t pass) { tables_.end_pass(pass); }
+  // Puts the rows of a checked request to train into `out`, and pointers to the rows in the tables into
+  // `progress`, which begins empty.  Returns false if there are more rows than `work` allows: the next call, with
+  // the same arguments, goes on.  Before the last call nothing else may be done with the tables except reading
+  // rows.
+  bool pull(std::span<const RowSlice> slices, RowType type, char* out, PullProgress& progress,
+            SliceWork& work);
+  PulledRows pull(std::span<const RowSlice> slices, RowType type, char* out) {
+    PullProgress progress;
+    SliceWork all;
+    pull(slices, type, out, progress, all);
+    return std::move(progress.pulled);
+  }
 
   // Forgets what tables with a policy hold for the next push of a trainer whose process is replaced.
   void forget_held_counts();
@@ -92,11 +109,16 @@ class ShardTables {
 
  private:
   Table& table(const RowSlice& slice) const { return *tables_.table(slice.parameter); }
+  // Some rows of a slice.
+  struct RowRange {
+    const RowSlice& slice;
+    uint64_t first, count;
+  };
+
   uint64_t bytes_of(const RowSlice& slice, RowType type) const;
-  char* read_slice(const RowSlice& slice, PullMode mode, RowType type, char* out,
-                   std::span<float*> rows = {});
-  void encode_rows(const RowSlice& slice, PullMode mode, RowType type, char* out, std::span<float*> rows);
-  void read_floats(const RowSlice& slice, PullMode mode, float* out, std::span<float*> rows);
+  void begin_slice(const RowSlice& slice, PullProgress& progress) const;
+  void encode_rows(const RowRange& range, PullMode mode, RowType type, char* out, std::span<float*> rows);
+  void read_floats(const RowRange& range, PullMode mode, float* out, std::span<float*> rows);
   void pull_keys(Table& table, std::span<const uint64_t> keys, float* out, std::span<float*> rows);
 
   Device device_;

@@ -47,7 +47,7 @@ std::optional<std::vector<ExactSquares>> StepApplier::squares(std::span<PendingP
     under_way_->squares.resize(tables_.size());
     under_way_->contributions = contributions_of(pushes, sum_up(pushes));
   }
-  SliceWork work{slice_work_};
+  SliceWork work = slice();
   for (size_t& p = under_way_->parameter; p < tables_.size(); ++p) {
     if (!clipping_.needs(p)) continue;
     if (!updater_.measure(p, under_way_->contributions[p], under_way_->squares[p], work)) return std::nullopt;
@@ -68,7 +68,7 @@ void StepApplier::begin(std::span<PendingPush* const> pushes) {
 
 bool StepApplier::apply(std::span<PendingPush* const> pushes) {
   if (!under_way_) begin(pushes);
-  SliceWork work{slice_work_};
+  SliceWork work = slice();
   for (size_t& p = under_way_->parameter; p < tables_.size(); ++p) {
     const StepSize step{under_way_->step.learning_rate, under_way_->scales[p], under_way_->step.shrink};
     if (!updater_.apply(p, under_way_->contributions[p], step, work)) return false;
@@ -78,8 +78,30 @@ bool StepApplier::apply(std::span<PendingPush* const> pushes) {
   return true;
 }
 
+bool StepApplier::end_pass(int64_t pass) {
+  if (!ending_) {
+    ending_ = 0;
+    for (size_t p = 0; p < tables_.size(); ++p) {
+      if (RowPolicyState* policy = policy_of(p)) policy->plan_end_of_pass(pass);
+    }
+  }
+  SliceWork work = slice();
+  for (size_t& p = *ending_; p < tables_.size(); ++p) {
+    RowPolicyState* policy = policy_of(p);
+    if (policy != nullptr && !remove_rows(policy->removal(), work, tables_.device())) return false;
+  }
+  ending_.reset();
+  return true;
+}
+
+RowPolicyState* StepApplier::policy_of(size_t parameter) const {
+  const Table* table = tables_.parameters().table(parameter);
+  return table != nullptr ? table->policy() : nullptr;
+}
+
 void StepApplier::abandon() {
   under_way_.reset();
+  ending_.reset();
   updater_.abandon();
 }
 

@@ -11,8 +11,10 @@
 #include "optim/step_rule.h"
 #include "ps/server/pending_push.h"
 #include "ps/server/shard_tables.h"
+#include "ps/server/slice_work.h"
 #include "ps/server/table_updater.h"
 #include "ps/status/shard_status.h"
+#include "table/row_policy_state.h"
 
 namespace ps {
 
@@ -36,7 +38,8 @@ class StepApplier {
   // with the same arguments.  Before the last of these, nothing else may be done here or with the tables
   // except reading rows.
   void set_slice_work(uint64_t work) { slice_work_ = work; }
-  bool busy() const { return under_way_.has_value(); }
+  SliceWork slice() const { return {slice_work_}; }
+  bool busy() const { return under_way_.has_value() || ending_.has_value(); }
   uint64_t num_steps() const { return counters_.steps; }  // steps that were applied
   void abandon();                                         // forgets the step that is under way
 
@@ -52,7 +55,8 @@ class StepApplier {
   std::optional<std::vector<ExactSquares>> squares(std::span<PendingPush* const> pushes);
   bool apply(std::span<PendingPush* const> pushes);
 
-  void end_pass(int64_t pass) { tables_.end_pass(pass); }
+  // To be called when all trainers have ended this pass.  Works in slices, like apply.
+  bool end_pass(int64_t pass);
 
   size_t num_parameters() const { return tables_.size(); }
   StepRule& rule() { return rule_; }
@@ -68,6 +72,7 @@ class StepApplier {
     size_t parameter = 0;                                  // the next parameter
   };
 
+  RowPolicyState* policy_of(size_t parameter) const;
   bool applies() const { return under_way_ && under_way_->applies; }
   void begin(std::span<PendingPush* const> pushes);
   std::vector<std::vector<Contribution>> contributions_of(std::span<PendingPush* const> pushes,
@@ -81,6 +86,7 @@ class StepApplier {
   std::optional<std::vector<double>> whole_squares_;  // of the next step, by parameter
   uint64_t slice_work_ = SliceWork::kUnlimited;
   std::optional<UnderWay> under_way_;  // the step that is applied or measured, from call to call
+  std::optional<size_t> ending_;       // during the end of a pass: the next parameter
 };
 
 }  // namespace ps

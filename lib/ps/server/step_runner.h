@@ -1,5 +1,5 @@
-// StepRunner: applies the steps of a shard, at once or in slices.  While a step is applied in slices the
-// shard is busy.  Readers are answered in between, from rows that are each as before the step or as after it.
+// StepRunner: applies the steps of a shard, and answers its trainers' pulls, at once or in slices.  While that
+// is done in slices the shard is busy.  Readers are answered in between, from rows that are each as before the step or as after it.
 // All other requests wait, or make the shard apply the rest of the step at once.  Used by Shard.
 #ifndef PS_PS_SERVER_STEP_RUNNER_H_
 #define PS_PS_SERVER_STEP_RUNNER_H_
@@ -23,6 +23,7 @@ class StepRunner {
     std::function<void()> settle;  // no step is under way any more: does what follows from the request
     std::function<void()> ended;   // like settle, for a step that has ended in a slice of its own
     std::function<void(const Error&)> failed;  // refuses all waiting requests
+    std::function<bool()> answers = {};        // returns true while pulls are answered
   };
 
   // `applier` outlives this.  A slice has about `slice_work` (SliceWork) of work.
@@ -33,7 +34,7 @@ class StepRunner {
   // be called soon.  Without it steps are applied at once.
   void on_busy(std::function<void()> busy);
 
-  bool busy() const { return applier_.busy(); }
+  bool busy() const { return applier_.busy() || (calls_.answers && calls_.answers()); }
   void go_on();
   void finish();  // applies all that is left at once
 
@@ -41,6 +42,11 @@ class StepRunner {
   // requests are refused.
   template <class Body>
   void run(Body&& body);
+
+  // To be called when pulls may have made the shard busy.
+  void note_answers() {
+    if (busy() && on_busy_) on_busy_();
+  }
 
   // Does what follows from a request, unless a step is under way.
   void settle() {
@@ -76,7 +82,7 @@ void StepRunner::run(Body&& body) {
   } catch (const Error& error) {
     fail(error);
   }
-  if (busy() && on_busy_) on_busy_();
+  note_answers();
 }
 
 }  // namespace ps

@@ -20,11 +20,14 @@ std::vector<TrainerSteps*> SynchronousClock::next_pushers() {
   return pushers([this](const TrainerSteps& trainer) { return trainer.next_step <= clock_; });
 }
 
+// The pulls that have waited for a step are answered before the next one, in slices too: while they are, go_on is
+// called again.
 void SynchronousClock::apply_complete_steps() {
-  for (;;) {
+  while (!context_.pulls.busy()) {
     const std::vector<TrainerSteps*> pushers = next_pushers();
     if (pushers.empty() || !apply_next_step(pushers)) return;
-    context_.pulls.answer_waiting([this](uint64_t step) { return may_pull(step); }, clock_);
+    SliceWork work = context_.applier.slice();
+    context_.pulls.answer_waiting([this](uint64_t step) { return may_pull(step); }, clock_, work);
   }
 }
 
@@ -53,7 +56,7 @@ bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   done.dealt = pushes.empty() && !done.pass_ended;
   if (!pushes.empty()) done.squares = pushes[0]->squares;
   if (!pushes.empty() && !context_.applier.apply(pushes)) return false;
-  if (done.pass_ended) context_.applier.end_pass(pass);
+  if (done.pass_ended && !context_.applier.end_pass(pass)) return false;
   done.learning_rate = context_.applier.rule().learning_rate();
   ++clock_;
   const bool end_checkpoint = done.pass_ended && checkpoint_at_end;

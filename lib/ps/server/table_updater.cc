@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
-#include "table/row_policy_state.h"
+#include "math/device.h"
 
 namespace ps {
 
@@ -14,11 +15,16 @@ namespace {
 // do not change the blocks on which a kernel works.
 constexpr size_t kValuesAtOnce = 4096;
 
-uint64_t work_of(uint64_t rows, int64_t cols) {
-  return rows * (static_cast<uint64_t>(cols) + SliceWork::kRowWork);
-}
-
 }  // namespace
+
+bool remove_rows(RowRemoval& removal, SliceWork& work, Device& device) {
+  if (work.left == SliceWork::kUnlimited) return removal.finish(device), true;
+  const uint64_t rows = work.rows(SliceWork::kRowWork);
+  uint64_t left = rows;
+  const bool more = removal.go_on(left, device);
+  work.use(more ? work.left : (rows - left) * SliceWork::kRowWork);
+  return !more;
+}
 
 // ---- from call to call
 
@@ -34,7 +40,7 @@ bool TableUpdater::apply(size_t parameter, std::span<const Contribution> contrib
 
 void TableUpdater::begin(size_t parameter, const Table& table, std::span<const Contribution> contributions) {
   begun_ = true;
-  in_step_ = false;
+  in_step_ = removes_ = false;
   num_ready_ = num_pushed_ = num_values_ = 0;
   if (table.optimizer() == nullptr) return;
   in_parts_ = table.takes_parts();
@@ -43,6 +49,7 @@ void TableUpdater::begin(size_t parameter, const Table& table, std::span<const C
   lie_apart_ = rows_left_.lie_apart();
 }
 
+// A step that changes how rows are read is applied at once.
 bool TableUpdater::go_on(size_t parameter, Table& table, std::span<const Contribution> contributions,
                          const StepSize& step, SliceWork& work) {
   const ParameterSpec& spec = tables_.spec(parameter);
@@ -52,9 +59,11 @@ bool TableUpdater::go_on(size_t parameter, Table& table, std::span<const Contrib
   }
   if (spec.kind == ParameterKind::kMatrix) return apply_matrix(table, contributions, step, work);
   if (spec.kind == ParameterKind::kStatistic) return apply_statistic(table, contributions), true;
-  if (in_parts_ && table.whole() == nullptr) return apply_rows(table, step, work);
-  apply_rows_at_once(table, step);
-  work.use(work_of(table.size(), table.width()));
+  if (table.whole() != nullptr) return apply_dense_rows(table, step, work);
+  if (in_parts_) return apply_rows(table, step, work);
+  SliceWork all;
+  apply_rows(table, step, all);
+  work.use(table.size() * work_of_row(table));
   return true;
 }
 
@@ -73,7 +82,7 @@ bool TableUpdater::measure(size_t parameter, std::span<const Contribution> contr
   }
   while (kind == ParameterKind::kRows && !rows_left_.ended()) {
     if (work.used_up()) return false;
-    take_slice(cols, work);
+    take_slice(*table, work);
     if (!lie_apart_) {
       sum_rows(cols, sums_);
       sum.add(sums_.data(), std::ssize(sums_));
@@ -97,11 +106,11 @@ TableUpdater::ReadySlice& TableUpdater::next_ready() {
 }
 
 // some_ <- the next rows by keys, of as much work as is left.  Returns their number.
-uint64_t TableUpdater::take_slice(int64_t cols, SliceWork& work) {
-  rows_left_.next(std::max<uint64_t>(1, work.left / work_of(1, cols)), some_);
+uint64_t TableUpdater::take_slice(const Table& table, SliceWork& work) {
+  rows_left_.next(work.rows(work_of_row(table)), some_);
   uint64_t rows = 0;
   for (const RowsOfOne& some : some_) rows += some.keys.size();
-  work.use(work_of(rows, cols));
+  work.use(rows * work_of_row(table));
   return rows;
 }
 
@@ -109,28 +118,74 @@ uint64_t TableUpdater::take_slice(int64_t cols, SliceWork& work) {
 
 // Puts the gradients of all rows into slices, then passes the slices to the table.  Rows are found first,
 // while all steps that have begun are over: idle steps then give the same bits as when the step is applied at
-// once.
+// once.  Where idle steps change nothing, and pointers do not last, rows are found when they are updated.
 bool TableUpdater::apply_rows(Table& table, const StepSize& step, SliceWork& work) {
-  while (!rows_left_.ended()) {
+  if (removes_) return remove_rows(table.policy()->removal(), work, device_);
+  RowPolicyState* const policy = table.policy();
+  if (!in_step_ && policy != nullptr && rows_left_.ended() && num_ready_ == 0)
+    use_held(*policy, table.width());
+  const bool finds_late = table.optimizer()->idle_is_identity() && !table.rows_stay();
+  while (!finds_late && !rows_left_.ended()) {
     if (work.used_up()) return false;
-    take_slice(table.width(), work);
-    ReadySlice& slice = next_ready();
-    lie_apart_ ? use_rows_in_place(table, slice) : use_sums(table, slice);
+    take_slice(table, work);
+    find_rows(table, next_ready());
   }
   if (!in_step_) table.begin_step(step.learning_rate);
   in_step_ = true;
-  push_ready(table, step, work);
-  if (num_pushed_ < num_ready_) return false;
-  table.end_step();
+  if (finds_late && !find_and_push(table, step, work)) return false;
+  const bool moved = table.spilled() && num_ready_ > 1;
+  for (; num_pushed_ < num_ready_; ++num_pushed_) {
+    if (work.used_up()) return false;
+    push_slice(table, ready_[num_pushed_], step, moved, work);
+  }
+  if (policy == nullptr) return table.end_step(), true;
+  policy->end_parts(step.shrink);
+  removes_ = true;
+  return remove_rows(policy->removal(), work, device_);
+}
+
+// Takes the keys that the policy holds for a step without any.
+void TableUpdater::use_held(RowPolicyState& policy, int64_t cols) {
+  KeyPlan held = policy.release_held();
+  if (held.keys.empty()) return;
+  held_ = RowSlice();
+  held_.by_keys = true;
+  held_.keys = std::move(held.keys);
+  held_.counts = std::move(held.counts);
+  const Contribution all{&held_, nullptr, 0, 1};
+  rows_left_.begin({&all, 1}, cols);
+  lie_apart_ = true;
+}
+
+bool TableUpdater::find_and_push(Table& table, const StepSize& step, SliceWork& work) {
+  while (!rows_left_.ended()) {
+    if (work.used_up()) return false;
+    take_slice(table, work);
+    num_ready_ = 0;
+    ReadySlice& slice = next_ready();
+    find_rows(table, slice);
+    push_slice(table, slice, step, /*moved=*/false, work);
+  }
+  num_pushed_ = num_ready_;
   return true;
 }
 
-// Passes the slices that are left to the table, until the work is used up.
-void TableUpdater::push_ready(Table& table, const StepSize& step, SliceWork& work) {
-  for (; num_pushed_ < num_ready_ && !work.used_up(); ++num_pushed_) {
-    for (const KeyedGradients& some : ready_[num_pushed_].gradients) {
+void TableUpdater::find_rows(Table& table, ReadySlice& slice) {
+  if (table.policy() != nullptr) return use_counted_rows(table, slice);
+  if (!lie_apart_) return use_sums(table, slice);
+  table.rows_stay() ? use_rows_in_place(table, slice) : use_rows_of_one_pull(table, slice);
+}
+
+// Passes the slice to the table. `moved`: its rows were found by an earlier call, and may be elsewhere now.
+void TableUpdater::push_slice(Table& table, ReadySlice& slice, const StepSize& step, bool moved,
+                              SliceWork& work) {
+  if (moved) table.find_again(slice.keys, device_, slice.rows);
+  for (const KeyedGradients& some : slice.gradients) {
+    work.use(some.keys.size() * work_of_row(table));
+    if (table.policy() == nullptr) {
       table.push_part(some, step.scale, device_);
-      work.use(work_of(some.keys.size(), table.width()));
+    } else {
+      table.policy()->train_part({slice.keys, slice.counts, some.gradients}, slice.rows, step.scale, device_);
     }
   }
 }
@@ -153,6 +208,45 @@ void TableUpdater::use_rows_in_place(Table& table, ReadySlice& slice) {
     }
     slice.gradients.push_back({each.keys, rows, each.floats});
   }
+}
+
+// The same with one pull, whose pointers are valid until the next.
+void TableUpdater::use_rows_of_one_pull(Table& table, ReadySlice& slice) {
+  slice.keys.clear();
+  for (const RowsOfOne& each : some_) slice.keys.insert(slice.keys.end(), each.keys.begin(), each.keys.end());
+  slice.rows.resize(slice.keys.size());
+  table.pull(slice.keys, device_, slice.rows);
+  std::span<float* const> rows(slice.rows);
+  for (const RowsOfOne& each : some_) {
+    slice.gradients.push_back({each.keys, rows.first(each.keys.size()), each.floats});
+    rows = rows.subspan(each.keys.size());
+  }
+}
+
+// Puts the rows of a table with a policy into the slice, which also needs the counts of the keys.  Gradients of
+// a single piece are used where they lie.
+void TableUpdater::use_counted_rows(Table& table, ReadySlice& slice) {
+  slice.keys.clear();
+  slice.counts.clear();
+  slice.sums.clear();
+  const bool alone = lie_apart_ && some_.size() == 1;
+  if (lie_apart_) {
+    for (const RowsOfOne& each : some_) {
+      slice.keys.insert(slice.keys.end(), each.keys.begin(), each.keys.end());
+      slice.counts.insert(slice.counts.end(), each.counts.begin(), each.counts.end());
+      const size_t floats = each.keys.size() * static_cast<size_t>(table.width());
+      if (!alone) slice.sums.insert(slice.sums.end(), each.floats, each.floats + floats);
+    }
+  } else {
+    sum_rows(table.width(), slice.sums);
+    sum_counts();
+    std::swap(slice.keys, plan_.keys);
+    std::swap(slice.counts, plan_.counts);
+  }
+  slice.rows.resize(slice.keys.size());
+  const float* gradients = alone ? some_[0].floats : slice.sums.data();
+  table.policy()->find_part(slice.keys, gradients == nullptr, device_, slice.rows);
+  slice.gradients.push_back({slice.keys, slice.rows, gradients});
 }
 
 // Puts the sums of the gradients of some_ into the slice, with pointers to their rows.
@@ -229,52 +323,6 @@ void TableUpdater::add_in_order(size_t cols, std::vector<float>& sums) {
   }
 }
 
-// ---- rows by keys, all at once
-//
-// For tables with a policy, which needs all keys in one call; for rows that may be on disk, to which pointers
-// are valid for one call only; and for dense tables, in which all other rows have a step too.
-
-void TableUpdater::apply_rows_at_once(Table& table, const StepSize& step) {
-  rows_left_.next(SliceWork::kUnlimited, some_);
-  if (table.policy() != nullptr) return push_plan(table, step);
-  ReadySlice& slice = next_ready();
-  if (!lie_apart_) {
-    use_sums(table, slice);
-  } else {
-    table.rows_stay() ? use_rows_in_place(table, slice) : use_rows_of_one_pull(table, slice);
-  }
-  table.push(slice.gradients, step.scale, step.learning_rate, device_);
-}
-
-void TableUpdater::use_rows_of_one_pull(Table& table, ReadySlice& slice) {
-  slice.keys.clear();
-  for (const RowsOfOne& each : some_) slice.keys.insert(slice.keys.end(), each.keys.begin(), each.keys.end());
-  slice.rows.resize(slice.keys.size());
-  table.pull(slice.keys, device_, slice.rows);
-  std::span<float* const> rows(slice.rows);
-  for (const RowsOfOne& each : some_) {
-    slice.gradients.push_back({each.keys, rows.first(each.keys.size()), each.floats});
-    rows = rows.subspan(each.keys.size());
-  }
-}
-
-// Applies a step of a table with a policy, which also needs the counts of the keys.
-void TableUpdater::push_plan(Table& table, const StepSize& step) {
-  ReadySlice& slice = next_ready();
-  const bool alone = some_.size() == 1;
-  if (alone) {
-    plan_.keys.assign(some_[0].keys.begin(), some_[0].keys.end());
-    plan_.counts.assign(some_[0].counts.begin(), some_[0].counts.end());
-  } else {
-    sum_rows(table.width(), slice.sums);
-    sum_counts();
-  }
-  table.pull(plan_, device_, slice.rows);
-  const float* gradients = alone ? some_[0].floats : slice.sums.data();
-  table.push(plan_, slice.rows, gradients, step.scale, step.learning_rate, device_);
-  table.policy()->end_step(step.shrink, device_);
-}
-
 // plan_.counts <- the sums of the counts of some_.
 void TableUpdater::sum_counts() {
   plan_.counts.clear();
@@ -289,7 +337,55 @@ void TableUpdater::sum_counts() {
   }
 }
 
-// ---- matrices and statistics
+// ---- tables that have all rows
+
+// Rows by keys of a table that has all rows: every row makes a step, those without a gradient with zeros.
+// Ranges of rows end where the blocks of DenseTable::push do.
+bool TableUpdater::apply_dense_rows(Table& table, const StepSize& step, SliceWork& work) {
+  constexpr uint64_t kMostBlocks = 64;  // in a range
+  const size_t cols = static_cast<size_t>(table.width()), num_rows = table.size();
+  const size_t block = std::max<size_t>(1, kValuesAtOnce / cols);
+  if (!in_step_) table.begin_step(step.learning_rate);
+  in_step_ = true;
+  while (num_values_ < num_rows * cols) {
+    if (work.used_up() && in_parts_) return false;
+    const uint64_t blocks = std::clamp<uint64_t>(work.left / (block * cols), 1, kMostBlocks);
+    const size_t first = num_values_ / cols, last = std::min(num_rows, first + blocks * block);
+    const auto key_of = [&table](size_t row) {
+      return static_cast<uint64_t>(table.deal()->global(static_cast<int64_t>(row)));
+    };
+    rows_left_.next_below(last < num_rows ? std::optional(key_of(last)) : std::nullopt, some_);
+    const uint64_t touched = spread_rows(table, first, last - first);
+    table.whole()->push_range(static_cast<int64_t>(num_values_), std::ssize(spread_), spread_.data(),
+                              step.scale, device_);
+    num_values_ = last * cols;
+    work.use(spread_.size() + touched * work_of_row(table));
+  }
+  table.end_step();
+  return true;
+}
+
+// spread_ <- the gradients of the rows [first, first + count) of the table, of which some_ are not zero.  Returns
+// the number of these.
+uint64_t TableUpdater::spread_rows(const Table& table, size_t first, size_t count) {
+  const size_t cols = static_cast<size_t>(table.width());
+  spread_.assign(count * cols, 0.0f);
+  auto spread = [&](std::span<const uint64_t> keys, const float* from) {
+    for (uint64_t key : keys) {
+      const size_t row = static_cast<size_t>(table.deal()->local(static_cast<int64_t>(key)));
+      std::copy_n(from, cols, spread_.data() + (row - first) * cols);
+      from += cols;
+    }
+    return keys.size();
+  };
+  if (!lie_apart_ && !some_.empty()) {
+    sum_rows(table.width(), sums_);
+    return spread(plan_.keys, sums_.data());
+  }
+  uint64_t touched = 0;
+  for (const RowsOfOne& some : some_) touched += spread(some.keys, some.floats);
+  return touched;
+}
 
 bool TableUpdater::apply_matrix(Table& table, std::span<const Contribution> contributions,
                                 const StepSize& step, SliceWork& work) {

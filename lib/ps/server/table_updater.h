@@ -17,22 +17,15 @@
 #include "optim/step_rule.h"
 #include "ps/server/contributed_rows.h"
 #include "ps/server/shard_tables.h"
+#include "ps/server/slice_work.h"
 #include "store/parameter_tables.h"
+#include "table/row_policy_state.h"
+#include "table/row_removal.h"
 
 namespace ps {
 
-// The work that is left for a call, in values of rows; each row counts kRowWork more for finding it.
-struct SliceWork {
-  static constexpr uint64_t kRowWork = 16;
-  static constexpr uint64_t kUnlimited = UINT64_MAX;
-
-  uint64_t left = kUnlimited;
-
-  bool used_up() const { return left == 0; }
-  void use(uint64_t work) {
-    if (left != kUnlimited) left -= work < left ? work : left;
-  }
-};
+// Goes on with the removal of rows, as far as the work allows.  Returns false if there is more to do.
+bool remove_rows(RowRemoval& removal, SliceWork& work, Device& device);
 
 // The work on a parameter may be divided over several calls.  Between them rows may be read, but nothing else
 // may be done with the table; every row then gets the same bits as in one call.  Owned by the thread of the
@@ -65,7 +58,8 @@ class TableUpdater {
   // A slice of rows whose gradients are ready, and the memory that these need beside the contributions.
   struct ReadySlice {
     std::vector<KeyedGradients> gradients;
-    std::vector<uint64_t> keys;  // keys of the sums
+    std::vector<uint64_t> keys;    // of the sums, or of all rows that were found by one pull
+    std::vector<KeyCount> counts;  // of these keys, in a table with a policy
     std::vector<float*> rows;
     std::vector<float> sums;
   };
@@ -74,23 +68,26 @@ class TableUpdater {
   bool go_on(size_t parameter, Table& table, std::span<const Contribution> contributions,
              const StepSize& step, SliceWork& work);
   ReadySlice& next_ready();
-  uint64_t take_slice(int64_t cols, SliceWork& work);
+  uint64_t take_slice(const Table& table, SliceWork& work);
 
   bool apply_rows(Table& table, const StepSize& step, SliceWork& work);
-  void push_ready(Table& table, const StepSize& step, SliceWork& work);
+  bool find_and_push(Table& table, const StepSize& step, SliceWork& work);
+  void use_held(RowPolicyState& policy, int64_t cols);
+  void find_rows(Table& table, ReadySlice& slice);
+  void push_slice(Table& table, ReadySlice& slice, const StepSize& step, bool moved, SliceWork& work);
   void use_rows_in_place(Table& table, ReadySlice& slice);
+  void use_rows_of_one_pull(Table& table, ReadySlice& slice);
+  void use_counted_rows(Table& table, ReadySlice& slice);
   void use_sums(Table& table, ReadySlice& slice);
   void find_summed_rows(Table& table, std::vector<float*>& rows);
   void sum_rows(int64_t cols, std::vector<float>& sums);
   void add_in_order(size_t cols, std::vector<float>& sums);
   template <class ForEachRun>
   void sum_free_of_order(std::vector<float>& sums, ForEachRun&& for_each_run);
-
-  void apply_rows_at_once(Table& table, const StepSize& step);
-  void push_plan(Table& table, const StepSize& step);
-  void use_rows_of_one_pull(Table& table, ReadySlice& slice);
   void sum_counts();
 
+  bool apply_dense_rows(Table& table, const StepSize& step, SliceWork& work);
+  uint64_t spread_rows(const Table& table, size_t first, size_t count);
   bool apply_matrix(Table& table, std::span<const Contribution> contributions, const StepSize& step,
                     SliceWork& work);
   template <class Body>
@@ -107,19 +104,22 @@ class TableUpdater {
   bool begun_ = false;
   bool in_parts_ = false;         // the table may be read in between
   bool lie_apart_ = false;        // no key is in two contributions: no sums are needed
-  bool in_step_ = false;          // the rows of all slices were found, and the table's step has begun
+  bool in_step_ = false;          // the table's step has begun
+  bool removes_ = false;          // all rows are trained, and a policy may remove some
   ContributedRows rows_left_;     // rows by keys that are not in slices yet
+  RowSlice held_;                 // keys that a policy has held for the step, with their counts
   std::deque<ReadySlice> ready_;  // also those of former steps, whose memory is used again
   size_t num_ready_ = 0;          // slices of this step
   size_t num_pushed_ = 0;         // slices of this step that the table has
-  size_t num_values_ = 0;         // values of a matrix that are done
+  size_t num_values_ = 0;         // values of a table that has all rows that are done
 
   // Memory for the time of a call.
   std::vector<RowsOfOne> some_;
   KeyPlanner planner_;
   KeyPlan plan_;
-  std::vector<float> sums_;   // sums of several trainers' gradients
-  OrderFreeSums order_free_;  // sums whose bits must not depend on the order
+  std::vector<float> sums_;    // sums of several trainers' gradients
+  std::vector<float> spread_;  // gradients of all rows of a range
+  OrderFreeSums order_free_;   // sums whose bits must not depend on the order
 };
 
 }  // namespace ps

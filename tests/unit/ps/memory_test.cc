@@ -238,7 +238,7 @@ TEST_F(MemoryTest, WithoutRoomForAnswersPullsWaitAndAfterLongAreRefused) {
   EXPECT_EQ(rooms, 0);
   kept_.erase(kept_.begin(), kept_.begin() + 3);
   EXPECT_EQ(rooms, 1) << "for the first that was taken";
-  shard_->pulls().answer_starved(shard_->steps().clock());
+  shard_->answer_starved();
   EXPECT_EQ(kept_.size(), 15u);
   EXPECT_EQ(shard_->num_waiting(), 0u);
   EXPECT_EQ(pull(keys(0, 50000)), 0) << "longer than what is left";

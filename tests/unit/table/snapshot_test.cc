@@ -91,7 +91,9 @@ class SnapshotTest : public testing::TestWithParam<Case> {
       table.load_rows(keys, weights.data(), device_);
     } else if (way == 2) {
       const uint32_t partition = random.next32() % (1u << kPartitionBits);
-      table.rows().for_each_row(partition, [](uint64_t, float* row) { row[0] += 1; });
+      std::vector<uint64_t> there;
+      table.rows().for_each_row(partition, [&there](uint64_t key, const float*) { there.push_back(key); });
+      table.rows().visit(there, /*writes=*/true, [](uint64_t, float* row) { row[0] += 1; });
     } else {
       train(table, keys);
     }

@@ -168,7 +168,7 @@ TEST_P(SparseTableTest, RowsOfAllPartitionsAreAllRows) {
   train(keys, 1, 0.5);
   std::set<uint64_t> seen;
   for (uint32_t p = 0; p < 1u << kPartitionBits; ++p) {
-    table_.rows().for_each_row(p, [&](uint64_t key, float* row) {
+    table_.rows().for_each_row(p, [&](uint64_t key, const float* row) {
       EXPECT_EQ(key_partition(key), p);
       EXPECT_EQ(row[0], 99.5f);
       EXPECT_EQ(table_.rows().layout().stamp(row), 1);
