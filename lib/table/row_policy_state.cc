@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -95,7 +96,7 @@ void RowPolicyState::end_parts(bool shrink_asked) {
 
 KeyPlan RowPolicyState::release_held() {
   if (held_at_ != rows_.optimizer().steps()) return {};
-  return std::exchange(held_, {});
+  return take_held();
 }
 
 // Applies the step's gradients, unless they are null, and its counts to the existing rows.
@@ -179,25 +180,46 @@ void RowPolicyState::hold_counts(std::span<const uint64_t> keys, std::span<const
   if (keys.empty()) return;
   if (held_at_ != rows_.optimizer().steps()) forget_held();
   held_at_ = rows_.optimizer().steps();
-  const bool follow = held_.keys.empty() || held_.keys.back() < keys.front();
-  held_.keys.insert(held_.keys.end(), keys.begin(), keys.end());
-  held_.counts.insert(held_.counts.end(), counts.begin(), counts.end());
-  if (!follow) order_held();
+  merge_held(keys, counts);
 }
 
-// Sorts the held keys.  One that comes twice keeps its last count.
-void RowPolicyState::order_held() {
-  std::map<uint64_t, KeyCount> last;
-  for (size_t i = 0; i < held_.keys.size(); ++i) last[held_.keys[i]] = held_.counts[i];
-  held_ = {};
-  for (const auto& [key, count] : last) {
-    held_.keys.push_back(key);
-    held_.counts.push_back(count);
+// Merges ascending keys into those that are held, from the largest down, so that it takes no second list: keys [0, i)
+// and [out, end) are merged, and the gap between them is as long as the keys to come.  A key that comes again gets its
+// last count, and leaves a place in the gap free.
+void RowPolicyState::merge_held(std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
+  std::vector<uint64_t> fresh;
+  std::ranges::set_difference(keys, held_.keys, std::back_inserter(fresh));
+  held_without_row_ += rows_.num_missing(fresh);
+  size_t i = held_.keys.size(), left = keys.size(), out = i + left;
+  held_.keys.resize(out);
+  held_.counts.resize(out);
+  while (left > 0) {
+    const bool held_is_next = i > 0 && held_.keys[i - 1] > keys[left - 1];
+    --out;
+    if (held_is_next) {
+      --i;
+      held_.keys[out] = held_.keys[i];
+      held_.counts[out] = held_.counts[i];
+    } else {
+      --left;
+      if (i > 0 && held_.keys[i - 1] == keys[left]) --i;
+      held_.keys[out] = keys[left];
+      held_.counts[out] = counts[left];
+    }
   }
+  held_.keys.erase(held_.keys.begin() + static_cast<ptrdiff_t>(i),
+                   held_.keys.begin() + static_cast<ptrdiff_t>(out));
+  held_.counts.erase(held_.counts.begin() + static_cast<ptrdiff_t>(i),
+                     held_.counts.begin() + static_cast<ptrdiff_t>(out));
+}
+
+KeyPlan RowPolicyState::take_held() {
+  held_without_row_ = 0;
+  return std::exchange(held_, {});
 }
 
 void RowPolicyState::forget_held() {
-  held_ = {};
+  take_held();
   early_.clear();
 }
 
@@ -205,11 +227,13 @@ bool RowPolicyState::is_held(uint64_t key) const {
   return held_at_ == rows_.optimizer().steps() && std::ranges::binary_search(held_.keys, key);
 }
 
+// The step may make a row of each held key that has none.
 uint64_t RowPolicyState::memory_bytes() const {
   constexpr uint64_t kNodeBytes = 96;  // of an early row, beside its values
   const uint64_t early = kNodeBytes + static_cast<uint64_t>(rows_.layout().values()) * sizeof(float);
   return (admission_ ? admission_->memory_bytes() : 0) + early_.size() * early +
-         held_.keys.size() * (sizeof(uint64_t) + sizeof(KeyCount));
+         held_.keys.size() * (sizeof(uint64_t) + sizeof(KeyCount)) +
+         held_without_row_ * rows_.new_row_bytes();
 }
 
 // absent_ <- the keys without a row.
@@ -342,12 +366,11 @@ void RowPolicyState::save_held(std::string& out) const {
 
 void RowPolicyState::load_held(ByteReader& in, const ChoosePartition& mine) {
   held_at_ = in.get<int64_t>();
+  std::map<uint64_t, KeyCount> some;
   for (uint64_t left = in.get<uint64_t>(); left > 0 && in.ok(); --left) {
     const uint64_t key = in.get<uint64_t>();
     const KeyCount count{in.get<uint32_t>(), in.get<uint32_t>()};
-    if (!mine(key_partition(key))) continue;
-    held_.keys.push_back(key);
-    held_.counts.push_back(count);
+    if (mine(key_partition(key))) some[key] = count;
   }
   for (uint64_t left = in.get<uint64_t>(); left > 0 && in.ok(); --left) {
     const uint64_t key = in.get<uint64_t>();
@@ -357,7 +380,10 @@ void RowPolicyState::load_held(ByteReader& in, const ChoosePartition& mine) {
     in.get_array(std::span<float>(row.values));
     if (mine(key_partition(key))) early_[key] = std::move(row);
   }
-  order_held();
+  std::vector<uint64_t> keys;
+  std::vector<KeyCount> counts;
+  for (const auto& [key, count] : some) keys.push_back(key), counts.push_back(count);
+  merge_held(keys, counts);
 }
 
 RowReport RowPolicyState::load(ByteReader& in, const ChoosePartition& mine) {

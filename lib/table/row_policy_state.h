@@ -127,7 +127,8 @@ class RowPolicyState {
   void create_now(std::span<const uint64_t> keys, std::span<float*> rows, Device& device);
   void use_early(uint64_t key, float* row) const;
   bool is_held(uint64_t key) const;
-  void order_held();
+  void merge_held(std::span<const uint64_t> keys, std::span<const KeyCount> counts);
+  KeyPlan take_held();
   void save_held(std::string& out) const;
   void load_held(ByteReader& in, const ChoosePartition& mine);
   void create_admitted(Device& device);
@@ -146,6 +147,7 @@ class RowPolicyState {
 
   // Between two steps: keys for the step after held_at_ steps, with their counts; rows that came early, by key.
   KeyPlan held_;
+  uint64_t held_without_row_ = 0;  // number of held keys that had no row when they came
   int64_t held_at_ = 0;
   std::map<uint64_t, EarlyRow> early_;
 

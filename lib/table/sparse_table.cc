@@ -63,11 +63,6 @@ void SparseTable::load_rows(std::span<const uint64_t> keys, const float* weights
   if (policy_) policy_->note_created(created);
 }
 
-uint64_t SparseTable::new_row_bytes() const {
-  constexpr uint64_t kIndexBytes = 24;  // the most bytes of index for one row
-  return static_cast<uint64_t>(rows_.layout().stride()) * sizeof(float) + kIndexBytes;
-}
-
 KeyLists SparseTable::list_keys() const {
   if (rows_.storage().scans_partitions()) return {};
   KeyLists lists(0, kPartitions);

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
 
+#include "base/random.h"
 #include "config/spec.h"
 #include "table/sparse_table.h"
 #include "table/table_partition.h"
@@ -254,6 +258,57 @@ TEST_F(RowPolicyStateTest, TheStepOfTheLastShrinkIsSaved) {
     table_->policy()->end_pass(0, device_);
     EXPECT_EQ(history(1) == before, whole) << "an earlier version does not tell, and shrinks once more";
   }
+}
+
+// Announced in lists in any order, some keys again and again.
+TEST_F(RowPolicyStateTest, HeldCountsAreThoseThatEachKeyCameWithLast) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    SCOPED_TRACE(seed);
+    make("{}");
+    Random random(seed, 1);
+    std::map<uint64_t, KeyCount> expected;
+    for (uint64_t lists = 1 + random.below(8); lists > 0; --lists) {
+      std::set<uint64_t> drawn;
+      const uint64_t first = random.below(100);
+      for (uint64_t n = 1 + random.below(20); n > 0; --n) drawn.insert(first + random.below(30));
+      std::vector<KeyCount> counts;
+      for (uint64_t key : drawn) {
+        counts.push_back({static_cast<uint32_t>(1 + random.below(9)), 0});
+        expected[key] = counts.back();
+      }
+      table_->policy()->hold_counts(std::vector<uint64_t>(drawn.begin(), drawn.end()), counts);
+    }
+    EXPECT_EQ(table_->policy()->memory_bytes(), expected.size() * (16 + table_->new_row_bytes()));
+    std::string saved;
+    table_->policy()->save(saved);
+    if (seed % 2 == 0) {
+      make("{}");
+      ByteReader in(saved);
+      table_->policy()->load(in, [](uint32_t) { return true; });
+      EXPECT_EQ(table_->policy()->memory_bytes(), expected.size() * (16 + table_->new_row_bytes()));
+    }
+    train({});
+    std::vector<uint64_t> keys;
+    for (const auto& [key, count] : expected) {
+      keys.push_back(key);
+      EXPECT_EQ(history(key), (RowHistory{static_cast<double>(count.shows), 0, 0})) << key;
+    }
+    EXPECT_EQ(table_->sorted_keys(), keys);
+    EXPECT_EQ(table_->policy()->memory_bytes(), 0u);
+  }
+}
+
+// A held key that has a row needs no room for another.
+TEST_F(RowPolicyStateTest, HeldKeysTakeTheMemoryOfTheRowsThatTheyMayGet) {
+  make("{}");
+  train({7, 8});
+  const std::vector<KeyCount> counts(3, {1, 0});
+  table_->policy()->hold_counts(std::vector<uint64_t>{6, 7, 8}, counts);
+  EXPECT_EQ(table_->policy()->memory_bytes(), 3 * 16 + table_->new_row_bytes());
+  table_->policy()->hold_counts(std::vector<uint64_t>{6, 7, 9}, counts);
+  EXPECT_EQ(table_->policy()->memory_bytes(), 4 * 16 + 2 * table_->new_row_bytes());
+  table_->policy()->forget_held();
+  EXPECT_EQ(table_->policy()->memory_bytes(), 0u);
 }
 
 TEST_F(RowPolicyStateTest, AFullPartitionRefusesNewRowsTheSmallestKeysFirstServed) {
