@@ -28,8 +28,8 @@ same_checkpoints() {
 reports() { grep -o '"waiting":[0-9]*,"created":[0-9]*,"expired":[0-9]*,"evicted":[0-9]*,"refused":[0-9]*' "$1"; }
 count() { grep -o "\"rows_$1\":[0-9]*" "$2" | cut -d: -f2; }
 
-ps-datagen sparse-binary --dim 3000 --samples 250 --output train.txt
-ps-datagen sparse-binary --dim 3000 --first 250 --samples 100 --output test.txt
+ps-datagen sparse-binary --dim 3000 --samples 250 --nnz 6:14 --output train.txt
+ps-datagen sparse-binary --dim 3000 --first 250 --samples 100 --nnz 6:14 --output test.txt
 tests=(--test-data test.txt)
 
 # The optimizer of the trainers that are killed: rows that sit out steps move, and the means of weights begin in the first pass.
@@ -70,7 +70,7 @@ echo "rows of coming batches are fetched while others are trained, and the bits 
 flags=(--set "optimizer={\"type\": \"adagrad\", \"learning_rate\": 0.05}")
 for window in 0 1 4; do
   serve "${flags[@]}"
-  train window.$window "${flags[@]}" --device "$tested" --set device.rows=2048 --set device.window=$window
+  train window.$window "${flags[@]}" --device "$tested" --set device.rows=512 --set device.window=$window
   end_all_servers
   same_models plain.3 window.$window
   fetched=$(count fetched window.$window.json) ahead=$(count ahead window.$window.json) early=$(count early window.$window.json)
@@ -96,7 +96,7 @@ for first in '' plain.2/pass-00001; do
   timeout 300 ps-train job.json --data train.txt --save-dir f16 "${rounded[@]}" --set device.rows=256 --log-level warning
   for window in 0 4; do
     serve "${flags[@]}"
-    train f16.$window "${rounded[@]}" --set device.rows=2048 --set device.window=$window
+    train f16.$window "${rounded[@]}" --set device.rows=512 --set device.window=$window
     end_all_servers
     same_models f16 f16.$window
   done
@@ -122,10 +122,10 @@ train several "${flags[@]}" --device emulated:0,emulated:1 --set device.rows=512
 end_all_servers
 same_models "$plain" several
 
-# A batch has some 850 keys of each table, and the device has room for two of them.
+# The device has room for two batches.
 echo "while an accelerator computes, rows of the next batch go to the device, and the work for it is timed"
 serve "${flags[@]}"
-train hidden "${flags[@]}" --device "$tested" --set device.rows=2048 --set train.emulated_compute=100ms
+train hidden "${flags[@]}" --device "$tested" --set device.rows=512 --set train.emulated_compute=100ms
 end_all_servers
 seconds() { grep -o "\"$1_seconds\":[0-9.e-]*" hidden.json | tail -n 1 | cut -d: -f2; }
 awk -v fetch="$(seconds fetch)" -v build="$(seconds build)" -v back="$(seconds write_back)" -v exposed="$(seconds exposed)" 'BEGIN {
