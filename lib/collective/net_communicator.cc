@@ -14,8 +14,9 @@ std::unique_ptr<ExchangeCommunicator> make_net_communicator(Transport& transport
     fail(Code::kUsage, "rank ", options.rank, " of ", options.size, ", expected one below a size of at most ",
          kMaxRanks);
   }
+  PS_CHECK(options.connections >= 1 && options.connections <= kMostConnections);
   auto pool = std::make_unique<BufferPool>();
-  std::vector<std::unique_ptr<RankLink>> links = meet(transport, *pool, options);
+  std::vector<std::unique_ptr<RankLanes>> links = meet(transport, *pool, options);
   auto exchange = std::make_unique<NetExchange>(transport.loop(), std::move(pool), options.rank,
                                                 std::move(links), options.patient, options.stop);
   return std::make_unique<ExchangeCommunicator>(std::move(exchange), options.algorithm, options.timeout);

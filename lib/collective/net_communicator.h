@@ -3,7 +3,8 @@
 //
 // How ranks meet: rank 0 listens at the rendezvous.  Every other rank listens at a port of its own, connects to
 // rank 0, and tells it its rank, its job and its address.  When all have come, rank 0 sends the addresses to
-// all, and of each two ranks the higher connects to the lower.
+// all, and of each two ranks the higher connects to the lower.  With several connections between two ranks, those to rank
+// 0 but the first are made at this time, too.
 #ifndef PS_COLLECTIVE_NET_COMMUNICATOR_H_
 #define PS_COLLECTIVE_NET_COMMUNICATOR_H_
 

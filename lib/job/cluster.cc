@@ -1,5 +1,6 @@
 #include "job/cluster.h"
 
+#include "collective/net/options.h"
 #include "config/spec.h"
 #include "membership/etcd_client.h"
 #include "ps/wire/hello.h"
@@ -42,6 +43,12 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
             "nccl, over TCP, and what they add up over NCCL, in the memory of the device that computes the "
             "model")
         .one_of({"net", "mpi", "nccl"});
+    s.field("connections", &ClusterOptions::connections,
+            "TCP connections between each two trainers without servers, over which large messages are "
+            "spread, with "
+            "the same bits: more than 1 where one alone does not fill the link, the same on all trainers")
+        .at_least(1)
+        .at_most(kMostConnections);
     s.field("nccl_library", &ClusterOptions::nccl_library,
             "with collective nccl: the file that is NVIDIA's NCCL 2.14 or later, or its name as the dynamic "
             "linker finds it");

@@ -34,6 +34,7 @@ PeerOptions peer_options(const Job& job, const RunOptions& options, const DataSc
           .peers = peer_addresses(job),
           .rank = options.rank,
           .size = job.cluster.trainers,
+          .connections = job.cluster.connections,
           .nonce = options.generation,
           .name = job.job.name,
           .nccl_library = job.cluster.nccl_library,

@@ -20,6 +20,10 @@ std::unique_ptr<Communicator> meet_by_mpi(const PeerOptions& options, const std:
     fail(Code::kUsage, "train.strategy.algorithm: ", quote(algorithm),
          ", but with cluster.collective mpi the algorithm is MPI's affair: leave it out");
   }
+  if (options.connections != 1) {
+    fail(Code::kUsage, "cluster.connections: ", options.connections,
+         ", but with cluster.collective mpi connections are MPI's affair: leave it out");
+  }
   std::unique_ptr<Communicator> world = make_mpi_communicator();
   if (world->rank() != options.rank || world->size() != options.size) {
     fail(Code::kUsage, "this is process ", world->rank(), " of ", world->size(), " to MPI, but trainer ",
@@ -38,6 +42,7 @@ NetCommunicatorOptions net_options(const PeerOptions& options) {
           .listen = options.peers.size() > 1 ? options.peers[rank] : Address{own_machine, 0},
           .job = options.name,
           .fingerprint = options.nccl ? 1u : 0u,
+          .connections = options.connections,
           .nonce = options.nonce,
           .join_timeout = options.join_timeout,
           .timeout = options.timeout,

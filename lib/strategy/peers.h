@@ -23,6 +23,7 @@ struct PeerOptions {
   bool nccl = false;  // they meet over the network, and add up by NCCL, in the memory of their devices
   std::vector<Address> peers;  // the address at which trainer 0 listens; or one for each trainer
   int rank = 0, size = 1;
+  int connections = 1;                           // over the network, between each two
   uint64_t nonce = 1;                            // differs from run to run
   std::string name;                              // name of the job
   std::string nccl_library;                      // with nccl: as load_nccl takes it

@@ -92,6 +92,21 @@ ps-train job.json --data train.txt --peers "$address" --trainers 3 --rank 2 --sa
 kill -9 "${processes[@]}" 2>/dev/null || true
 wait "${processes[@]}" 2>/dev/null || true
 processes=()
+
+echo "over several connections to each other they have the same bits, and all must have the same number of them"
+for connections in 2 4; do
+  train "over.$connections" "${large[@]}" --set cluster.connections=$connections --token-file tokens
+  cmp {large,"over.$connections"}/pass-00000/model.safetensors
+done
+start unequal "0 2" --set cluster.connections=2 --set cluster.trainer_timeout=4
+others=("${processes[@]}")
+start unequal 1 --set cluster.trainer_timeout=4
+end_all unequal 2
+processes=("${others[@]}")
+end_all unequal 4
+expect_text unequal.1.err 'rank 1 has 1 connections to each other rank, expected 2'
+for rank in 0 2; do expect_text unequal.$rank.err 'rank 1 has not come within 4 s'; done
+
 [[ ! -s auto.1.json && ! -s auto.2.json ]] || fail "a trainer beside the first wrote to standard output"
 samples=$(grep -o '"samples":[0-9]*' auto.0.json | sort -u)
 [[ $samples == '"samples":2010' ]] || fail "the passes of all trainers had $samples"
@@ -108,6 +123,14 @@ for rank in 0 1 2; do expect_text resumed.$rank.err 'Going on from step 2'; done
 for pass in 0 1; do cmp {served,resumed}/pass-0000$pass/model.safetensors; done
 figures() { grep -o '"samples":[0-9]*,"avg_cost":[^,]*,"evaluators":{[^}]*}' "$1"; }
 [[ $(figures auto.0.json) == "$(figures resumed.0.json)" ]] || fail "figures: $(cat resumed.0.json)"
+
+echo "so do those with several connections, which are another number after the kill"
+hold_trainer_1 many $half "${checkpoints[@]}" --set cluster.connections=3
+kill_trainer_1 many
+for rank in 0 2; do expect_text many.$rank.err 'rank 1 at'; done
+train fewer "${checkpoints[@]}" --resume --set cluster.connections=2
+expect_text fewer.0.err 'Going on from step 2'
+for pass in 0 1; do cmp {served,fewer}/pass-0000$pass/model.safetensors; done
 
 echo "so do those that divide layers"
 hold_trainer_1 halted $half "${divided[@]}" "${checkpoints[@]}"
@@ -158,6 +181,11 @@ expect_status 2 ps-train "$PS_SOURCE/share/jobs/quickstart.json" --data train.tx
 expect_text err 'all_reduce has no servers'
 expect_status 2 ps-serve job.json --host 127.0.0.1 --port 0
 expect_text err 'all_reduce has no servers'
+
+expect_status 2 ps-train job.json --data train.txt --trainers 2 --rank 0 --collective mpi --set cluster.connections=2
+expect_text err "cluster.connections: 2, but with cluster.collective mpi connections are MPI's affair"
+expect_status 2 ps-train job.json --data train.txt --trainers 2 --rank 0 --peers "$address" --set cluster.connections=17
+expect_text err 'cluster.connections'
 
 if command -v mpirun >/dev/null; then
   echo "mpirun starts four trainers"

@@ -35,7 +35,8 @@ struct Peer {
 using PeerBody = std::function<void(int rank, Peer& peer)>;
 
 // Runs `body` for each trainer on a host of its own, to the end of all.
-void run_peers(const SyntheticJob& job, const std::string& algorithm, const PeerBody& body) {
+void run_peers(const SyntheticJob& job, const std::string& algorithm, const PeerBody& body,
+               int connections = 1) {
   SimNetwork network(1);
   for (int rank = 0; rank < job.trainers(); ++rank) {
     SimHost& host = network.host(cat("trainer", rank));
@@ -44,6 +45,7 @@ void run_peers(const SyntheticJob& job, const std::string& algorithm, const Peer
       options.rank = rank, options.size = job.trainers();
       options.rendezvous = {"trainer0", 7000};
       options.algorithm = algorithm;
+      options.connections = connections;
       Peer peer(host, options, job);
       body(rank, peer);
     });
@@ -52,12 +54,14 @@ void run_peers(const SyntheticJob& job, const std::string& algorithm, const Peer
       << "the trainers do not end";
 }
 
-std::vector<std::vector<float>> train_without_servers(const SyntheticJob& job, const std::string& algorithm) {
+std::vector<std::vector<float>> train_without_servers(const SyntheticJob& job, const std::string& algorithm,
+                                                      int connections = 1) {
   std::vector<std::vector<float>> weights(job.steps.size());
-  run_peers(job, algorithm, [&](int rank, Peer& peer) {
+  const PeerBody body = [&](int rank, Peer& peer) {
     run_trainer(peer.store, peer.group, peer.run, job, rank);
     weights[static_cast<size_t>(rank)] = all_weights(peer.store, job.parameters());
-  });
+  };
+  run_peers(job, algorithm, body, connections);
   return weights;
 }
 
@@ -80,9 +84,10 @@ TEST(AllReduce, EveryTrainerHasTheBitsOfServers) {
     ShardCluster cluster(job, {2, 2, 0});
     const std::vector<float> served = cluster.train();
     for (const char* algorithm : {"direct", "chain", "server"}) {
-      SCOPED_TRACE(cat(optimizer, ", ", algorithm));
-      for (const std::vector<float>& weights : train_without_servers(job, algorithm)) {
-        expect_same_bits(weights, served);
+      for (int connections : {1, 3}) {
+        SCOPED_TRACE(cat(optimizer, ", ", algorithm, ", ", connections));
+        for (const std::vector<float>& weights : train_without_servers(job, algorithm, connections))
+          expect_same_bits(weights, served);
       }
     }
   }

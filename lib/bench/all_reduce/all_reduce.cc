@@ -34,6 +34,9 @@ constexpr SizeCase kSizes[] = {
 };
 constexpr int kRanks[] = {2, 4};
 
+// Smaller arrays are no more than a chunk to each peer, which one connection carries.
+constexpr size_t kFewestBytesToSpread = size_t{4} << 20;
+
 // Returns the bytes of a call at this scale.  Sizes up to 64 KiB are not scaled, since benchmarks are named
 // after them: only their calls are fewer.
 size_t scaled_bytes(double scale, size_t bytes) {
@@ -228,6 +231,21 @@ Benchmark choice(int ranks, const SizeCase& size) {
   return out;
 }
 
+// Returns the benchmark of several connections between two ranks, beside one.
+Benchmark by_connections(int ranks, const SizeCase& size, int connections) {
+  const AllReduceAlgorithm& direct = all_reduce_algorithm("direct");
+  return {.name = case_name(ranks, size, cat("direct-", connections, "-connections")),
+          .help = case_help(ranks, size, cat("algorithm direct over ", connections, " connections a peer")),
+          .unit = "B",
+          .make =
+              [=, &direct](const BenchSettings& settings) {
+                return std::make_unique<Sums>(settings, ranks, size, &direct,
+                                              make_net_sums(ranks, direct.name, connections));
+              },
+          .peers = {case_name(ranks, size, direct.name)},
+          .paired = true};
+}
+
 Benchmark open_mpi(int ranks, const SizeCase& size) {
   return {.name = case_name(ranks, size, "open-mpi"),
           .help = case_help(ranks, size, "Open MPI over TCP"),
@@ -254,6 +272,9 @@ std::vector<Benchmark> all_reduce_benchmarks() {
     for (const SizeCase& size : kSizes) {
       for (const AllReduceAlgorithm* each : all_reduce_catalog())
         out.push_back(ours(ranks, size, each->name));
+      for (int connections : {2, 4}) {
+        if (size.bytes >= kFewestBytesToSpread) out.push_back(by_connections(ranks, size, connections));
+      }
       out.push_back(choice(ranks, size));
       out.push_back(open_mpi(ranks, size));
       out.push_back(gloo(ranks, size));

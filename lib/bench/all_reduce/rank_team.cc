@@ -31,13 +31,14 @@ class NetSum final : public RankSum {
 
 }  // namespace
 
-MakeRankSum make_net_sums(int size, const std::string& algorithm) {
+MakeRankSum make_net_sums(int size, const std::string& algorithm, int connections) {
   auto listening = std::make_shared<std::promise<Address>>();
   std::shared_future<Address> where = listening->get_future().share();
   return [=](int rank) {
     NetCommunicatorOptions options;
     options.rank = rank, options.size = size;
     options.algorithm = algorithm;
+    options.connections = connections;
     options.listen = {"127.0.0.1", 0};
     options.rendezvous = rank == 0 ? options.listen : where.get();
     options.on_listening = [&](const Address& address) { listening->set_value(address); };

@@ -31,9 +31,9 @@ class RankSum {
 // others.
 using MakeRankSum = std::function<std::unique_ptr<RankSum>(int rank)>;
 
-// Makes ranks that meet over loopback TCP and use the algorithm of this name in the catalogue, or choose one
-// by themselves with "auto".
-MakeRankSum make_net_sums(int size, const std::string& algorithm);
+// Makes ranks that meet over loopback TCP, with so many connections between each two, and use the algorithm of this
+// name in the catalogue, or choose one by themselves with "auto".
+MakeRankSum make_net_sums(int size, const std::string& algorithm, int connections = 1);
 
 // Threads, one for each rank, that run the same function at once.  One owner thread, which is none of the
 // ranks'.

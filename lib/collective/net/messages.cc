@@ -53,6 +53,8 @@ std::string encode_rank_hello(const RankHello& hello) {
   put(out, static_cast<uint32_t>(hello.size));
   put(out, hello.session);
   put(out, hello.fingerprint);
+  put(out, static_cast<uint8_t>(hello.lane));
+  put(out, static_cast<uint8_t>(hello.lanes));
   put(out, hello.listens.port);
   put_text(out, hello.listens.host);
   put_text(out, hello.job);
@@ -77,6 +79,10 @@ RankHello decode_rank_hello(std::string_view body) {
   hello.size = static_cast<int>(size);
   hello.session = reader.get<uint64_t>();
   hello.fingerprint = reader.get<uint64_t>();
+  hello.lane = reader.get<uint8_t>();
+  hello.lanes = reader.get<uint8_t>();
+  if (reader.ok() && hello.lane >= hello.lanes)
+    fail(Code::kUsage, "connection ", hello.lane, " of ", hello.lanes, " of rank ", hello.rank);
   hello.listens.port = reader.get<uint16_t>();
   hello.listens.host = get_text(reader);
   hello.job = get_text(reader);

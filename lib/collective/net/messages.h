@@ -1,6 +1,7 @@
 // The messages between ranks over `net`, except the chunks of collectives.  They are the bodies of frames.
 //
-//   rank_hello := protocol:u32 rank:u32 size:u32 session:u64 fingerprint:u64 port:u16 host:text job:text
+//   rank_hello := protocol:u32 rank:u32 size:u32 session:u64 fingerprint:u64 lane:u8 lanes:u8 port:u16
+//                 host:text job:text
 //   roster     := session:u64 num_missing:u32 missing:u32[num_missing] num:u32 {host:text port:u16}[num]
 //   present    := num:u32 rank:u32[num]
 //   text       := length:u16 bytes[length]                                                   (ps-wire(5))
@@ -20,7 +21,7 @@
 
 namespace ps {
 
-inline constexpr uint32_t kCollectiveProtocol = 1;
+inline constexpr uint32_t kCollectiveProtocol = 2;
 
 // Types of frames.  On the wire: never renumber.
 enum class RankFrame : uint16_t {
@@ -40,13 +41,14 @@ inline constexpr uint64_t kMaxRosterBytes = uint64_t{16} << 20;
 inline constexpr uint64_t kMaxPresentBytes = 4 * (uint64_t{kMaxRanks} + 1);
 inline constexpr uint64_t kMaxGatheredBytes = uint64_t{256} << 20;  // limit of the bytes that one rank gives
 
-// The message with which a rank introduces itself: first to rank 0, then to the other ranks, with the session
-// that rank 0 gave it.
+// The message with which a rank introduces itself on each connection: first to rank 0, then to the other ranks and
+// over its further connections, with the session that rank 0 gave it.
 struct RankHello {
   uint32_t protocol = kCollectiveProtocol;
   int rank = 0, size = 1;
   uint64_t session = 0;      // 0: the rank does not know it yet
   uint64_t fingerprint = 0;  // fingerprint of the settings that all ranks must have in common
+  int lane = 0, lanes = 1;   // this connection is one of so many between the two ranks
   Address listens;           // with an empty host: the host from which it connects
   std::string job;           // name of the job, for messages
 

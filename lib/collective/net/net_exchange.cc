@@ -9,7 +9,7 @@
 namespace ps {
 
 NetExchange::NetExchange(Loop& loop, std::unique_ptr<BufferPool> pool, int rank,
-                         std::vector<std::unique_ptr<RankLink>> links, bool patient,
+                         std::vector<std::unique_ptr<RankLanes>> links, bool patient,
                          std::function<bool()> stop)
     : loop_(loop),
       pool_(std::move(pool)),
@@ -136,7 +136,7 @@ std::optional<Error> NetExchange::trouble() const {
   for (int rank = 0; rank < size(); ++rank) {
     if (rank != rank_ && link(rank).lost()) {
       return Error(Code::kUnavailable,
-                   cat(rank_text(rank, link(rank)), " is gone: ", link(rank).closed()->message()));
+                   cat(rank_text(rank, link(rank)), " is gone: ", link(rank).loss().message()));
     }
   }
   for (int rank : waits_for_) {

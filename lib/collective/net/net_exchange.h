@@ -11,20 +11,21 @@
 
 #include "collective/blame.h"
 #include "collective/exchange.h"
-#include "collective/net/rank_link.h"
+#include "collective/net/rank_lanes.h"
 
 namespace ps {
 
-// Every two ranks have a link, so that each rank learns at once that another one has died.
+// Every two ranks have connections, so that each rank learns at once that another one has died: it has died when any
+// of them is lost.
 //
 // A collective that does not go on for three quarters of its time holds a roll call (collective/blame.h).  The
 // rest of the time is for answers, and for telling the other ranks.  One owner thread, which runs the loop.
 class NetExchange final : public Exchange {
  public:
-  // links[r] is the link to rank r and uses the loop and the pool; the own one is null.  `patient` and `stop`
+  // links[r] has the connections to rank r, which use the loop and the pool; the own one is null.  `patient` and `stop`
   // are as in NetCommunicatorOptions.
   NetExchange(Loop& loop, std::unique_ptr<BufferPool> pool, int rank,
-              std::vector<std::unique_ptr<RankLink>> links, bool patient, std::function<bool()> stop);
+              std::vector<std::unique_ptr<RankLanes>> links, bool patient, std::function<bool()> stop);
   ~NetExchange() override;
 
   int rank() const override { return rank_; }
@@ -44,7 +45,7 @@ class NetExchange final : public Exchange {
   uint64_t bytes_sent(int to) const override { return to == rank_ ? 0 : link(to).bytes_sent(); }
 
  private:
-  RankLink& link(int rank) const { return *links_[static_cast<size_t>(rank)]; }
+  RankLanes& link(int rank) const { return *links_[static_cast<size_t>(rank)]; }
   std::optional<int> first_heard(std::span<const int> from) const;
 
   void wait(std::vector<int> awaited, const std::function<bool()>& done);
@@ -58,7 +59,7 @@ class NetExchange final : public Exchange {
   const std::unique_ptr<BufferPool> pool_;
   const int rank_;
   const int exceptions_ = std::uncaught_exceptions();
-  const std::vector<std::unique_ptr<RankLink>> links_;
+  const std::vector<std::unique_ptr<RankLanes>> links_;
   const bool patient_;
   const std::function<bool()> stop_;  // null: never
 

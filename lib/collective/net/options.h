@@ -12,6 +12,9 @@
 
 namespace ps {
 
+// The most connections between two ranks.
+inline constexpr int kMostConnections = 16;
+
 struct NetCommunicatorOptions {
   int rank = 0, size = 1;
   Address rendezvous;  // address at which rank 0 listens
@@ -19,6 +22,8 @@ struct NetCommunicatorOptions {
   Address listen;
   std::string job = {};      // name for messages; must be equal on all ranks
   uint64_t fingerprint = 0;  // fingerprint of further settings that must be equal on all ranks
+  // number of connections between two ranks, up to kMostConnections; must be equal on all ranks
+  int connections = 1;
   uint64_t nonce = 1;  // used by rank 0: differs from run to run, so that ranks of different runs do not mix
 
   Duration join_timeout = std::chrono::seconds(60);  // time limit until all ranks have met

@@ -12,7 +12,7 @@ namespace {
 // are computed just before the bytes are written, while these are in the cache.
 constexpr uint64_t kMaxQueuedBytes = 4 * kChunkBytes;
 
-// The limit of bytes that have arrived and are not yet asked for.  Beyond it the peer is not read, and waits.
+// The limit of bytes of a rank that have arrived and are not yet asked for.  Beyond it the peer is not read, and waits.
 // No rank of an all-reduce is this far ahead for long, but the root of a broadcast could be ahead without
 // limit.
 constexpr uint64_t kMaxInboxBytes = uint64_t{64} << 20;
@@ -30,12 +30,17 @@ ConnectionOptions connection_options() {
 
 RankLink::RankLink(Loop& loop, BufferPool& pool, std::unique_ptr<Stream> stream, Trust trust)
     : trust_(trust),
+      max_inbox_bytes_(kMaxInboxBytes),
       connection_(std::make_unique<Connection>(loop, std::move(stream), pool, connection_options(), counters_,
                                                static_cast<Connection::Handler&>(*this))) {}
 
 void RankLink::trust() {
   trust_ = Trust::kTrusted;
   connection_->resume_reading();
+}
+
+void RankLink::share_inbox(int num) {
+  max_inbox_bytes_ = kMaxInboxBytes / static_cast<uint64_t>(num);
 }
 
 // ---- sending
@@ -142,7 +147,7 @@ void RankLink::take_in(Frame frame) {
   inbox_bytes_ += frame.body.size();
   inbox_.push_back(std::move(frame));
   if (trust_ == Trust::kStranger) return connection_->pause_reading();
-  if (inbox_bytes_ <= kMaxInboxBytes) return;
+  if (inbox_bytes_ <= max_inbox_bytes_) return;
   paused_ = true;
   connection_->pause_reading();
 }
@@ -151,7 +156,7 @@ Frame RankLink::take_frame() {
   Frame frame = std::move(inbox_.front());
   inbox_.pop_front();
   inbox_bytes_ -= frame.body.size();
-  if (paused_ && inbox_bytes_ <= kMaxInboxBytes / 2) {
+  if (paused_ && inbox_bytes_ <= max_inbox_bytes_ / 2) {
     paused_ = false;
     connection_->resume_reading();
   }

@@ -1,5 +1,5 @@
-// The connection to another rank.  Used by the rendezvous (collective/net/rendezvous.h), where it begins as a
-// connection of an unknown peer, and by NetExchange.
+// A connection to another rank.  Used by the rendezvous (collective/net/rendezvous.h), where it begins as a
+// connection of an unknown peer, and by RankLanes, which has all those to a rank.
 #ifndef PS_COLLECTIVE_NET_RANK_LINK_H_
 #define PS_COLLECTIVE_NET_RANK_LINK_H_
 
@@ -28,6 +28,9 @@ class RankLink final : private Connection::Handler {
   RankLink(Loop& loop, BufferPool& pool, std::unique_ptr<Stream> stream, Trust trust);
 
   void trust();
+
+  // From now on the inbox has the room of one of `num` connections to the same rank.
+  void share_inbox(int num);
 
   // `payload` may be null for an empty body.
   void send(RankFrame type, uint64_t request_id, std::shared_ptr<const Payload> payload);
@@ -87,7 +90,7 @@ class RankLink final : private Connection::Handler {
   NetCounters counters_;
   Trust trust_;
   std::deque<Frame> inbox_;
-  uint64_t inbox_bytes_ = 0;
+  uint64_t inbox_bytes_ = 0, max_inbox_bytes_;
   bool paused_ = false;  // reading is paused because the inbox is full
   std::deque<Outgoing> outbox_;
   bool blocked_ = false;  // the connection takes no more until on_drained

@@ -19,11 +19,12 @@ constexpr Duration kGoodbye = std::chrono::seconds(1);
 // The largest number of connections that have not sent a hello, in addition to those of ranks.
 constexpr size_t kMaxStrangers = 1024;
 
-using Links = std::vector<std::unique_ptr<RankLink>>;
+using Links = std::vector<std::unique_ptr<RankLanes>>;
 
 // The meeting of all ranks, as seen by one of them.  Rank 0 hosts it: it greets strangers and tells the others
 // which ranks are missing, until all have come.  The other ranks connect to rank 0, wait for the addresses of
-// all, connect to lower ranks, and greet higher ones.  One owner thread, which runs the loop.
+// all, connect to lower ranks, and greet higher ones; then come the further connections to rank 0, if there are any.
+// One owner thread, which runs the loop.
 class Meeting {
  public:
   Meeting(Transport& transport, BufferPool& pool, const NetCommunicatorOptions& options)
@@ -33,7 +34,12 @@ class Meeting {
         options_(options),
         begin_(loop_.now()),
         links_(static_cast<size_t>(options.size)),
-        addresses_(static_cast<size_t>(options.size)) {}
+        addresses_(static_cast<size_t>(options.size)) {
+    for (int rank = 0; rank < options.size; ++rank) {
+      if (rank != options.rank)
+        links_[static_cast<size_t>(rank)] = std::make_unique<RankLanes>(options.connections);
+    }
+  }
 
   Links run() {
     try {
@@ -55,14 +61,24 @@ class Meeting {
  private:
   // The last eighth of the time is reserved for telling the others.
   Time deadline() const { return add_time(begin_, options_.join_timeout / 8 * 7); }
-  RankLink* link(int rank) const { return links_[static_cast<size_t>(rank)].get(); }
-  bool is_missing(int rank) const { return rank != options_.rank && link(rank) == nullptr; }
+  RankLanes* link(int rank) const { return links_[static_cast<size_t>(rank)].get(); }
+  bool is_missing(int rank) const { return rank != options_.rank && !link(rank)->whole(); }
   std::string seconds_text() const { return cat(to_seconds(options_.join_timeout), " s"); }
 
   std::vector<int> missing() const {
+    return ranks_of([this](int rank) { return is_missing(rank); });
+  }
+
+  // Returns the ranks of which there is no connection yet over which they are told anything.
+  std::vector<int> absent() const {
+    return ranks_of([this](int rank) { return rank != options_.rank && !link(rank)->has_lane(0); });
+  }
+
+  template <class Is>
+  std::vector<int> ranks_of(const Is& is) const {
     std::vector<int> ranks;
     for (int rank = 0; rank < options_.size; ++rank) {
-      if (is_missing(rank)) ranks.push_back(rank);
+      if (is(rank)) ranks.push_back(rank);
     }
     return ranks;
   }
@@ -79,9 +95,9 @@ class Meeting {
   }
 
   [[noreturn]] void fail_gone(int rank) const {
-    const RankLink& gone = *link(rank);
+    const RankLanes& gone = *link(rank);
     if (gone.gave_up()) throw gone.gave_up()->within(rank_text(rank, gone));
-    throw Error(Code::kUnavailable, cat(rank_text(rank, gone), " is gone: ", gone.closed()->message()));
+    throw Error(Code::kUnavailable, cat(rank_text(rank, gone), " is gone: ", gone.loss().message()));
   }
 
   [[noreturn]] void fail_missing(const std::vector<int>& ranks) const {
@@ -91,7 +107,8 @@ class Meeting {
 
   void listen(const Address& address) {
     listener_ = transport_.listen(address, [this](std::unique_ptr<Stream> stream) {
-      if (strangers_.size() >= kMaxStrangers + static_cast<size_t>(options_.size)) return;
+      if (strangers_.size() >= kMaxStrangers + static_cast<size_t>(options_.size * options_.connections))
+        return;
       strangers_.push_back(
           std::make_unique<RankLink>(loop_, pool_, std::move(stream), RankLink::Trust::kStranger));
     });
@@ -103,8 +120,8 @@ class Meeting {
     return std::ranges::any_of(strangers_, [](const auto& each) { return each->has_frame(); });
   }
 
-  // Turns strangers that have sent a hello into ranks, or refuses them with a reason.  Returns true if there is
-  // a new rank.
+  // Turns strangers that have sent a hello into connections to ranks, or refuses them with a reason.  Returns true if
+  // there is a new connection.
   bool greet_strangers() {
     bool any = false;
     std::erase_if(strangers_, [](const auto& each) { return !each->open() && !each->has_frame(); });
@@ -137,7 +154,11 @@ class Meeting {
       fail(Code::kUsage, "rank ", hello.rank, " runs another configuration of job ", quote(options_.job));
     }
     if (hello.session != session_) fail(Code::kUsage, "rank ", hello.rank, " is of another run");
-    if (hello.rank <= options_.rank || !is_missing(hello.rank)) {
+    if (hello.lanes != options_.connections) {
+      fail(Code::kUsage, "rank ", hello.rank, " has ", hello.lanes,
+           " connections to each other rank, expected ", options_.connections);
+    }
+    if (hello.rank <= options_.rank || link(hello.rank)->has_lane(hello.lane)) {
       fail(Code::kUsage, "rank ", hello.rank, " is taken");
     }
   }
@@ -147,7 +168,7 @@ class Meeting {
     address = hello.listens;
     if (address.host.empty()) address.host = parse_address(stranger->peer(), 1).host;
     stranger->trust();
-    links_[static_cast<size_t>(hello.rank)] = std::move(stranger);
+    link(hello.rank)->set_lane(hello.lane, std::move(stranger));
   }
 
   // ---- rank 0
@@ -156,25 +177,31 @@ class Meeting {
     if (options_.size == 1) return;
     listen(options_.rendezvous);
     if (options_.on_listening) options_.on_listening(listener_->address());
-    while (!missing().empty()) {
-      if (!wait([this] { return stranger_spoke(); })) fail_missing(missing());
+    while (!absent().empty()) {
+      if (!wait([this] { return stranger_spoke(); })) fail_missing(absent());
       if (greet_strangers()) send_roster();
     }
+    session_ = new_session();
+    while (!missing().empty()) {
+      if (!wait([this] { return stranger_spoke(); })) fail_missing(missing());
+      greet_strangers();
+    }
   }
+
+  uint64_t new_session() const { return std::max<uint64_t>(hash_bytes(options_.job, options_.nonce), 1); }
 
   // Tells all ranks which ranks are missing, so that they can name them in their errors too; or the addresses
   // when all have come.
   void send_roster() {
     Roster roster;
-    roster.missing = missing();
+    roster.missing = absent();
     if (roster.missing.empty()) {
-      const uint64_t session = hash_bytes(options_.job, options_.nonce);
-      roster.session = std::max<uint64_t>(session, 1);
+      roster.session = new_session();
       roster.addresses = addresses_;
     }
     const std::string body = encode_roster(roster);
     for (const auto& each : links_) {
-      if (each != nullptr) each->send(RankFrame::kRoster, body);
+      if (each != nullptr && each->has_lane(0)) each->send(RankFrame::kRoster, body);
     }
   }
 
@@ -182,10 +209,11 @@ class Meeting {
 
   void take_part() {
     listen(options_.listen);
-    links_[0] = std::make_unique<RankLink>(loop_, pool_, connect_to_host(), RankLink::Trust::kTrusted);
-    introduce(0);
+    introduce(0, 0, connect_to_host());
     await_roster();
-    connect_to_lower();
+    for (int rank = 0; rank < options_.rank; ++rank) {
+      for (int lane = rank == 0 ? 1 : 0; lane < options_.connections; ++lane) connect(rank, lane);
+    }
     while (!missing().empty()) {
       if (!wait([this] { return stranger_spoke() || !connected_.empty(); })) fail_missing(missing());
       take_connected();
@@ -193,13 +221,18 @@ class Meeting {
     }
   }
 
-  void introduce(int rank) {
-    link(rank)->send(RankFrame::kHello, encode_rank_hello({.rank = options_.rank,
-                                                           .size = options_.size,
-                                                           .session = session_,
-                                                           .fingerprint = options_.fingerprint,
-                                                           .listens = listener_->address(),
-                                                           .job = options_.job}));
+  // Makes the stream a connection to this rank.
+  void introduce(int rank, int lane, std::unique_ptr<Stream> stream) {
+    auto made = std::make_unique<RankLink>(loop_, pool_, std::move(stream), RankLink::Trust::kTrusted);
+    made->send(RankFrame::kHello, encode_rank_hello({.rank = options_.rank,
+                                                     .size = options_.size,
+                                                     .session = session_,
+                                                     .fingerprint = options_.fingerprint,
+                                                     .lane = lane,
+                                                     .lanes = options_.connections,
+                                                     .listens = listener_->address(),
+                                                     .job = options_.job}));
+    link(rank)->set_lane(lane, std::move(made));
   }
 
   // Tries until rank 0 listens at the rendezvous.  Throws at once after an error that another try would not
@@ -258,27 +291,24 @@ class Meeting {
     }
   }
 
-  void connect_to_lower() {
-    for (int rank = 1; rank < options_.rank; ++rank) {
-      attempts_.push_back(
-          transport_.connect(addresses_[static_cast<size_t>(rank)], deadline() - loop_.now(),
-                             [this, rank](std::unique_ptr<Stream> stream, std::optional<Error> error) {
-                               connected_.push_back({rank, std::move(stream), std::move(error)});
-                             }));
-    }
+  void connect(int rank, int lane) {
+    const Address& to = rank == 0 ? options_.rendezvous : addresses_[static_cast<size_t>(rank)];
+    attempts_.push_back(
+        transport_.connect(to, deadline() - loop_.now(),
+                           [this, rank, lane](std::unique_ptr<Stream> stream, std::optional<Error> error) {
+                             connected_.push_back({rank, lane, std::move(stream), std::move(error)});
+                           }));
   }
 
   void take_connected() {
     for (Connected& each : std::exchange(connected_, {})) {
       if (each.error) throw each.error->within(cat("rank ", each.rank));
-      links_[static_cast<size_t>(each.rank)] =
-          std::make_unique<RankLink>(loop_, pool_, std::move(each.stream), RankLink::Trust::kTrusted);
-      introduce(each.rank);
+      introduce(each.rank, each.lane, std::move(each.stream));
     }
   }
 
   struct Connected {
-    int rank;
+    int rank, lane;
     std::unique_ptr<Stream> stream;
     std::optional<Error> error;
   };
@@ -291,8 +321,9 @@ class Meeting {
   uint64_t session_ = 0;
   Links links_;
   std::vector<Address> addresses_;  // by rank: address at which it listens
-  Links strangers_;                 // connections that are not greeted yet, or were refused
-  std::string refused_;             // the last refused connection, and the reason
+  // connections that are not greeted yet, or were refused
+  std::vector<std::unique_ptr<RankLink>> strangers_;
+  std::string refused_;  // the last refused connection, and the reason
   std::vector<Connected> connected_;
   std::vector<std::unique_ptr<ConnectAttempt>> attempts_;
   std::unique_ptr<Listener> listener_;
@@ -300,11 +331,11 @@ class Meeting {
 
 }  // namespace
 
-std::string rank_text(int rank, const RankLink& link) {
+std::string rank_text(int rank, const RankLanes& link) {
   return cat("rank ", rank, " at ", quote(link.peer()));
 }
 
-static uint64_t undelivered(std::span<const std::unique_ptr<RankLink>> links) {
+static uint64_t undelivered(std::span<const std::unique_ptr<RankLanes>> links) {
   uint64_t bytes = 0;
   for (const auto& link : links) bytes += link != nullptr ? link->undelivered_bytes() : 0;
   return bytes;
@@ -313,9 +344,9 @@ static uint64_t undelivered(std::span<const std::unique_ptr<RankLink>> links) {
 // Waits in rounds of kGoodbye, as long as fewer bytes are undelivered after each round.  If a connection were
 // cut while a slow link carries its last bytes, these would be lost as soon as the peer sends anything, since
 // the system would answer with a reset.
-void say_goodbye(Loop& loop, std::span<const std::unique_ptr<RankLink>> links, Time deadline) {
+void say_goodbye(Loop& loop, std::span<const std::unique_ptr<RankLanes>> links, Time deadline) {
   auto ended = [&] {
-    return std::ranges::all_of(links, [](const auto& link) { return link == nullptr || !link->open(); });
+    return std::ranges::all_of(links, [](const auto& link) { return link == nullptr || !link->any_open(); });
   };
   uint64_t before = UINT64_MAX, left = undelivered(links);
   while (left < before && !loop.run_until(ended, std::min(deadline, add_time(loop.now(), kGoodbye)))) {
@@ -327,8 +358,8 @@ void say_goodbye(Loop& loop, std::span<const std::unique_ptr<RankLink>> links, T
   }
 }
 
-std::vector<std::unique_ptr<RankLink>> meet(Transport& transport, BufferPool& pool,
-                                            const NetCommunicatorOptions& options) {
+std::vector<std::unique_ptr<RankLanes>> meet(Transport& transport, BufferPool& pool,
+                                             const NetCommunicatorOptions& options) {
   return Meeting(transport, pool, options).run();
 }
 

@@ -7,20 +7,20 @@
 #include <vector>
 
 #include "collective/net/options.h"
-#include "collective/net/rank_link.h"
+#include "collective/net/rank_lanes.h"
 
 namespace ps {
 
-// Returns a link to every other rank, by rank; the own one is null.  Errors are those of make_net_communicator.
-std::vector<std::unique_ptr<RankLink>> meet(Transport& transport, BufferPool& pool,
-                                            const NetCommunicatorOptions& options);
+// Returns the connections to every other rank, by rank; the own ones are null.  Errors are those of make_net_communicator.
+std::vector<std::unique_ptr<RankLanes>> meet(Transport& transport, BufferPool& pool,
+                                             const NetCommunicatorOptions& options);
 
 // Runs the loop for a second, and longer while bytes still reach peers, but not beyond `deadline`.  So the last
 // frames arrive, and peers close their links.  Then cuts all remaining links.
-void say_goodbye(Loop& loop, std::span<const std::unique_ptr<RankLink>> links, Time deadline);
+void say_goodbye(Loop& loop, std::span<const std::unique_ptr<RankLanes>> links, Time deadline);
 
 // "rank 2 at '10.0.0.7:41234'".
-std::string rank_text(int rank, const RankLink& link);
+std::string rank_text(int rank, const RankLanes& link);
 
 }  // namespace ps
 

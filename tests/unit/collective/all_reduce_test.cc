@@ -34,9 +34,20 @@ class OnEveryGround : public testing::TestWithParam<Ground> {
   }
 };
 
+RankErrors run_over_2_connections(int size, const std::string& algorithm, const RankBody& body) {
+  return run_tcp_over({}, size, algorithm, body, 2);
+}
+
+// Connections are ahead of each other by more than the time of a chunk.
+RankErrors run_over_4_uneven_connections(int size, const std::string& algorithm, const RankBody& body) {
+  return run_simulated_over({.latency = 1ms, .jitter = 5ms, .split = true}, size, algorithm, body, 4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Grounds, OnEveryGround,
                          testing::Values(Ground{"threads", run_shared}, Ground{"tcp", run_tcp},
-                                         Ground{"simulated", run_simulated}),
+                                         Ground{"simulated", run_simulated},
+                                         Ground{"over_2_connections", run_over_2_connections},
+                                         Ground{"over_4_uneven", run_over_4_uneven_connections}),
                          [](const auto& each) { return std::string(each.param.name); });
 
 uint64_t bits_of(const std::vector<float>& values) {
@@ -102,6 +113,52 @@ TEST_P(OnEveryGround, AllAlgorithmsSumIntegersExactly) {
       }
     });
   }
+}
+
+// Messages have many chunks, and there are several calls, one after the other.
+TEST(Connections, AnyNumberOfThemGivesTheBitsOfOne) {
+  constexpr int kRanks = 3;
+  constexpr size_t kCount = 700001;
+  for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
+    std::vector<uint64_t> bits[3];
+    for (int i : {0, 1, 2}) {
+      const RankBody body = [&](ExchangeCommunicator& communicator) {
+        for (int call = 0; call < 3; ++call) {
+          std::vector<float> data = rank_floats(static_cast<uint64_t>(call), communicator.rank(), kCount);
+          communicator.all_reduce(data);
+          communicator.barrier();
+          if (communicator.rank() == 1) bits[i].push_back(bits_of(data));
+        }
+      };
+      for (const auto& error : run_tcp_over({}, kRanks, algorithm->name, body, 1 << i))
+        EXPECT_FALSE(error) << error->message();
+    }
+    if (algorithm->in_rank_order) {
+      EXPECT_EQ(bits[0][2], bits_of(sum_in_rank_order(2, kRanks, kCount))) << algorithm->name;
+    }
+    EXPECT_EQ(bits[1], bits[0]) << algorithm->name;
+    EXPECT_EQ(bits[2], bits[0]) << algorithm->name;
+  }
+}
+
+// On a long way a connection carries its window for each round trip, and several carry as much each.
+TEST(Connections, FillALinkThatOneDoesNotFill) {
+  std::map<int, double> seconds;
+  for (int connections : {1, 2, 4}) {
+    const RankBody body = [&](ExchangeCommunicator& communicator) {
+      std::vector<float> data(size_t{8} << 20);
+      communicator.all_reduce(data);
+    };
+    SimRanks ranks(2);
+    ranks.network.set_default_link({.latency = 20ms});
+    ranks.options.connections = connections;
+    ranks.options.algorithm = "direct";
+    ranks.start_all(body);
+    ASSERT_TRUE(ranks.run_until_ended(2));
+    seconds[connections] = to_seconds(ranks.ended_at[0] - Time{});
+  }
+  EXPECT_GT(seconds[1], 1.8 * seconds[2]);
+  EXPECT_GT(seconds[2], 1.8 * seconds[4]);
 }
 
 struct Golden {

@@ -259,6 +259,132 @@ TEST_F(Failures, AnErrorIsForGood) {
   ASSERT_TRUE(ranks_.run_until_ended(kSize));
 }
 
+// ---- several connections to each rank
+
+class SeveralConnections : public Failures {
+ protected:
+  SeveralConnections() {
+    ranks_.options.connections = 3;
+    ranks_.options.algorithm = "direct";
+  }
+};
+
+TEST_F(SeveralConnections, ARankThatFallsSilentIsNamedByAllOthersWithinTheDeadline) {
+  ranks_.start_all(train);
+  ranks_.network.run_for(12ms);
+  ranks_.host(3).pause();
+  expect_blamed(3, ranks_.network.now());
+}
+
+// Any moment of the meeting, at which some of its connections are made and others are not, and of the first collectives.
+TEST_F(SeveralConnections, ARankThatDiesAtAnyMomentIsNamedByAllOthers) {
+  for (int step = 0; step < 60; ++step) {
+    ranks_.~SimRanks();
+    new (&ranks_) SimRanks(kSize);
+    ranks_.options.timeout = ranks_.options.join_timeout = kTimeout;
+    ranks_.options.connections = 2 + step % 3;
+    ranks_.start_all(train);
+    ranks_.network.run_for(step * 40us);
+    ranks_.host(step % kSize).kill();
+    expect_blamed(step % kSize, ranks_.network.now(), cat("step ", step));
+  }
+}
+
+TEST_F(SeveralConnections, ARankThatLeavesAfterTheLastCollectiveDisturbsNobody) {
+  const SimLink slow{.latency = 1ms, .jitter = 5ms, .bytes_per_second = 1e7, .split = true};
+  const RankBody body = [](ExchangeCommunicator& communicator) {
+    std::vector<float> data(300000);
+    communicator.all_reduce(data);
+  };
+  for (const AllReduceAlgorithm* algorithm : all_reduce_catalog()) {
+    for (const auto& error : run_simulated_over(slow, 4, algorithm->name, body, 4))
+      EXPECT_FALSE(error) << algorithm->name << ": " << error->message();
+  }
+}
+
+// A stream that is reset once so many bytes were written to it.
+class BreakingStream final : public Stream {
+ public:
+  BreakingStream(std::unique_ptr<Stream> behind, int64_t bytes) : behind_(std::move(behind)), left_(bytes) {}
+
+  IoResult read(std::span<const MutableBytes> into) override { return behind_->read(into); }
+  IoResult write(std::span<const ConstBytes> from) override {
+    if (left_ < 0) return {0, ECONNRESET};
+    const IoResult written = behind_->write(from);
+    left_ -= static_cast<int64_t>(written.bytes);
+    return written;
+  }
+  void wait_readable() override { behind_->wait_readable(); }
+  void wait_writable() override { behind_->wait_writable(); }
+  uint64_t undelivered_bytes() const override { return behind_->undelivered_bytes(); }
+  void shutdown_write() override { behind_->shutdown_write(); }
+  void set_events(Events* events) override { behind_->set_events(events); }
+  const std::string& peer() const override { return behind_->peer(); }
+
+ private:
+  const std::unique_ptr<Stream> behind_;
+  int64_t left_;
+};
+
+// Breaks one of the connections that a host makes, the `which`th, after some bytes.
+class BreakingTransport final : public Transport {
+ public:
+  BreakingTransport(Transport& behind, int which, int64_t bytes)
+      : behind_(behind), which_(which), bytes_(bytes) {}
+
+  Loop& loop() override { return behind_.loop(); }
+  std::unique_ptr<Listener> listen(const Address& address, OnAccept on_accept) override {
+    return behind_.listen(address, std::move(on_accept));
+  }
+  std::unique_ptr<ConnectAttempt> connect(const Address& address, Duration timeout,
+                                          OnConnect on_connect) override {
+    if (num_++ != which_) return behind_.connect(address, timeout, std::move(on_connect));
+    return behind_.connect(
+        address, timeout,
+        [this, on_connect = std::move(on_connect)](std::unique_ptr<Stream> made, std::optional<Error> error) {
+          if (made != nullptr) made = std::make_unique<BreakingStream>(std::move(made), bytes_);
+          on_connect(std::move(made), std::move(error));
+        });
+  }
+
+ private:
+  Transport& behind_;
+  const int which_;
+  const int64_t bytes_;
+  int num_ = 0;
+};
+
+// The other connections to it go on.  Both ends name the other one, and all others one of the two.
+TEST_F(SeveralConnections, WhenOneIsLostItsRankIsLost) {
+  for (int which = 0; which < 9; ++which) {  // rank 3 makes three connections to each of the ranks 0, 1 and 2
+    SimRanks ranks(kSize);
+    ranks.options.timeout = kTimeout;
+    ranks.options.connections = 3;
+    for (int rank : {0, 1, 2, 4}) ranks.start(rank, train);
+    ranks.host(3).spawn([&] {
+      ranks.errors[3] = error_of([&] {
+        BreakingTransport breaks(ranks.host(3), which, 1 << 20);
+        NetCommunicatorOptions own = ranks.options;
+        own.rank = 3;
+        train(*make_net_communicator(breaks, own));
+      });
+      ranks.ended_at[3] = ranks.network.now();
+    });
+    ASSERT_TRUE(ranks.run_until_ended(kSize)) << which;
+    const int other = which / 3;
+    for (int rank = 0; rank < kSize; ++rank) {
+      const auto& error = ranks.errors[static_cast<size_t>(rank)];
+      ASSERT_TRUE(error) << which;
+      EXPECT_EQ(error->code(), Code::kUnavailable) << error->message();
+      const std::string named = rank == 3 ? cat("rank ", other) : "rank 3";
+      if (rank == 3 || rank == other) {
+        EXPECT_THAT(error->message(), HasSubstr(named)) << which;
+      }
+      EXPECT_LE(to_seconds(ranks.ended_at[rank] - ranks.ended_at[3]), 3) << which << ", rank " << rank;
+    }
+  }
+}
+
 // ---- threads that share memory, and TCP
 
 void expect_named(const RankErrors& errors, int bad) {
@@ -374,16 +500,21 @@ TEST_F(WrongHello, AnotherConfiguration) {
   expect_refused([](auto& options) { options.fingerprint = 7; }, "runs another configuration");
 }
 
+TEST_F(WrongHello, AnotherNumberOfConnections) {
+  expect_refused([](auto& options) { options.connections = 4; },
+                 "rank 1 has 4 connections to each other rank, expected 1");
+}
+
 TEST_F(WrongHello, AnotherSize) {
   expect_refused([](auto& options) { options.size = 4; }, "rank 1 is one of 4 ranks, expected 5");
 }
 
 TEST_F(WrongHello, AnotherProtocolVersion) {
   std::string hello = encode_rank_hello({});
-  hello[0] = 2;
+  hello[0] = 3;
   const auto error = error_of([&] { decode_rank_hello(hello); });
   ASSERT_TRUE(error);
-  EXPECT_EQ(error->message(), "version 2 of the collectives' protocol, expected 1");
+  EXPECT_EQ(error->message(), "version 3 of the collectives' protocol, expected 2");
 }
 
 TEST_F(WrongHello, ARankThatIsTaken) {

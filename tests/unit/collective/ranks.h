@@ -57,7 +57,7 @@ inline RankErrors run_shared(int size, const std::string& algorithm, const RankB
 }
 
 inline RankErrors run_tcp_over(const LinkShape& link, int size, const std::string& algorithm,
-                               const RankBody& body) {
+                               const RankBody& body, int connections = 1) {
   std::promise<Address> listening;
   std::shared_future<Address> where = listening.get_future().share();
   return run_threads(size, [&](int rank) {
@@ -66,6 +66,7 @@ inline RankErrors run_tcp_over(const LinkShape& link, int size, const std::strin
     options.rank = rank, options.size = size;
     options.listen = {"127.0.0.1", 0};
     options.algorithm = algorithm;
+    options.connections = connections;
     options.rendezvous = rank == 0 || size == 1 ? Address{"127.0.0.1", 0} : where.get();
     options.on_listening = [&](const Address& address) { listening.set_value(address); };
     ShapedTransport shaped(*network, link);
@@ -124,14 +125,21 @@ class SimRanks {
   std::map<int, Time> ended_at;
 };
 
-inline RankErrors run_simulated(int size, const std::string& algorithm, const RankBody& body) {
+inline RankErrors run_simulated_over(const SimLink& link, int size, const std::string& algorithm,
+                                     const RankBody& body, int connections = 1) {
   SimRanks ranks(size);
+  ranks.network.set_default_link(link);
+  ranks.options.connections = connections;
   ranks.options.algorithm = algorithm;
   ranks.start_all(body);
   if (!ranks.run_until_ended(static_cast<size_t>(size))) {
     ranks.errors[0] = Error(Code::kInternal, "ranks hang");
   }
   return ranks.errors;
+}
+
+inline RankErrors run_simulated(int size, const std::string& algorithm, const RankBody& body) {
+  return run_simulated_over({}, size, algorithm, body);
 }
 
 // Numbers of a rank: floats of many magnitudes, so that every order of sums has its own bits.
