@@ -162,3 +162,16 @@ assert last["evaluators"].keys() == last["current_evaluators"].keys() == want.ke
 assert {line["event"] for line in lines} == {"batch", "pass", "test"}, lines
 PYTHON
 expect_text one.err ' Eval: click.cost='
+
+echo "validation measures each task, and may decide by the cost of one"
+timeout 120 ps-train tasks.json --data known.csv --set data.validation=0.2 --set train.best_by=conversion.cost --save-dir valid \
+  --json >valid.json 2>valid.err || fail "$(<valid.err)"
+expect_text valid.err 'The best pass on the validation data is 0, conversion.cost='
+python3 - <<'PYTHON' || fail "$(<valid.json)"
+import json
+result = json.load(open("valid.json"))
+validation = result["passes"][0]["validation"]
+assert validation["evaluators"].keys() == {"click.cost", "conversion.cost"}
+assert abs(validation["cost"] - sum(validation["evaluators"].values())) < 1e-9
+assert result["best"]["conversion.cost"] == validation["evaluators"]["conversion.cost"]
+PYTHON
