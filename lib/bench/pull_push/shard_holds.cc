@@ -37,7 +37,7 @@ class CountedReply final : public Reply {
   uint64_t& answers_;
 };
 
-enum class HeldBy { kFirstStep, kStep, kEndOfPass, kPull };
+enum class HeldBy { kFirstStep, kStep, kEndOfPass, kPull, kRead };
 
 struct HoldSettings {
   const char* name;
@@ -68,7 +68,7 @@ class ShardHolds final : public Workload {
 
   void run() override {
     forget();
-    if (what_.by == HeldBy::kPull) return pull_all();
+    if (what_.by == HeldBy::kPull || what_.by == HeldBy::kRead) return pull_all();
     what_.by == HeldBy::kEndOfPass ? end_pass() : step();
   }
 
@@ -102,6 +102,7 @@ class ShardHolds final : public Workload {
     shard_ =
         std::make_unique<Shard>(std::vector{spec}, plan, ShardPlace(), Consistency(), TrainerLoss(), limits);
     shard_->runner().on_busy([] {});
+    shard_->pulls().on_room([] {});
     for (int rank = 0; rank < kHolders; ++rank) shard_->membership().join({rank, kHolders, 1}, Time());
     steps_ = trained_ = pass_ = 0;
     beginning_ = some_weights();
@@ -147,11 +148,18 @@ class ShardHolds final : public Workload {
       const auto some = std::span(keys_).subspan(first);
       std::string row_slices;
       encode_key_slice(0, some.first(std::min(rows, some.size())), row_slices);
-      const std::string body = encode_pull({.step = steps_, .number = ++pulls_}, 1, row_slices);
+      const bool reads = what_.by == HeldBy::kRead;
+      PullHeader header{.step = steps_, .number = ++pulls_};
+      if (reads) header = {.mode = PullMode::kRead};
+      const std::string body = encode_pull(header, 1, row_slices);
       ReplyPtr reply = std::make_unique<CountedReply>(answers_);
-      hold([&] { shard_->pull(0, decode_pull(body), reply); });
       ++messages_;
+      hold([&] {
+        reads ? shard_->pulls().read(~uint64_t{0}, decode_pull(body), reply)
+              : shard_->pull(0, decode_pull(body), reply);
+      });
       go_on();
+      while (answers_ < messages_) hold([&] { shard_->pulls().read_on(); });
     }
   }
 
@@ -223,7 +231,8 @@ constexpr HoldSettings kHolds[] = {
      .help = "the end of a pass, at which the same rows are judged",
      .by = HeldBy::kEndOfPass,
      .policy = R"({"expire": {"unseen": 9}})"},
-    {.name = "pull-push/hold/pull", .help = "pulls of the rows of a step", .by = HeldBy::kPull},
+    {.name = "pull-push/hold/pull", .help = "pulls of the rows by a trainer", .by = HeldBy::kPull},
+    {.name = "pull-push/hold/read", .help = "pulls of the rows by a reader", .by = HeldBy::kRead},
 };
 
 }  // namespace

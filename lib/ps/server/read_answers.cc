@@ -40,13 +40,14 @@ ReadAnswers::ReadAnswers(ShardTables& tables, HeldMemory& held, ShardCounters& c
       whole_(max_bytes, on_room_) {}
 
 void ReadAnswers::read(HeldPeer peer, PullRequest request, ReplyPtr& reply) {
-  if (num_waiting_ == 0 && answer_whole(request, *reply)) return;
+  if (num_waiting_ == 0 && answer_at_once(request, *reply)) return;
   wait(peer, std::move(request), reply);
   on_room_();
 }
 
-bool ReadAnswers::answer_whole(const PullRequest& request, Reply& reply) {
+bool ReadAnswers::answer_at_once(const PullRequest& request, Reply& reply) {
   const uint64_t bytes = tables_.bytes_of(request.row_slices, request.type);
+  if (bytes > kRoundBytes) return false;
   std::optional<Buffer> room = whole_.try_take(bytes, bytes);
   if (!room) return false;
   tables_.read(request.row_slices, request.mode, request.type, room->data());
@@ -71,8 +72,9 @@ void ReadAnswers::wait(HeldPeer peer, PullRequest request, ReplyPtr& reply) {
   Peer& known = peers_[peer];
   if (!known.account) known.account = std::make_unique<BufferPool>(account_bytes_, on_room_);
   HeldBytes held = held_.take(peer, HeldKind::kPulls, bytes);
+  const uint64_t answer_bytes = tables_.bytes_of(request.row_slices, request.type);
   known.pulls.push_back({std::move(request), std::move(reply), std::move(held)});
-  ++num_waiting_;
+  if (num_waiting_++ == 0) known.pulls.back().whole = whole_.try_take(answer_bytes, answer_bytes);
 }
 
 // Begins behind the peer that had the last turn.  If a peer got something and has not got all, it may have
@@ -97,6 +99,9 @@ bool ReadAnswers::give_turn(Peer& peer) {
   while (!peer.pulls.empty() && given < kTurnBytes) {
     if (is_unwanted(peer.pulls.front().reply)) {
       drop_first(peer);
+    } else if (peer.pulls.front().whole) {
+      fill_whole(peer);
+      given += kTurnBytes;
     } else if (!answer_piece(peer)) {
       break;
     } else {
@@ -136,7 +141,7 @@ bool ReadAnswers::answer_piece(Peer& peer) {
     const Piece piece = next_piece(pull, account_bytes_);
     std::optional<Buffer> room = find_room(peer, piece.bytes);
     if (!room) return false;
-    read_piece(pull, piece, *room);
+    read_piece(pull, piece, room->bytes());
     auto payload = std::make_shared<const Payload>(Payload(std::move(*room)));
     if (!advance(pull, piece)) {
       pull.reply->answer_piece(std::move(payload));
@@ -151,6 +156,22 @@ bool ReadAnswers::answer_piece(Peer& peer) {
   return true;
 }
 
+// Makes a turn's part of the answer to the peer's first pull, and sends it when it is whole.
+void ReadAnswers::fill_whole(Peer& peer) {
+  Pull& pull = peer.pulls.front();
+  try {
+    const Piece piece = next_piece(pull, kTurnBytes);
+    read_piece(pull, piece, pull.whole->bytes().subspan(pull.filled, piece.bytes));
+    pull.filled += piece.bytes;
+    if (!advance(pull, piece)) return;
+    count(pull.request);
+    pull.reply->answer(std::make_shared<const Payload>(Payload(std::move(*pull.whole))));
+  } catch (...) {
+    pull.reply->fail(current_error());
+  }
+  drop_first(peer);
+}
+
 void ReadAnswers::drop_first(Peer& peer) {
   peer.pulls.pop_front();
   --num_waiting_;
@@ -162,7 +183,7 @@ std::optional<Buffer> ReadAnswers::find_room(Peer& peer, uint64_t bytes) {
   return whole_.bytes_in_use() == 0 ? whole_.take(bytes) : whole_.try_take(bytes);
 }
 
-void ReadAnswers::read_piece(Pull& pull, const Piece& piece, Buffer& room) {
+void ReadAnswers::read_piece(const Pull& pull, const Piece& piece, std::span<char> room) {
   const PullRequest& request = pull.request;
   const std::span<const RowSlice> slices(request.row_slices);
   if (piece.rows == 0) {
@@ -177,7 +198,7 @@ void ReadAnswers::read_piece(Pull& pull, const Piece& piece, Buffer& room) {
   } else {
     rows.first = whole.first + pull.row, rows.count = piece.rows;
   }
-  tables_.read_rows(rows, request.type, room.bytes());
+  tables_.read_rows(rows, request.type, room);
 }
 
 // Returns true when all rows are answered.

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "net/buffer_pool.h"
@@ -18,8 +19,8 @@
 
 namespace ps {
 
-// While nobody waits, an answer that takes at most half of the free memory is made whole.  Every other answer
-// is made in pieces, in memory that its connection alone uses: the next piece is made when the memory of the
+// While nobody waits, an answer that takes at most half of the free memory is made whole: at once if it is short,
+// else in turns, as pieces are, and is then sent.  Every other answer is made in pieces, in memory that its connection alone uses: the next piece is made when the memory of the
 // former ones is free again, which is when the connection has taken them.  Connections have turns, of at most
 // kTurnBytes each.  One owner thread.
 class ReadAnswers {
@@ -47,8 +48,10 @@ class ReadAnswers {
     PullRequest request;
     ReplyPtr reply;
     HeldBytes held;
-    size_t slice = 0;  // the first slice of which not all rows are answered
-    uint64_t row = 0;  // of its rows, those before this one are
+    std::optional<Buffer> whole = std::nullopt;  // of an answer that is made whole in turns
+    uint64_t filled = 0;                         // bytes of it that are made
+    size_t slice = 0;                            // the first slice of which not all rows are answered
+    uint64_t row = 0;                            // of its rows, those before this one are
   };
 
   // The pulls of one connection, in order of arrival, and the memory of their pieces.
@@ -66,12 +69,13 @@ class ReadAnswers {
 
   Piece next_piece(const Pull& pull, uint64_t most) const;
   uint64_t row_bytes(const Pull& pull) const;
-  bool answer_whole(const PullRequest& request, Reply& reply);
+  bool answer_at_once(const PullRequest& request, Reply& reply);
+  void fill_whole(Peer& peer);
   bool give_turn(Peer& peer);
   bool answer_piece(Peer& peer);
   void drop_first(Peer& peer);
   std::optional<Buffer> find_room(Peer& peer, uint64_t bytes);
-  void read_piece(Pull& pull, const Piece& piece, Buffer& room);
+  void read_piece(const Pull& pull, const Piece& piece, std::span<char> room);
   bool advance(Pull& pull, const Piece& piece) const;
   void count(const PullRequest& request);
   void wait(HeldPeer peer, PullRequest request, ReplyPtr& reply);

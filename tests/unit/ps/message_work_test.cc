@@ -71,6 +71,7 @@ class MessageWork : public testing::Test {
       mode == PullMode::kRead ? shard_->pulls().read(~uint64_t{0}, std::move(request), reply)
                               : shard_->pull(0, std::move(request), reply);
     });
+    while (code == 0 && outcome_->waits()) shard_->pulls().read_on();  // a long answer is made in turns
     work_ = {shard_->counters().rows_pulled - before, outcome_->answer ? outcome_->answer->size() : 0};
     return code;
   }

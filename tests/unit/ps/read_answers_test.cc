@@ -118,6 +118,35 @@ TEST_F(ReadAnswersTest, WhereThereIsRoomAnAnswerIsWhole) {
   EXPECT_EQ(answers.bytes_in_use(), 0u);
 }
 
+TEST_F(ReadAnswersTest, ALongAnswerIsMadeInTurnsAndSentWhole) {
+  make_tables(/*dense_width=*/1000, /*dense_rows=*/1000);
+  ReadAnswers answers = make(64 << 20);
+  Taker taker, other;
+  const PullRequest request = pull({range(0, 1000), keys(0, 777), range(3, 5)});
+  read(answers, 1, request, taker);
+  EXPECT_EQ(taker.answers, 0u);
+  answers.go_on();
+  read(answers, 2, pull({keys(1, 10)}), other);
+  for (int turns = 0; other.answers == 0; ++turns) {
+    ASSERT_LT(turns, 3) << "others wait for one turn of it";
+    answers.go_on();
+  }
+  EXPECT_EQ(taker.answers, 0u);
+  EXPECT_GT(go_on(answers), 50);
+  EXPECT_EQ(taker.answers, 1u);
+  EXPECT_EQ(taker.pieces, 0u);
+  taker.take();
+  EXPECT_TRUE(taker.taken == whole(request));
+  other.take();
+  EXPECT_EQ(answers.bytes_in_use(), 0u);
+  read(answers, 1, request, taker);
+  answers.go_on();
+  EXPECT_GT(answers.bytes_in_use(), 0u);
+  taker.wanted = false;
+  answers.forget_unwanted();
+  EXPECT_EQ(answers.bytes_in_use(), 0u);
+}
+
 TEST_F(ReadAnswersTest, ThePiecesOfAnAnswerTogetherAreTheWholeOne) {
   make_tables();
   for (const RowType type :

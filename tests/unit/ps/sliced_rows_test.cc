@@ -1,6 +1,8 @@
 // Tables of every kind whose steps, ends of passes and pulls a shard works on in slices: the same bits, decisions and states
-// as at once, with readers in every pause.
+// as at once, and as of the table alone, with readers in every pause.
+#include <cstring>
 #include <map>
+#include <utility>
 
 #include "base/random.h"
 #include "config/spec.h"
@@ -45,30 +47,41 @@ struct TrainedTable {
   std::map<std::string, std::string> states;
 };
 
+bool same_bits(const TrainedTable& a, const TrainedTable& b) {
+  const size_t bytes = a.weights.size() * sizeof(float);
+  return a.weights.size() == b.weights.size() && std::memcmp(a.weights.data(), b.weights.data(), bytes) == 0;
+}
+
 class SlicedRowsTest : public ShardTest {
  protected:
   static constexpr uint64_t kKeys = 100;
 
-  void make_kind(const SlicedKind& kind, uint64_t work, Consistency consistency, int trainers = 2) {
-    kind_ = kind;
+  static ParameterSpec spec_of(const SlicedKind& kind) {
     ParameterSpec table = synthetic_parameter("table", ParameterKind::kRows, kind.sparse,
                                               kind.sparse ? 0 : kKeys * kind.stride, 2);
-    if (kind.policy != nullptr)
+    if (kind.policy != nullptr) {
       table.row_policy = RowPolicy::spec().parse(parse_json(kind.policy, "rows"), "rows");
+    }
+    return table;
+  }
+
+  void make_kind(const SlicedKind& kind, uint64_t work, Consistency consistency, int trainers = 2) {
+    kind_ = kind;
     limits_.slice_work = work;
     limits_.spill = kind.spilled ? SpillSettings{folder_.path(), uint64_t{16} << 10} : SpillSettings();
-    shard_ = std::make_unique<Shard>(std::vector{table}, make_optimizer_plan(optimizer_, "sum"), place_,
-                                     consistency, loss_, limits_);
+    shard_ = std::make_unique<Shard>(std::vector{spec_of(kind)}, make_optimizer_plan(optimizer_, "sum"),
+                                     place_, consistency, loss_, limits_);
     for (int rank = 0; rank < trainers; ++rank) join(rank, trainers, 1);
     shard_->runner().on_busy([this] { ++num_slices_; });
   }
+  static KeyCount count_of(uint64_t key) { return {1, static_cast<uint32_t>(key % 2)}; }
   bool has_policy() const { return kind_.policy != nullptr; }
 
   OutcomePtr push_counted(int rank, const PushHeader& header, const std::vector<uint64_t>& keys,
                           float gradient) {
     if (!has_policy()) return push_slice(rank, header, keys, gradient);
     std::vector<KeyCount> counts;
-    for (uint64_t key : keys) counts.push_back({1, static_cast<uint32_t>(key % 2)});
+    for (uint64_t key : keys) counts.push_back(count_of(key));
     std::string parts;
     encode_counted_slice(0, keys, counts, parts);
     std::string body = encode_push(header, 1, parts);
@@ -99,6 +112,49 @@ class SlicedRowsTest : public ShardTest {
     return keys;
   }
 
+  static float draw_gradient(Random& random) { return 0.25f + static_cast<float>(random.below(99)) / 64; }
+
+  // The same steps and passes, by the table alone.
+  TrainedTable train_directly(const SlicedKind& kind) {
+    kind_ = kind;
+    Device device(1, best_cpu_level());
+    ParameterTables tables({spec_of(kind)}, make_optimizer_plan(optimizer_, "sum"), {}, device);
+    Table& table = *tables.table(0);
+    Random random(7, 3);
+    for (int pass = 0; pass < 3; ++pass) {
+      for (int i = 0; i < 12; ++i) {
+        std::map<uint64_t, std::pair<float, KeyCount>> sums;
+        for (int rank = 0; rank < 2; ++rank) {
+          const std::vector<uint64_t> keys = draw_keys(random);
+          const float gradient = draw_gradient(random);
+          for (uint64_t key : keys) {
+            auto [sum, is_new] = sums.try_emplace(key, gradient, count_of(key));
+            if (is_new) continue;
+            sum->second.first += gradient;
+            sum->second.second.shows += count_of(key).shows;
+            sum->second.second.clicks += count_of(key).clicks;
+          }
+        }
+        KeyPlan plan;
+        std::vector<float> gradients;
+        for (const auto& [key, sum] : sums) {
+          plan.keys.push_back(key);
+          plan.counts.push_back(sum.second);
+          gradients.insert(gradients.end(), 2, sum.first);
+        }
+        std::vector<float*> rows;
+        table.pull(plan, device, rows);
+        table.push(plan, rows, gradients.data(), 1, optimizer_["learning_rate"].get<double>(), device);
+        if (has_policy()) table.policy()->end_step(i == 7, device);
+      }
+      tables.end_pass(pass);
+    }
+    TrainedTable trained{table.sorted_keys(), std::vector<float>(2 * kKeys), {}, {}};
+    table.read_rows(all_keys(), trained.weights.data());
+    if (has_policy()) trained.report = table.policy()->report();
+    return trained;
+  }
+
   // Three passes of steps of two trainers, some of which ask for a shrink.
   TrainedTable train(const SlicedKind& kind, uint64_t work, Consistency consistency) {
     make_kind(kind, work, consistency);
@@ -112,8 +168,7 @@ class SlicedRowsTest : public ShardTest {
           go_on();
           EXPECT_FALSE(pulled->waits());
           const StepInfo info{1, pass, i == 7};
-          push_counted(rank, {.step = step, .info = info}, keys,
-                       0.25f + static_cast<float>(random.below(99)) / 64);
+          push_counted(rank, {.step = step, .info = info}, keys, draw_gradient(random));
           go_on();
         }
       }
@@ -150,13 +205,18 @@ TEST_F(SlicedRowsTest, SlicesOfAnySizeGiveTheSameBitsAndDecisions) {
         const TrainedTable at_once = train(kind, SliceWork::kUnlimited, {.async = async});
         EXPECT_EQ(num_slices_, 0);
         happened.add(at_once.report);
+        if (!async) {
+          const TrainedTable direct = train_directly(kind);
+          EXPECT_EQ(direct.keys, at_once.keys);
+          EXPECT_TRUE(same_bits(direct, at_once));
+          EXPECT_EQ(direct.report, at_once.report);
+        }
         for (const uint64_t work : {1, 100, 700}) {
           num_slices_ = 0;
           const TrainedTable sliced = train(kind, work, {.async = async});
           EXPECT_GT(num_slices_, work < 700 ? 70 : 5) << work;
           EXPECT_EQ(at_once.keys, sliced.keys) << work;
-          EXPECT_EQ(std::memcmp(at_once.weights.data(), sliced.weights.data(), 2 * kKeys * sizeof(float)), 0)
-              << work;
+          EXPECT_TRUE(same_bits(at_once, sliced)) << work;
           EXPECT_EQ(at_once.report, sliced.report) << work;
           EXPECT_EQ(at_once.states, sliced.states) << work;
         }
