@@ -53,7 +53,7 @@ await() {
   timeout 60 grep -q -m 1 -- "$2" <(tail -n +1 -F --pid=$$ "$1" 2>/dev/null) || fail "'$2' does not come in $1"
 }
 
-# await_joined FOLDER RANK [N]: until that trainer has joined, for the Nth time.  Who joins takes part from the next step on, so
+# await_joined FOLDER RANK [N]: until that trainer has joined, for the Nth time.  A joiner takes part from the next step on, so
 # trainer 0 must not come to rest at a full pipe; and the run must not be over by then, so its reports are read slowly.
 await_joined() {
   local tries

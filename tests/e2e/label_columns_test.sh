@@ -5,8 +5,8 @@ source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
 PATH=$PS_BIN:$PATH
 need python3
-processes=()
-trap 'kill -9 "${processes[@]}" 2>/dev/null || true; remove_scratch' EXIT
+processes=() server=
+trap 'kill -9 "${processes[@]}" $server 2>/dev/null || true; remove_scratch' EXIT
 
 echo "click_conversion learns two labels over shared layers, and counts an unknown conversion for the click alone"
 python3 - <<'PYTHON'
@@ -125,7 +125,7 @@ timeout 120 ps-train tasks.json --data known.csv --test-data known.csv --save-di
 port=$(source "$PS_SOURCE/share/launch/common.sh" && free_ports 1)
 two_trainers two --peers "127.0.0.1:$port"
 rm -f port
-timeout 120 ps-serve tasks.json --set 'train.strategy={"type": "parameter_server"}' --set cluster.trainers=2 --host 127.0.0.1 --port 0 --port-file port \
+ps-serve tasks.json --set 'train.strategy={"type": "parameter_server"}' --set cluster.trainers=2 --host 127.0.0.1 --port 0 --port-file port \
   >serve.out 2>serve.err &
 server=$!
 until [[ -s port ]]; do
@@ -135,6 +135,7 @@ done
 two_trainers served --set 'train.strategy={"type": "parameter_server"}' --servers "127.0.0.1:$(head -1 port)"
 kill -TERM $server
 wait $server || fail "$(<serve.err)"
+server=
 ps-train --model one/pass-00000 --job predict --data known.csv >predictions
 # The rate is so small that weights do not change: all passes have the costs of the predictions.
 python3 - <<'PYTHON' || fail "costs are not those of the predictions"
