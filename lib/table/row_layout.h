@@ -63,6 +63,12 @@ class RowLayout {
   bool stamped_, has_history_;
 };
 
+// Returns the most memory that a row takes which is yet to be made.
+inline uint64_t new_row_bytes(const RowLayout& layout) {
+  constexpr uint64_t kIndexBytes = 24;  // the most bytes of index for one row
+  return static_cast<uint64_t>(layout.stride()) * sizeof(float) + kIndexBytes;
+}
+
 }  // namespace ps
 
 #endif  // PS_TABLE_ROW_LAYOUT_H_

@@ -233,7 +233,7 @@ uint64_t RowPolicyState::memory_bytes() const {
   const uint64_t early = kNodeBytes + static_cast<uint64_t>(rows_.layout().values()) * sizeof(float);
   return (admission_ ? admission_->memory_bytes() : 0) + early_.size() * early +
          held_.keys.size() * (sizeof(uint64_t) + sizeof(KeyCount)) +
-         held_without_row_ * rows_.new_row_bytes();
+         held_without_row_ * new_row_bytes(rows_.layout());
 }
 
 // absent_ <- the keys without a row.

@@ -65,7 +65,7 @@ class SparseTable final : public Table {
     return rows_.storage().scan_all(cursor, keys);
   }
   std::vector<uint64_t> sorted_keys() const override { return rows_.storage().sorted_keys(); }
-  uint64_t new_row_bytes() const override { return rows_.new_row_bytes(); }
+  uint64_t new_row_bytes() const override { return ps::new_row_bytes(rows_.layout()); }
   size_t num_missing(std::span<const uint64_t> keys) const override { return rows_.num_missing(keys); }
 
   KeyLists list_keys() const override;

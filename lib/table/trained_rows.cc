@@ -150,11 +150,6 @@ size_t TrainedRows::num_missing(std::span<const uint64_t> keys) const {
   return count;
 }
 
-uint64_t TrainedRows::new_row_bytes() const {
-  constexpr uint64_t kIndexBytes = 24;  // the most bytes of index for one row
-  return static_cast<uint64_t>(layout().stride()) * sizeof(float) + kIndexBytes;
-}
-
 size_t TrainedRows::erase(std::span<const uint64_t> keys) {
   about_to_write(keys);
   return storage_->erase(keys);

@@ -100,9 +100,6 @@ class TrainedRows {
   void read(std::span<const uint64_t> keys, float* weights) const;
   size_t num_missing(std::span<const uint64_t> keys) const;
 
-  // Returns the most memory that a row takes which is yet to be made.
-  uint64_t new_row_bytes() const;
-
   // See Table::save_rows and Table::copy_rows.
   void save(uint32_t partition, const KeyLists& lists, size_t at_once,
             const std::function<void(const RowBlock&)>& take) const;
