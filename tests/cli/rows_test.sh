@@ -11,7 +11,9 @@ check_rows() {
     # Where each third party may be included.
     BEGIN {
       home["Eigen"] = "gpu math model"
-      home["boost/context"] = home["sanitizer"] = home["cub"] = home["cuda"] = "gpu"
+      home["boost/context"] = "base"
+      home["sanitizer"] = "base gpu"
+      home["cub"] = home["cuda"] = "gpu"
       home["boost/program_options"] = "cli"
       home["boost"] = home["openssl"] = "net"
       home["mpi.h"] = "bench collective"

@@ -24,8 +24,7 @@ void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBo
 
 // The speeds of links and processors, which the ranks measure while all are busy.
 struct LinkProbe {
-  double bits_per_second =
-      0;  // rate of each link in each direction at once, of the bytes that collectives move
+  double bits_per_second = 0;       // rate of each link, each way at once, of what collectives move
   double lone_bits_per_second = 0;  // the same of one link, while the others are idle
   double latency_seconds = 0;       // time of a small message, with its processor time at both ends
   double sum_rate = 0;              // bytes a second that a rank adds up

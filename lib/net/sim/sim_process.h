@@ -11,8 +11,8 @@
 
 namespace ps {
 
-// A fibre that runs only when the network wakes it.  Who runs the network then waits until the process blocks again, so
-// that only one of them runs at any time, and the run does not depend on the system's scheduler.
+// A fibre that runs only when the network wakes it, until it blocks again.  So only one process runs at any time, and
+// the run does not depend on the system's scheduler.
 class SimProcess {
  public:
   SimProcess(SimPlace& place, std::function<void()> body);
