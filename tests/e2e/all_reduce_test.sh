@@ -94,10 +94,11 @@ wait "${processes[@]}" 2>/dev/null || true
 processes=()
 
 echo "over several connections to each other they have the same bits, and all must have the same number of them"
-for connections in 2 4; do
-  train "over.$connections" "${large[@]}" --set cluster.connections=$connections --token-file tokens
-  cmp {large,"over.$connections"}/pass-00000/model.safetensors
-done
+self_signed peers "IP:${address%:*},IP:127.0.0.1"
+encrypted=(--tls-cert peers.crt --tls-key peers.key --tls-ca peers.crt)
+train over.2 "${large[@]}" --set cluster.connections=2 "${encrypted[@]}"
+train over.4 "${large[@]}" --set cluster.connections=4 --token-file tokens
+for connections in 2 4; do cmp {large,"over.$connections"}/pass-00000/model.safetensors; done
 start unequal "0 2" --set cluster.connections=2 --set cluster.trainer_timeout=4
 others=("${processes[@]}")
 start unequal 1 --set cluster.trainer_timeout=4
