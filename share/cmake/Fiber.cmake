@@ -1,12 +1,5 @@
-# The switches of fibres, with the hooks for the sanitizer of this build.
-if(PS_SANITIZE MATCHES "address")
-  set(hooks address)
-elseif(PS_SANITIZE MATCHES "thread")
-  set(hooks thread)
-else()
-  set(hooks plain)
-endif()
-target_sources(ps_base PRIVATE ${CMAKE_SOURCE_DIR}/lib/base/fiber/hooks_${hooks}.cc)
+# The switches of fibres, with the hooks for the sanitizer of this build (Sanitize.cmake).
+target_sources(ps_base PRIVATE ${CMAKE_SOURCE_DIR}/lib/base/fiber/hooks_${PS_HOOKS}.cc)
 
 # A race detector must not look at the switches themselves: by its rules, an unordered one is a race.
 if(PS_SANITIZE MATCHES "thread")

@@ -2,15 +2,8 @@
 # lib/gpu/cuda/gpu/device.h.  The path of includes picks one.  lib/NAME/cuda/*.cu is compiled by this build's compiler
 # for the emulator always, into ps_NAME; and by nvcc with -DPS_CUDA=ON, into objects of the target cuda_objects.
 
-# The hooks of the emulator for the sanitizer of this build.
-if(PS_SANITIZE MATCHES "address")
-  set(gpu_hooks address)
-elseif(PS_SANITIZE MATCHES "thread")
-  set(gpu_hooks thread)
-else()
-  set(gpu_hooks plain)
-endif()
-target_sources(ps_gpu PRIVATE ${CMAKE_SOURCE_DIR}/lib/gpu/emulated/hooks_${gpu_hooks}.cc)
+# The hooks of the emulator for the sanitizer of this build (Sanitize.cmake).
+target_sources(ps_gpu PRIVATE ${CMAKE_SOURCE_DIR}/lib/gpu/emulated/hooks_${PS_HOOKS}.cc)
 target_include_directories(ps_gpu PUBLIC ${CMAKE_SOURCE_DIR}/lib/gpu/emulated)
 
 # A race detector is to see the accesses of kernels, and not those of the scheduler, which orders the threads.

@@ -8,3 +8,11 @@ if(PS_SANITIZE)
   # Programs have a fixed address: the relocations of what sanitizers describe would be a fifth of each, to write and to do.
   string(APPEND CMAKE_EXE_LINKER_FLAGS " -no-pie")
 endif()
+
+# Fibres tell the sanitizer of this build what they do: hooks_${PS_HOOKS}.cc.
+set(PS_HOOKS plain)
+if(PS_SANITIZE MATCHES "address")
+  set(PS_HOOKS address)
+elseif(PS_SANITIZE MATCHES "thread")
+  set(PS_HOOKS thread)
+endif()
