@@ -1,4 +1,12 @@
-# The job of the servers that are attacked, job.json in the present folder, and its data.  Sourced after lib.sh.
+# The beginning of a test that attacks servers: goes to the scratch folder, which gets their job, job.json, and its data.
+# Sourced after lib.sh.
+need python3
+cd "$scratch"
+PATH=$PS_BIN:$PATH
+
+# attack SCRIPT ARGUMENTS...: runs a script of this folder, which is given the scratch folder first.
+attack() { PYTHONDONTWRITEBYTECODE=1 python3 "$PS_SOURCE/tests/hostile/$1" "$scratch" "${@:2}"; }
+
 # Each parameter of 65536 x 8 has 2 MiB; attacks.py knows their numbers.
 cat >job.json <<'JSON'
 {

@@ -3,8 +3,5 @@
 # ps-serve holds no more for them than --max-memory, and an honest trainer with a device keeps its bits.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
-need python3
-cd "$scratch"
-PATH=$PS_BIN:$PATH
 source "$PS_SOURCE/tests/hostile/attacked_job.sh"
-PYTHONDONTWRITEBYTECODE=1 python3 "$PS_SOURCE/tests/hostile/counted_attacks.py" "$scratch" ps-train job.json --data train.txt
+attack counted_attacks.py ps-train job.json --data train.txt

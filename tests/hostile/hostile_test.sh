@@ -3,8 +3,5 @@
 # them for ever, and an honest job beside them has the bits of one that is alone.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
-need python3
-cd "$scratch"
-PATH=$PS_BIN:$PATH
 source "$PS_SOURCE/tests/hostile/attacked_job.sh"
-PYTHONDONTWRITEBYTECODE=1 python3 "$PS_SOURCE/tests/hostile/attacks.py" "$scratch" ps-train job.json --data train.txt
+attack attacks.py ps-train job.json --data train.txt

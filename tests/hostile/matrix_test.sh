@@ -3,9 +3,7 @@
 # for every message and every page: they are served what they were granted, and nothing else.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
-need python3 openssl
-cd "$scratch"
-PATH=$PS_BIN:$PATH
+need openssl
 umask 077
 source "$PS_SOURCE/tests/hostile/attacked_job.sh"
 
@@ -17,5 +15,5 @@ certificate server ca "IP:127.0.0.1,IP:$address"
 certificate right ca
 certificate expired ca '' -1
 certificate other stranger
-PYTHONDONTWRITEBYTECODE=1 python3 "$PS_SOURCE/tests/hostile/matrix.py" "$scratch" "$PS_SOURCE/man/man5/ps-wire.5" \
+attack matrix.py "$PS_SOURCE/man/man5/ps-wire.5" \
   "$address" ps-train job.json --data train.txt

@@ -3,12 +3,10 @@
 # within --max-memory there too, and an honest job beside readers keeps its bits.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
-need python3 openssl
-cd "$scratch"
-PATH=$PS_BIN:$PATH
+need openssl
 source "$PS_SOURCE/tests/hostile/attacked_job.sh"
 umask 077
 self_signed server IP:127.0.0.1
 codec=(--set 'train.strategy={"type": "parameter_server", "codec": {"push": "int8"}}')
-PYTHONDONTWRITEBYTECODE=1 python3 "$PS_SOURCE/tests/hostile/attacks.py" "$scratch" ps-train job.json --data train.txt \
+attack attacks.py ps-train job.json --data train.txt \
   "${codec[@]}" -- "${codec[@]}" --durability log --tls-cert server.crt --tls-key server.key

@@ -20,9 +20,9 @@
 namespace ps {
 
 // While nobody waits, an answer that takes at most half of the free memory is made whole: at once if it is short,
-// else in turns, as pieces are, and is then sent.  Every other answer is made in pieces, in memory that its connection alone uses: the next piece is made when the memory of the
-// former ones is free again, which is when the connection has taken them.  Connections have turns, of at most
-// kTurnBytes each.  One owner thread.
+// else in turns, as pieces are, and is then sent.  Every other answer is made in pieces, in memory that its
+// connection alone uses: the next piece is made when the memory of the former ones is free again, which is when
+// the connection has taken them.  Connections have turns, of at most kTurnBytes each.  One owner thread.
 class ReadAnswers {
  public:
   // Answers take at most `max_bytes`, and the accounts of connections together as much again.  `on_room` is

@@ -1,6 +1,7 @@
 // StepRunner: applies the steps of a shard, and answers its trainers' pulls, at once or in slices.  While that
-// is done in slices the shard is busy.  Readers are answered in between, from rows that are each as before the step or as after it.
-// All other requests wait, or make the shard apply the rest of the step at once.  Used by Shard.
+// is done in slices the shard is busy.  Readers are answered in between, from rows that are each as before the
+// step or as after it.  All other requests wait, or make the shard apply the rest of the step at once.  Used by
+// Shard.
 #ifndef PS_PS_SERVER_STEP_RUNNER_H_
 #define PS_PS_SERVER_STEP_RUNNER_H_
 
