@@ -39,26 +39,20 @@ Frame RankLanes::take_frame() {
 
 uint64_t RankLanes::undelivered_bytes() const {
   uint64_t bytes = 0;
-  for (const auto& each : lanes_) bytes += each != nullptr ? each->undelivered_bytes() : 0;
+  for_each_lane([&](const RankLink& each) { bytes += each.undelivered_bytes(); });
   return bytes;
 }
 
 void RankLanes::give_up(const Error& reason) {
-  for (const auto& each : lanes_) {
-    if (each != nullptr) each->give_up(reason);
-  }
+  for_each_lane([&](RankLink& each) { each.give_up(reason); });
 }
 
 void RankLanes::leave() {
-  for (const auto& each : lanes_) {
-    if (each != nullptr) each->leave();
-  }
+  for_each_lane([](RankLink& each) { each.leave(); });
 }
 
 void RankLanes::cut() {
-  for (const auto& each : lanes_) {
-    if (each != nullptr) each->cut();
-  }
+  for_each_lane([](RankLink& each) { each.cut(); });
 }
 
 bool RankLanes::any_open() const {
@@ -93,7 +87,7 @@ const std::string& RankLanes::peer() const {
 
 uint64_t RankLanes::bytes_sent() const {
   uint64_t bytes = 0;
-  for (const auto& each : lanes_) bytes += each != nullptr ? each->bytes_sent() : 0;
+  for_each_lane([&](const RankLink& each) { bytes += each.bytes_sent(); });
   return bytes;
 }
 

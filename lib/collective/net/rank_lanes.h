@@ -66,6 +66,12 @@ class RankLanes {
   uint64_t bytes_sent() const;
 
  private:
+  template <class Body>
+  void for_each_lane(const Body& body) const {
+    for (const auto& each : lanes_) {
+      if (each != nullptr) body(*each);
+    }
+  }
   RankLink* lane(int index) const { return lanes_[static_cast<size_t>(index)].get(); }
   RankLink& next_received() const { return *lanes_[num_received_ % lanes_.size()]; }
   const RankLink* lost_lane() const;

@@ -181,22 +181,20 @@ class Meeting {
       if (!wait([this] { return stranger_spoke(); })) fail_missing(absent());
       if (greet_strangers()) send_roster();
     }
-    session_ = new_session();
     while (!missing().empty()) {
       if (!wait([this] { return stranger_spoke(); })) fail_missing(missing());
       greet_strangers();
     }
   }
 
-  uint64_t new_session() const { return std::max<uint64_t>(hash_bytes(options_.job, options_.nonce), 1); }
-
   // Tells all ranks which ranks are missing, so that they can name them in their errors too; or the addresses
-  // when all have come.
+  // and the session when all have come.
   void send_roster() {
     Roster roster;
     roster.missing = absent();
     if (roster.missing.empty()) {
-      roster.session = new_session();
+      session_ = std::max<uint64_t>(hash_bytes(options_.job, options_.nonce), 1);
+      roster.session = session_;
       roster.addresses = addresses_;
     }
     const std::string body = encode_roster(roster);
