@@ -88,24 +88,32 @@ flags=(--set "optimizer=$averaging")
 plain=plain.2
 rm -f serve.?.err
 
-# A model of weights of 32 bits is rounded as its rows are used.  Batches have some 850 keys here, and rows of the next one come
-# to the device while one is computed.
-mv train.txt short.txt
-ps-datagen sparse-binary --dim 3000 --samples 120 --output train.txt
-echo "weights of 16 bits are rounded alike with servers and without, however far ahead rows come"
-for first in '' plain.2/pass-00001; do
+# early_rows MODEL [flags...]: trains from the model, if there is one, without servers and with them, and is true if more than
+# 100 rows of next batches came to the device while a batch was computed.
+early_rows() {
+  local window rounded=(--init-model "$1" "${@:2}" --set device.values=f16 --device "$tested")
   rm -rf f16 f16.?
-  rounded=(--init-model "$first" "${flags[@]}" --set device.values=f16 --device "$tested")
   timeout 300 ps-train job.json --data train.txt --save-dir f16 "${rounded[@]}" --set device.rows=256 --log-level warning
   for window in 0 4; do
-    serve "${flags[@]}"
+    serve "${@:2}"
     train f16.$window "${rounded[@]}" --set device.rows=2048 --set device.window=$window
     end_all_servers
     same_models f16 f16.$window
   done
   echo "$(count early f16.4.json) rows came early"
-  [[ $(count early f16.4.json) -gt 100 ]] || fail "early: $(cat f16.4.json)"
-done
+  [[ $(count early f16.4.json) -gt 100 ]]
+}
+
+# A model of weights of 32 bits is rounded as its rows are used.  Batches have some 850 keys here, and rows of the next one come
+# to the device while one is computed, if that takes longer than bringing them: where it does not, a larger layer is computed.
+mv train.txt short.txt
+ps-datagen sparse-binary --dim 3000 --samples 120 --output train.txt
+echo "weights of 16 bits are rounded alike with servers and without, however far ahead rows come"
+for size in 4 100 400 1600; do
+  large=("${flags[@]}" --set "model.layers.2.size=$size")
+  timeout 300 ps-train job.json --data short.txt --save-dir f32.$size "${large[@]}" --log-level warning
+  early_rows '' "${large[@]}" && early_rows f32.$size/pass-00001 "${large[@]}" && break
+done || fail "early: $(cat f16.4.json)"
 mv short.txt train.txt
 
 # kill_trainer BATCHES [flags...]: its rows are lost, and the servers go back with the process that takes its place.
