@@ -6,7 +6,7 @@
 #   ps_join_sources(TARGET NAME [COLD_FOLDERS...])   joins its sources into joined/NAME_*.cc; those of cold folders apart,
 #                                                    which are compiled at -O1
 option(PS_JOIN "Compile the sources of a folder together" ON)
-set(PS_JOINED_SOURCES 40)
+set(PS_JOINED_SOURCES 44)
 
 # Sources of these folders have compile options of their own (Fiber.cmake, Gpu.cmake, Peers.cmake), which a joined source would not
 # have.

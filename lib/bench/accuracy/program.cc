@@ -172,7 +172,7 @@ class AccuracyRun {
 };
 
 // Prints the tables of rows in files, and trains nothing.
-int join_runs(const Flags& flags) {
+int join_accuracies(const Flags& flags) {
   if (!flags.positionals().empty()) flags.refuse("join", "give no job file with it: nothing is trained");
   const SavedRows saved = read_saved_rows(flags.list("join"), "accuracy");
   if (saved.rows.empty()) flags.refuse("join", "the files have no results");
@@ -201,7 +201,7 @@ Program accuracy_program() {
 }
 
 int run_accuracy(const Flags& flags, Log& log) {
-  if (flags.given("join")) return join_runs(flags);
+  if (flags.given("join")) return join_accuracies(flags);
   const TemporaryFolder folder(default_temporary_parent());
   const AccuracyJob job = read_job(flags, folder);
   AccuracyRun table(job, seeds_of(flags), rows_to_resume(flags, "accuracy"), flags);

@@ -24,7 +24,7 @@ namespace {
 constexpr double kNarrowRows = double(16 << 20), kWideRows = double(4 << 20), kFullBatch = double(1 << 20);
 constexpr uint32_t kNarrow = 8, kWide = 64;
 constexpr int kCalls = 4;  // number of calls of a run; each has keys of its own
-constexpr double kLearningRate = 0.01, kEpsilon = 1e-6;
+constexpr double kCpuLearningRate = 0.01, kCpuEpsilon = 1e-6;
 
 uint64_t scaled(double scale, double full, uint64_t least) {
   return std::max(least, static_cast<uint64_t>(scale * full));
@@ -32,7 +32,7 @@ uint64_t scaled(double scale, double full, uint64_t least) {
 
 std::unique_ptr<Optimizer<float>> adagrad_optimizer(CpuLevel cpu) {
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), {{"type", "adagrad"}}, "", "optimizer");
-  return entry.make_float({{"epsilon", kEpsilon}}, {}, cpu);
+  return entry.make_float({{"epsilon", kCpuEpsilon}}, {}, cpu);
 }
 
 // A table with the same items and values as the device's.  One owner thread.
@@ -145,7 +145,7 @@ class CpuPush final : public Workload {
 
   void check() override {
     std::vector<float> weights(filled_.width());
-    const AdagradStep<double> step = {kLearningRate, kEpsilon, {}};
+    const AdagradStep<double> step = {kCpuLearningRate, kCpuEpsilon, {}};
     for (size_t i = 0; i < pushed_.ranks().size(); ++i) {
       const uint64_t key = bench_key(pushed_.ranks()[i]);
       filled_.table().read_rows({&key, 1}, weights.data());
@@ -173,7 +173,7 @@ class CpuPush final : public Workload {
                              {gradients_.data(), filled_.width(), filled_.width()}, sums_.data());
     rows_.resize(plan_.keys.size());
     filled_.table().pull(plan_.keys, filled_.device(), rows_);
-    filled_.table().push(plan_, rows_, sums_.data(), 1, kLearningRate, filled_.device());
+    filled_.table().push(plan_, rows_, sums_.data(), 1, kCpuLearningRate, filled_.device());
   }
 
   FilledRows filled_;

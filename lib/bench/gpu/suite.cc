@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kEmulated = "emulated";
 
-OpenedGpu open(const std::string& device) {
+OpenedGpu open_gpu(const std::string& device) {
   check_bench_device(device);
   const std::optional<int> number = cuda_number(device);
   return number ? open_cuda_gpu(*number) : open_emulated_gpu();
@@ -22,7 +22,7 @@ OpenedGpu open(const std::string& device) {
 // Makes the benchmark of this name on the device of the settings.  The list of names comes from the emulator,
 // which has the same benchmarks.
 std::unique_ptr<Workload> make_on_device(const std::string& name, const BenchSettings& settings) {
-  const OpenedGpu opened = open(settings.device);
+  const OpenedGpu opened = open_gpu(settings.device);
   const auto found = std::find_if(opened.benchmarks.begin(), opened.benchmarks.end(),
                                   [&](const Benchmark& benchmark) { return benchmark.name == name; });
   PS_CHECK(found != opened.benchmarks.end());
@@ -34,7 +34,7 @@ std::unique_ptr<Workload> make_on_device(const std::string& name, const BenchSet
 std::vector<Benchmark> beside_device(std::vector<Benchmark> benchmarks) {
   for (Benchmark& benchmark : benchmarks) {
     benchmark.make = [make = std::move(benchmark.make)](const BenchSettings& settings) {
-      open(settings.device);
+      open_gpu(settings.device);
       return make(settings);
     };
   }
@@ -50,7 +50,7 @@ void check_bench_device(std::string_view device) {
 
 std::string describe_bench_device(const std::string& device) {
   try {
-    return open(device).description;
+    return open_gpu(device).description;
   } catch (const Error& error) {
     if (error.code() != Code::kUnavailable) throw;
     return error.message();

@@ -21,7 +21,7 @@ namespace ps {
 namespace {
 
 // A job, the data that it is trained on, and the way to its shard.
-struct ServedCase {
+struct ServedTrainingCase {
   const char *name, *help;
   SyntheticKind data;
   uint64_t full_samples;
@@ -33,13 +33,13 @@ struct ServedCase {
   int64_t pull_ahead = 0;             // value of train.pull_ahead
 };
 
-Json strategy_of(const ServedCase& task) {
+Json strategy_of(const ServedTrainingCase& task) {
   Json strategy = {{"type", "parameter_server"}};
   if (task.staleness) strategy.update({{"consistency", "staleness"}, {"staleness", *task.staleness}});
   return strategy;
 }
 
-Job job_of(const ServedCase& task) {
+Job job_of(const ServedTrainingCase& task) {
   Job job = memory_job(task.name, task.job, strategy_of(task));
   job.train.pull_ahead = task.pull_ahead;
   return job;
@@ -48,14 +48,14 @@ Job job_of(const ServedCase& task) {
 // Trains a job in one process.  One owner thread.
 class Alone : public LocalPasses {
  public:
-  Alone(const ServedCase& task, const Job& job, const SyntheticData& data, CpuLevel cpu)
+  Alone(const ServedTrainingCase& task, const Job& job, const SyntheticData& data, CpuLevel cpu)
       : LocalPasses(job, data, task.batch_size, 1, cpu) {}
 };
 
 // Trains a job through a shard.  One owner thread, which is the trainer's.
 class Served {
  public:
-  Served(const ServedCase& task, const Job& job, const SyntheticData& data, CpuLevel cpu)
+  Served(const ServedTrainingCase& task, const Job& job, const SyntheticData& data, CpuLevel cpu)
       : passes_(job, data, task.batch_size, 1, cpu),
         served_(served_job(job, cpu)),
         shards_(served_, 1, task.link, task.local),
@@ -89,7 +89,7 @@ class Served {
 template <class Home>
 class JobPasses final : public Workload {
  public:
-  JobPasses(const BenchSettings& settings, const ServedCase& task)
+  JobPasses(const BenchSettings& settings, const ServedTrainingCase& task)
       : task_(task),
         job_(job_of(task)),
         data_(make_synthetic(task.data, settings.scale, task.full_samples)),
@@ -136,7 +136,7 @@ class JobPasses final : public Workload {
   }
 
  private:
-  const ServedCase task_;
+  const ServedTrainingCase task_;
   const Job job_;
   const SyntheticData data_;
   mutable Home home_;
@@ -162,12 +162,12 @@ constexpr const char* kNarrow = R"({
 
 constexpr int kLargeBatch = 4096;
 
-ServedCase logistic_case() {
+ServedTrainingCase logistic_case() {
   return {"logistic",  "logistic regression, batches of 4096", kFortyRecords, 400000,
           kLargeBatch, {logistic_model(), adagrad(0.1, 1)}};
 }
 
-ServedCase demo_case() {
+ServedTrainingCase demo_case() {
   return {"fc-demo",
           "PaddlePaddle's sparse_binary demo, 18,182,296 x 256 x 32 x 2",
           {"sparse-binary", "records"},
@@ -176,7 +176,7 @@ ServedCase demo_case() {
           {demo_model(), demo_optimizer()}};
 }
 
-ServedCase deep_case() {
+ServedTrainingCase deep_case() {
   return {"deep/1G",
           "rows of 8 into 512 x 256 x 1, staleness 2, over 1 Gbit/s and 5 ms more",
           kFortyRecords,
@@ -192,7 +192,7 @@ SynthOptions with_zipf(SynthOptions options, double zipf) {
   return options;
 }
 
-ServedCase far_case() {
+ServedTrainingCase far_case() {
   return {"far",
           "rows of 16 into 32 x 1, batches of 128, Zipf 1.05, over a round trip of 20 ms",
           {"sparse-binary", "records", with_zipf(forty_ids(), 1.05)},
@@ -204,7 +204,7 @@ ServedCase far_case() {
 }
 
 template <class Home>
-Benchmark benchmark(const ServedCase& task, const std::string& variant) {
+Benchmark benchmark(const ServedTrainingCase& task, const std::string& variant) {
   const char* where = std::is_same_v<Home, Alone> ? ", in one process"
                       : task.local                ? ", through a shard, over a Unix socket"
                                                   : ", through a shard";
@@ -220,10 +220,10 @@ Benchmark benchmark(const ServedCase& task, const std::string& variant) {
 
 std::vector<Benchmark> served_training() {
   std::vector<Benchmark> out;
-  for (const ServedCase& task : {logistic_case(), demo_case()}) {
+  for (const ServedTrainingCase& task : {logistic_case(), demo_case()}) {
     out.push_back(benchmark<Alone>(task, "/alone"));
     const std::string alone = out.back().name;
-    ServedCase local = task;
+    ServedTrainingCase local = task;
     local.local = true;
     for (Benchmark served : {benchmark<Served>(task, ""), benchmark<Served>(local, "/local")}) {
       served.peers = {alone};
@@ -235,7 +235,7 @@ std::vector<Benchmark> served_training() {
   out.push_back(benchmark<Served>(far_case(), ""));
   const std::string far = out.back().name;
   for (int64_t batches : {4, 8}) {
-    ServedCase ahead = far_case();
+    ServedTrainingCase ahead = far_case();
     ahead.pull_ahead = batches;
     Benchmark served = benchmark<Served>(ahead, cat("/ahead-", batches));
     served.help += cat(", ", batches, " batches pulled ahead");

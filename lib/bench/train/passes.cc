@@ -12,7 +12,7 @@ namespace ps {
 
 namespace {
 
-constexpr float kRate = 0.1f, kEpsilon = 1e-6f;
+constexpr float kPassRate = 0.1f, kPassEpsilon = 1e-6f;
 
 // A job, and the data that it is trained on.
 struct TrainCase {
@@ -26,7 +26,7 @@ struct TrainCase {
 
 // Returns the average loss of the first pass of PlainLogistic.
 double plain_loss(BatchReader& reader, int64_t dim) {
-  PlainLogistic model(dim, kRate, kEpsilon);
+  PlainLogistic model(dim, kPassRate, kPassEpsilon);
   Batch batch;
   double loss = 0, examples = 0;
   reader.begin_pass(0);
@@ -85,7 +85,7 @@ class PlainPasses final : public Workload {
  public:
   PlainPasses(const BenchSettings& settings, const TrainCase& task)
       : data_(make_synthetic(task.data, settings.scale, task.full_samples)),
-        model_(data_.options.dim, kRate, kEpsilon) {
+        model_(data_.options.dim, kPassRate, kPassEpsilon) {
     MemoryFile file(data_.bytes);
     std::unique_ptr<BatchReader> reader = memory_reader(data_, file, task.batch_size, 1);
     reader->begin_pass(0);
