@@ -19,19 +19,20 @@ std::span<const std::string_view> needs(CpuLevel level) {
   return std::span(kNeeds).first(kCount[static_cast<size_t>(level)]);
 }
 
-}  // namespace
-
-std::string_view cpu_level_name(CpuLevel level) {
-  constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512"};
-  return kNames[static_cast<size_t>(level)];
-}
-
+// Returns the features that `level` requires and that `features` does not contain.
 std::vector<std::string_view> lacking_features(CpuLevel level, std::span<const std::string_view> features) {
   std::vector<std::string_view> lacking;
   for (std::string_view need : needs(level)) {
     if (std::find(features.begin(), features.end(), need) == features.end()) lacking.push_back(need);
   }
   return lacking;
+}
+
+}  // namespace
+
+std::string_view cpu_level_name(CpuLevel level) {
+  constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512"};
+  return kNames[static_cast<size_t>(level)];
 }
 
 std::vector<CpuLevel> possible_levels(std::span<const std::string_view> features) {

@@ -25,9 +25,6 @@ std::string_view cpu_level_name(CpuLevel level);
 // system offer.
 std::vector<std::string_view> cpu_features();
 
-// Returns the features that `level` requires and that `features` does not contain.
-std::vector<std::string_view> lacking_features(CpuLevel level, std::span<const std::string_view> features);
-
 // The levels that `features` allow, the highest last.
 std::vector<CpuLevel> possible_levels(std::span<const std::string_view> features);
 

@@ -2,6 +2,8 @@
 
 namespace ps {
 
+namespace {
+
 const char* collective_name(Collective collective) {
   switch (collective) {
     case Collective::kAllReduce:
@@ -21,6 +23,8 @@ const char* collective_name(Collective collective) {
   }
   return "unknown collective";
 }
+
+}  // namespace
 
 std::string to_text(const CollectiveCall& call) {
   return cat(collective_name(call.collective), " ", call.number);

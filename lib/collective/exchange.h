@@ -36,8 +36,6 @@ inline bool has_any_size(Collective collective) {
   return collective == Collective::kGather || collective == Collective::kAllToAll;
 }
 
-const char* collective_name(Collective collective);  // "all-reduce"
-
 // The identity of a collective call.  Ranks compare it, since all of them must make the same calls in the same
 // order.
 struct CollectiveCall {

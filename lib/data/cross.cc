@@ -61,11 +61,12 @@ SlotData cross_of(const std::vector<const SlotData*>& slots, Key seed, size_t ex
   return out;
 }
 
-}  // namespace
-
+// Returns "a^b", the name of the slot that the cross of a and b makes.
 std::string cross_name(const Cross& cross) {
   return join(cross, "^");
 }
+
+}  // namespace
 
 void add_cross_slots(const std::vector<Cross>& crosses, DataSchema& schema) {
   const DataSchema parsed = schema;

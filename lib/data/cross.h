@@ -13,9 +13,6 @@ namespace ps {
 // The names of the slots that are crossed: two or more sparse slots.
 using Cross = std::vector<std::string>;
 
-// Returns "a^b", the name of the slot that the cross of a and b makes.
-std::string cross_name(const Cross& cross);
-
 // Appends a sparse slot with any ids for each cross.  Throws kUsage "data.cross: …" for a cross of one slot, a
 // slot that is missing or dense, and a name that another slot has.
 void add_cross_slots(const std::vector<Cross>& crosses, DataSchema& schema);

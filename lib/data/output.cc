@@ -94,8 +94,7 @@ int open_output(const std::string& path) {
   return file;
 }
 
-}  // namespace
-
+// Makes an encoder; null for kNone.
 std::unique_ptr<Encoder> make_encoder(Compression compression) {
   switch (compression) {
     case Compression::kNone:
@@ -107,6 +106,8 @@ std::unique_ptr<Encoder> make_encoder(Compression compression) {
   }
   return nullptr;
 }
+
+}  // namespace
 
 OutputStream::OutputStream(const std::string& path, Compression compression, bool binary)
     : name_(path == "-" ? "standard output" : path),

@@ -18,9 +18,6 @@ class Encoder {
 
 enum class Compression { kNone, kZstd, kGzip };
 
-// Makes an encoder; null for kNone.
-std::unique_ptr<Encoder> make_encoder(Compression compression);
-
 // One stream of bytes.  One owner thread.
 class OutputStream {
  public:

@@ -139,6 +139,13 @@ void reduce_dense(Communicator& communicator, std::span<SparseShare* const> shar
   }
 }
 
+// Returns the largest number of bytes of an encoded vector: its values with indices, and the words that long
+// runs add. index32 has 8 bytes for a value, run16 6 and 2 for each 65535 values without one, the varints at
+// most 9.
+uint64_t most_part_bytes(uint64_t elements, uint64_t selected) {
+  return 9 * selected + 2 * (elements / 65535) + 16;
+}
+
 // Returns how many of the first shares fit into one message.
 size_t num_together(std::span<SparseShare* const> shares) {
   uint64_t bytes = 0;
@@ -152,11 +159,6 @@ size_t num_together(std::span<SparseShare* const> shares) {
 }
 
 }  // namespace
-
-// index32 has 8 bytes for a value, run16 6 and 2 for each 65535 values without one, the varints at most 9.
-uint64_t most_part_bytes(uint64_t elements, uint64_t selected) {
-  return 9 * selected + 2 * (elements / 65535) + 16;
-}
 
 void sparse_all_reduce(Communicator& communicator, std::optional<SparseExchange> named,
                        SparseEncoding encoding, std::span<SparseShare> shares) {

@@ -24,10 +24,6 @@ struct SparseShare {
 // limit (ps-wire(5)).
 inline constexpr uint64_t kMostPartBytes = uint64_t{64} << 20;
 
-// Returns the largest number of bytes of an encoded vector: its values with indices, and the words that long
-// runs add.
-uint64_t most_part_bytes(uint64_t elements, uint64_t selected);
-
 // Replaces the vectors by their sums.  All trainers call it with shares of the same parameters in the same
 // order.  Values are added in the order of ranks, so that all_gather and owner_split give the same bits;
 // dense gives them too if the communicator's all-reduce adds in that order.  Sums of owners travel as f32,

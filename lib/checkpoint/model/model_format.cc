@@ -10,12 +10,17 @@
 
 namespace ps {
 
+namespace {
+
+// Returns every format, in the order of the manual.
 std::span<const ModelFormat* const> model_format_catalog() {
   static constexpr const ModelFormat* kAll[] = {&kSafetensorsModel, &kNpzModel,       &kNpyModel,
                                                 &kPaddleModel,      &kLiblinearModel, &kWord2vecModel,
                                                 &kTextModel};
   return kAll;
 }
+
+}  // namespace
 
 std::vector<std::string> model_format_names() {
   std::vector<std::string> names;

@@ -60,9 +60,7 @@ struct ModelFormat {
 extern const ModelFormat kSafetensorsModel, kNpzModel, kNpyModel, kPaddleModel, kLiblinearModel,
     kWord2vecModel, kTextModel;
 
-// Every format, in the order of the manual.
-std::span<const ModelFormat* const> model_format_catalog();
-
+// Returns the names of all formats, in the order of the manual.
 std::vector<std::string> model_format_names();
 
 // Throws kUsage "unknown format …".

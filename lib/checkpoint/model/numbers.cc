@@ -17,16 +17,17 @@ void each_block(ModelSource& source, size_t table, const ByteSink& out, Body&& b
   while (const RowBlock* rows = out.open() ? cursor->next() : nullptr) body(*rows);
 }
 
-}  // namespace
-
-int bytes_of(NumberType type) {
-  return type == NumberType::kF32 ? 4 : type == NumberType::kI8 ? 1 : 2;
-}
-
+// Returns the scale of a row in 8 bits: its largest number is 127 times the scale; 1 when all numbers are 0.
 float int8_scale(std::span<const float> row) {
   float largest = 0;
   for (float value : row) largest = std::max(largest, std::fabs(value));
   return largest > 0 ? largest / 127 : 1;
+}
+
+}  // namespace
+
+int bytes_of(NumberType type) {
+  return type == NumberType::kF32 ? 4 : type == NumberType::kI8 ? 1 : 2;
 }
 
 void append_numbers(NumberType type, std::span<const float> values, std::string& out) {

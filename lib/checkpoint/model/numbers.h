@@ -14,9 +14,6 @@ namespace ps {
 
 int bytes_of(NumberType type);
 
-// Returns the scale of a row in 8 bits: its largest number is 127 times the scale; 1 when all numbers are 0.
-float int8_scale(std::span<const float> row);
-
 // Appends `values`; as 8-bit integers they are multiples of their row's scale.
 void append_numbers(NumberType type, std::span<const float> values, std::string& out);
 
