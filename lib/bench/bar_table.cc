@@ -62,6 +62,10 @@ constexpr BarRow kBars[] = {
      0.1, 0.25},
     {"parse/criteo", "parse criteo", 1, kRate, "", "", kAtLeast, 800e6, 1.5e9},
     {"parse/multislot", "parse multislot", 1, kRate, "", "", kAtLeast, 800e6, 1.5e9},
+    {"parse/csv", "parse csv, clicks", 1, kRate, "", "", kAtLeast, 500e6, 800e6},
+    {"parse/csv-numbers", "parse csv, numbers", 1, kRate, "", "", kAtLeast, 500e6, 800e6},
+    {"parse/csv-census", "parse csv, a census", 1, kRate, "", "", kAtLeast, 500e6, 800e6},
+    {"parse/csv-quoted", "parse csv, a census in quotes", 1, kRate, "", "", kAtLeast, 500e6, 800e6},
     // Tables.
     {"table/find", "table: find 20 million ids in batches", 1, kPeerRate, "table/find/libcuckoo", "x",
      kAtLeast, 3.5, 5},

@@ -35,12 +35,6 @@ struct FeatureRun {
 
 namespace scan_internal {
 
-inline uint64_t load_bytes(const char* p) {
-  uint64_t bytes;
-  std::memcpy(&bytes, p, 8);
-  return bytes;
-}
-
 // Sets the high bit of each byte of p[1] to p[8] that is above kBound (kAbove), or that is not above it
 // (!kAbove).  This single comparison takes less time than finding all bytes that are not digits, and the next
 // feature depends on its result; the bytes before the mark are checked off this critical path.  It skips
@@ -58,28 +52,6 @@ inline uint64_t scan_word(const char* p, uint64_t marks, const char*& end) {
   int last = std::countr_zero(marks);
   end = p + 1 + last / 8;
   return (load_bytes(p) ^ kZeros) << (63 - last);
-}
-
-// Converts a word from scan_word that has digits and at most one point.  Returns false when the word has
-// another form, or its digits make a number above 2^24: up to there integers are exact as floats, and so is
-// the power of ten, so that one division rounds correctly.
-//   single: it has one byte, which must not be the point
-inline bool join_decimal(uint64_t digits, bool single, float& value) {
-  static constexpr float kTens[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f};
-  uint64_t others = other_bytes(digits);
-  int decimals = 0;
-  if (others != 0) {
-    int point = std::countr_zero(others) & 56;
-    bool plain = (digits >> point & 0xff) == ('.' ^ '0') && (others & (others - 1)) == 0 && !single;
-    if (!plain) return false;
-    // Moves the digits before the point up by one byte, over the point.
-    uint64_t before = (uint64_t{1} << point) - 1;
-    digits = (digits & before) << 8 | (digits & ~before << 8);
-    decimals = 7 - point / 8;
-  }
-  uint64_t mantissa = join_digits(digits);
-  value = static_cast<float>(mantissa) / kTens[decimals];
-  return mantissa <= uint64_t{1} << 24;
 }
 
 // Scans the value at p, which must end in `after`, and moves p past it.

@@ -70,17 +70,33 @@ constexpr double kDoublePowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e
 // read floating point numbers accurately", PLDI 1990.)
 bool divide(uint64_t mantissa, int decimals, float& value) {
   // Both numbers are exact as floats, so the only rounding is that of the division.
-  if (mantissa <= uint64_t{1} << 24 && decimals <= 10) {
+  if (mantissa <= uint64_t{1} << 24 && decimals >= 0 && decimals <= 10) {
     value = static_cast<float>(mantissa) / kFloatPowers[decimals];
     return true;
   }
-  // The same in double, and a second rounding, which is harmless unless the first one fell on the middle
-  // between two floats.
-  if (mantissa > uint64_t{1} << 53 || decimals > 22) return false;
-  double wide = static_cast<double>(mantissa) / kDoublePowers[decimals];
-  bool middle = (std::bit_cast<uint64_t>(wide) & 0x1fffffff) == 0x10000000;
-  if (middle || wide < FLT_MIN) return false;
+  // The same in double, and a second rounding, which is harmless unless the first one fell near the middle between two
+  // floats.  A mantissa above 2^53 is rounded too: each of the two roundings moves the quotient by less than one of its own
+  // last places, or by two where it is just below a power of two.
+  if (decimals < -22 || decimals > 22) return false;
+  const double wide = decimals < 0 ? static_cast<double>(mantissa) * kDoublePowers[-decimals]
+                                   : static_cast<double>(mantissa) / kDoublePowers[decimals];
+  constexpr uint64_t kMiddle = 0x10000000, kBeside = 4;
+  const uint64_t rest = std::bit_cast<uint64_t>(wide) & 0x1fffffff;
+  const bool middle = rest - kMiddle + kBeside <= 2 * kBeside;
+  if (middle || (wide < FLT_MIN && mantissa != 0) || wide > FLT_MAX / 2) return false;
   value = static_cast<float>(wide);
+  return true;
+}
+
+// Scans "e", a sign and up to 8 digits, and moves p past them.  Returns false if there are none.
+bool scan_exponent(const char*& p, int& exponent) {
+  const char* q = p + 1;
+  const bool negative = *q == '-';
+  if (*q == '-' || *q == '+') ++q;
+  uint64_t value = 0;
+  if (scan_internal::scan_digits(q, value) == 0) return false;
+  exponent = negative ? -static_cast<int>(value) : static_cast<int>(value);
+  p = q;
   return true;
 }
 
@@ -93,19 +109,18 @@ Scan scan_float(const char*& p, float& value) {
   if (*q == '-' || *q == '+') ++q;
   uint64_t mantissa = 0;
   int digits = scan_digits(q, mantissa), decimals = 0;
+  if (digits == 8) digits += scan_digits(q, mantissa);
   if (*q == '.') {
     ++q;
-    decimals = scan_digits(q, mantissa);
-    digits += decimals;
-    if (decimals == 8) {
-      int more = scan_digits(q, mantissa);
-      decimals += more;
-      digits += more;
-    }
+    for (int more = 8; more == 8 && digits < 19; decimals += more, digits += more)
+      more = scan_digits(q, mantissa);
   }
   // Up to 19 digits fit into the mantissa.  The slow path handles all other numbers, and reports errors.
-  bool simple = digits > 0 && digits <= 19 && !is_digit(*q) && *q != '.' && (*q | 0x20) != 'e';
-  if (!simple || !divide(mantissa, decimals, value)) return scan_internal::scan_float_slow(p, value);
+  bool simple = digits > 0 && digits <= 19 && !is_digit(*q) && *q != '.';
+  int exponent = 0;
+  if (simple && (*q | 0x20) == 'e') simple = scan_exponent(q, exponent) && !is_digit(*q);
+  if (!simple || !divide(mantissa, decimals - exponent, value))
+    return scan_internal::scan_float_slow(p, value);
   if (negative) value = -value;
   p = q;
   return Scan::kNumber;

@@ -62,6 +62,35 @@ inline int scan_digits(const char*& p, uint64_t& value) {
   return count;
 }
 
+inline uint64_t load_bytes(const char* p) {
+  uint64_t bytes;
+  std::memcpy(&bytes, p, 8);
+  return bytes;
+}
+
+// Converts a word whose last byte is the highest of `digits`, with '0' xor-ed out of each byte, and zeros in the bytes
+// below its first, if it has digits and at most one point.  Returns false when the word has
+// another form, or its digits make a number above 2^24: up to there integers are exact as floats, and so is
+// the power of ten, so that one division rounds correctly.
+//   single: it has one byte, which must not be the point
+inline bool join_decimal(uint64_t digits, bool single, float& value) {
+  static constexpr float kTens[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f};
+  uint64_t others = other_bytes(digits);
+  int decimals = 0;
+  if (others != 0) {
+    int point = std::countr_zero(others) & 56;
+    bool plain = (digits >> point & 0xff) == ('.' ^ '0') && (others & (others - 1)) == 0 && !single;
+    if (!plain) return false;
+    // Moves the digits before the point up by one byte, over the point.
+    uint64_t before = (uint64_t{1} << point) - 1;
+    digits = (digits & before) << 8 | (digits & ~before << 8);
+    decimals = 7 - point / 8;
+  }
+  uint64_t mantissa = join_digits(digits);
+  value = static_cast<float>(mantissa) / kTens[decimals];
+  return mantissa <= uint64_t{1} << 24;
+}
+
 bool scan_uint_tail(const char*& p, uint64_t& value);
 Scan scan_float_slow(const char*& p, float& value);
 
@@ -80,6 +109,20 @@ inline bool scan_uint(const char*& p, uint64_t& value) {
 // Scans [+-]digits[.digits][e[+-]digits], rounded to the nearest float as std::from_chars does; p moves past
 // it.  Returns kNotFinite for infinity, NaN and overflow; gives 0 on underflow.
 Scan scan_float(const char*& p, float& value);
+
+// Scans a field that is a number of 1 to 8 bytes after its sign, without an exponent, as scan_float does. 8 bytes past its
+// beginning may be read.  Returns false for all other fields.
+inline bool scan_short_float(std::string_view field, float& value) {
+  using namespace scan_internal;
+  if (field.empty()) return false;
+  const bool negative = field[0] == '-';
+  field.remove_prefix(negative ? 1 : 0);
+  if (field.size() - 1 >= 8) return false;
+  const uint64_t digits = (load_bytes(field.data()) ^ kZeros) << (64 - 8 * field.size());
+  if (!join_decimal(digits, field.size() == 1, value)) return false;
+  if (negative) value = -value;
+  return true;
+}
 
 // Returns the word at p, up to a separator or the end of the line, for messages.
 std::string_view token_at(const char* p, const char* end);

@@ -137,6 +137,20 @@ Benchmark parse_table(const std::string& format, const std::string& help) {
   });
 }
 
+Benchmark parse_numbers(const std::string& name, const std::string& help, int decimals) {
+  return parse_as(name, help, [decimals](const BenchSettings& settings) {
+    SyntheticData data = make_number_table(decimals, settings.scale, kParsedExamples);
+    return std::make_unique<Parse>(settings, std::move(data), false);
+  });
+}
+
+Benchmark parse_census(const std::string& name, const std::string& help, bool quoted) {
+  return parse_as(name, help, [quoted](const BenchSettings& settings) {
+    SyntheticData data = make_census_table(quoted, settings.scale, kParsedExamples);
+    return std::make_unique<Parse>(settings, std::move(data), false);
+  });
+}
+
 }  // namespace
 
 std::vector<Benchmark> parser_benchmarks() {
@@ -149,6 +163,10 @@ std::vector<Benchmark> parser_benchmarks() {
       parse("multislot", "multislot, 20 slots of an id", {"ctr", "multislot"}),
       parse("criteo", "criteo, 13 integers and 26 categories", {"criteo", "criteo"}),
       parse_table("csv", "csv, the same 13 integers and 26 categories"),
+      parse_numbers("csv-numbers", "csv, 28 numbers of 6 decimals", 6),
+      parse_numbers("csv-digits", "csv, 28 numbers of 18 decimals", 18),
+      parse_census("csv-census", "csv, 13 words and integers, as in a census", false),
+      parse_census("csv-quoted", "the same, words in quotes", true),
       parse_table("jsonl", "lines of JSON with the same, by name"),
   };
 }

@@ -19,6 +19,12 @@ inline constexpr uint64_t kParsedExamples = 200000;
 // counts the generator's ids, which differ from the ids that parsers make.
 SyntheticData make_table(const std::string& format, double scale, uint64_t full_samples);  // tables.cc
 
+// Makes a csv of 28 numbers with so many decimals, without a header.
+SyntheticData make_number_table(int decimals, double scale, uint64_t full_samples);  // tables.cc
+
+// Makes a csv of words and integers, as in a census, without a header; words are in quotes if `quoted`.
+SyntheticData make_census_table(bool quoted, double scale, uint64_t full_samples);  // tables.cc
+
 }  // namespace ps
 
 #endif  // PS_BENCH_PARSE_TEXT_H_

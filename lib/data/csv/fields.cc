@@ -24,6 +24,24 @@ uint64_t equal_bytes(const char* p, uint64_t each) {
   return ~(((others & kLow) + kLow) | others | kLow);
 }
 
+// Returns a mask of 8 bytes as bits, the first one lowest.  The product moves the mark of byte i to bit 56 + i; no two of
+// its terms meet.
+uint64_t equal_bits(const char* p, uint64_t each) {
+  return (equal_bytes(p, each) >> 7) * 0x0102040810204080u >> 56;
+}
+
+// Does the same for the first 64 bytes of [p, end).  8 bytes past `end` may be read.
+uint64_t equal_bits_64(const char* p, const char* end, uint64_t each) {
+  const auto size = static_cast<size_t>(end - p);
+  uint64_t bits = 0;
+  if (size >= 64) {
+    for (size_t w = 0; w < 8; ++w) bits |= equal_bits(p + 8 * w, each) << 8 * w;
+    return bits;
+  }
+  for (size_t w = 0; 8 * w < size; ++w) bits |= equal_bits(p + 8 * w, each) << 8 * w;
+  return bits & ((uint64_t{1} << size) - 1);
+}
+
 // Returns the byte behind the closing quote of the field whose opening quote is at p; null if there is none.
 const char* skip_quoted(const char* p, const char* stop, const CsvDialect& dialect) {
   for (++p; p < stop; ++p) {
@@ -71,33 +89,89 @@ const char* find_record_end(const char* p, const char* stop, const CsvDialect& d
 }
 
 void CsvFields::cut(const char* p, const char* end) {
-  fields_.clear();
+  size_ = 0;
   const bool quoted = p != end && dialect_.quote != 0 &&
                       std::memchr(p, dialect_.quote, static_cast<size_t>(end - p)) != nullptr;
   quoted ? cut_quoted(p, end) : cut_plain(p, end);
 }
 
-// Finds separators 8 bytes at a time, and ignores bytes behind `end`.
+const char* CsvFields::cut_line(const char* p, const char* stop) {
+  size_ = 0;
+  if (p == stop) return nullptr;
+  const char* line_end = static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(stop - p)));
+  if (line_end == nullptr) line_end = stop;
+  const char* end = line_end > p && line_end[-1] == '\r' ? line_end - 1 : line_end;
+  if (dialect_.quote == 0 || p == end ||
+      std::memchr(p, dialect_.quote, static_cast<size_t>(end - p)) == nullptr) {
+    cut_plain(p, end);
+    return line_end;
+  }
+  return cut_simply_quoted(p, end) ? line_end : nullptr;
+}
+
+// Finds separators 64 bytes at a time.
 void CsvFields::cut_plain(const char* p, const char* end) {
   const uint64_t each = 0x0101010101010101u * static_cast<unsigned char>(dialect_.separator);
   const char* begin = p;
-  for (const char* at = p; at < end; at += 8) {
-    for (uint64_t marks = equal_bytes(at, each); marks != 0; marks &= marks - 1) {
-      const char* separator = at + std::countr_zero(marks) / 8;
-      if (separator >= end) break;
+  for (const char* at = p; at < end; at += 64) {
+    uint64_t marks = equal_bits_64(at, end, each);
+    grow(64);
+    for (; marks != 0; marks &= marks - 1) {
+      const char* separator = at + std::countr_zero(marks);
       add(begin, separator);
       begin = separator + 1;
     }
   }
+  grow(1);
   add(begin, end);
 }
 
+// Makes room for some more fields.
+void CsvFields::grow(size_t more) {
+  if (fields_.size() < size_ + more) fields_.resize(2 * (size_ + more));
+}
+
+// The caller has made room.
 void CsvFields::add(const char* begin, const char* end) {
-  if (begin < end && (is_blank(*begin) || is_blank(end[-1]))) {
+  if (begin < end && (*begin <= ' ' || end[-1] <= ' ')) {
     while (begin < end && is_blank(*begin)) ++begin;
     while (begin < end && is_blank(end[-1])) --end;
   }
-  fields_.emplace_back(begin, static_cast<size_t>(end - begin));
+  fields_[size_++] = {begin, static_cast<size_t>(end - begin)};
+}
+
+// Cuts a record with quotes that are all of the simplest form, in which nothing has to be removed within them.  Scanners of
+// numbers must stop at the closing quote.
+bool CsvFields::cut_simply_quoted(const char* p, const char* end) {
+  if (dialect_.escape != 0 || (dialect_.quote != '"' && dialect_.quote != '\'')) return false;
+  for (;; ++p) {
+    grow(1);
+    const char* begin = skip_blanks(p, end, dialect_.separator);
+    if (begin < end && *begin == dialect_.quote) {
+      p = view_quoted(begin, end);
+      if (p == nullptr) return false;
+    } else {
+      p = begin == end ? end
+                       : static_cast<const char*>(
+                             std::memchr(begin, dialect_.separator, static_cast<size_t>(end - begin)));
+      if (p == nullptr) p = end;
+      add(begin, p);
+    }
+    if (p == end) return true;
+  }
+}
+
+// Returns the separator behind the field, or the end; null if the field has another form.
+const char* CsvFields::view_quoted(const char* p, const char* end) {
+  const char* begin = p + 1;
+  if (begin == end) return nullptr;
+  const auto* close =
+      static_cast<const char*>(std::memchr(begin, dialect_.quote, static_cast<size_t>(end - begin)));
+  if (close == nullptr) return nullptr;
+  const char* next = skip_blanks(close + 1, end, dialect_.separator);
+  if (next != end && *next != dialect_.separator) return nullptr;
+  fields_[size_++] = {begin, static_cast<size_t>(close - begin)};
+  return next;
 }
 
 // Cuts a record with quotes.  Text without its quotes is never longer than with them, so `unquoted_` does not
@@ -107,6 +181,7 @@ void CsvFields::cut_quoted(const char* p, const char* end) {
   const auto quotes = static_cast<size_t>(std::count(p, end, dialect_.quote));
   unquoted_.reserve(static_cast<size_t>(end - p) + (quotes + 1) * kScanPadding);
   for (;; ++p) {
+    grow(1);
     const char* begin = skip_blanks(p, end, dialect_.separator);
     if (begin < end && *begin == dialect_.quote) {
       p = scan_quoted(begin, end);
@@ -133,7 +208,7 @@ const char* CsvFields::scan_quoted(const char* p, const char* end) {
   }
   const size_t size = unquoted_.size() - begin;
   unquoted_.append(kScanPadding, '\0');
-  fields_.emplace_back(unquoted_.data() + begin, size);
+  fields_[size_++] = {unquoted_.data() + begin, size};
   return next;
 }
 

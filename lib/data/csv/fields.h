@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,17 +35,26 @@ class CsvFields {
   // may be read.  Throws kData if a quote is not closed, or if text follows it.
   void cut(const char* p, const char* end);
 
-  size_t size() const { return fields_.size(); }
+  // Does the same with the record at `p` if it is one line, without line feeds and quotes in its quotes, and returns its
+  // end: its line feed, or `stop`; all fields are views into it.  Returns null for any other record.
+  const char* cut_line(const char* p, const char* stop);
+
+  size_t size() const { return size_; }
   std::string_view operator[](size_t i) const { return fields_[i]; }
+  std::span<const std::string_view> all() const { return {fields_.data(), size_}; }
 
  private:
   void cut_plain(const char* p, const char* end);
+  bool cut_simply_quoted(const char* p, const char* end);
   void cut_quoted(const char* p, const char* end);
   const char* scan_quoted(const char* p, const char* end);
+  const char* view_quoted(const char* p, const char* end);
+  void grow(size_t more);
   void add(const char* begin, const char* end);
 
   const CsvDialect dialect_;
-  std::vector<std::string_view> fields_;
+  std::vector<std::string_view> fields_;  // the first size_ are those of the record
+  size_t size_ = 0;
   std::string unquoted_;  // fields without their quotes, each with padding for scanners
 };
 

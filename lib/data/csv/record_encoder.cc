@@ -1,10 +1,12 @@
 #include "data/csv/record_encoder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/hash_words.h"
 #include "base/text.h"
 #include "data/scan.h"
 #include "data/text_features.h"
@@ -39,6 +41,7 @@ MissingValues::MissingValues(const std::vector<std::string>& words) : words_(wor
   for (const std::string& word : words_) {
     lengths_ |= bit(word.size());
     empty_ |= word.empty();
+    if (!word.empty()) first_bytes_.set(static_cast<unsigned char>(word[0]));
   }
 }
 
@@ -72,6 +75,17 @@ Key RecordEncoder::Column::bin(float value) const {
 [[gnu::noinline]] Key RecordEncoder::Column::known_word(std::string_view field) const {
   const auto found = words.find(field);
   return first_id + (found == words.end() ? 0 : found->second + 1);
+}
+
+// Sets the ids of words.
+void RecordEncoder::Column::put_words(std::span<const std::string_view> fields, Key* ids) const {
+  if (hashes) return hash_texts(fields, seed, ids);
+  for (std::string_view field : fields) *ids++ = known_word(field);
+}
+
+void RecordEncoder::Column::fail_scaled(std::string_view field) const {
+  fail(Code::kData, "value ", quote(field), " of column ", quote(options.name),
+       " is not finite once it is scaled");
 }
 
 Key RecordEncoder::Column::missing() const {
@@ -148,6 +162,77 @@ void RecordEncoder::add(std::string_view field, const FieldUse& use, Batch& batc
   }
 }
 
+void RecordEncoder::add_column(const FieldColumn& fields, const FieldUse& use, Batch& batch) const {
+  switch (use.kind) {
+    case FieldKind::kIgnored:
+      break;
+    case FieldKind::kLabel:
+      for (size_t i = 0; i < fields.size; ++i) batch.labels.push_back(label(fields[i]));
+      break;
+    case FieldKind::kNumber:
+      put_numbers(fields, columns_[use.column], batch.slots[use.slot], nullptr);
+      break;
+    case FieldKind::kNumberAndBin:
+      put_numbers(fields, columns_[use.column], batch.slots[use.slot], &batch.slots[use.slot + 1]);
+      break;
+    case FieldKind::kWord:
+      put_one_word_each(fields, columns_[use.column], batch.slots[use.slot]);
+      break;
+    default:
+      for (size_t i = 0; i < fields.size; ++i) add(fields[i], use, batch);
+  }
+}
+
+// Appends a number of each record, as put_number does, and its bin if there are bins beside it.
+void RecordEncoder::put_numbers(const FieldColumn& fields, const Column& column, SlotData& slot,
+                                SlotData* bins) const {
+  const size_t width = column.indicates_missing ? 2 : 1, before = slot.values.size();
+  slot.values.resize(before + width * fields.size);  // zeros
+  float* out = slot.values.data() + before;
+  for (size_t i = 0; i < fields.size; ++i, out += width) {
+    const std::string_view field = fields[i];
+    float value = 0;
+    if (!scan_short_float(field, value) && !read_number(field, column, value)) {
+      if (column.indicates_missing) out[1] = 1;
+      if (bins != nullptr) put_missing_id(column, *bins);
+      continue;
+    }
+    *out = column.scaled(value);
+    if (!std::isfinite(*out)) column.fail_scaled(field);
+    if (bins == nullptr) continue;
+    bins->keys.push_back(column.bin(value));
+    end_ids(*bins);
+  }
+}
+
+// Appends the id of the word of each record, as put_ids does.
+void RecordEncoder::put_one_word_each(const FieldColumn& fields, const Column& column, SlotData& slot) const {
+  constexpr size_t kMost = 64;
+  std::string_view words[kMost];
+  const Key missing = column.indicates_missing ? column.missing() : 0;
+  const size_t first_offset = slot.offsets.size();
+  slot.offsets.resize(first_offset + fields.size);
+  uint32_t* offsets = slot.offsets.data() + first_offset;
+  for (size_t begin = 0; begin < fields.size; begin += kMost) {
+    const size_t end = std::min(fields.size, begin + kMost), before = slot.keys.size();
+    size_t count = 0;
+    uint64_t missing_words = 0;  // bit w is set if words[w] stands for no value, and has an id nevertheless
+    for (size_t i = begin; i < end; ++i) {
+      const std::string_view field = fields[i];
+      const bool is_missing = missing_.contain(field);
+      if (is_missing && column.indicates_missing) missing_words |= uint64_t{1} << count;
+      words[count] = field;
+      count += is_missing && !column.indicates_missing ? 0 : 1;
+      offsets[i] = static_cast<uint32_t>(before + count);
+    }
+    slot.keys.resize(before + count);
+    Key* ids = slot.keys.data() + before;
+    column.put_words({words, count}, ids);
+    for (; missing_words != 0; missing_words &= missing_words - 1)
+      ids[std::countr_zero(missing_words)] = missing;
+  }
+}
+
 // Appends the labels of a field; a field without a value has none.
 void RecordEncoder::put_labels(std::string_view field, SlotData& slot) const {
   if (missing_.contain(field)) return end_ids(slot);
@@ -221,10 +306,7 @@ void RecordEncoder::put_number(std::string_view field, const Column& column, Slo
   float value = 0;
   if (!read_number(field, column, value)) return put_missing_number(column, slot);
   const float scaled = column.scaled(value);
-  if (!std::isfinite(scaled)) {
-    fail(Code::kData, "value ", quote(field), " of column ", quote(column.options.name),
-         " is not finite once it is scaled");
-  }
+  if (!std::isfinite(scaled)) column.fail_scaled(field);
   slot.values.push_back(scaled);
   if (column.indicates_missing) slot.values.push_back(0.0f);
 }

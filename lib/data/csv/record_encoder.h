@@ -4,6 +4,7 @@
 #define PS_DATA_CSV_RECORD_ENCODER_H_
 
 #include <algorithm>
+#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,19 +15,21 @@
 #include "base/hash.h"
 #include "data/batch.h"
 #include "data/csv/columns.h"
+#include "data/csv/field_rows.h"
 #include "data/csv/label_columns.h"
 #include "data/csv/word_numbers.h"
 #include "data/options.h"
 
 namespace ps {
 
-// The words that stand for no value.  Most fields have another length than they.
+// The words that stand for no value.  Most fields have another length or another first byte than they.
 class MissingValues {
  public:
   explicit MissingValues(const std::vector<std::string>& words);
 
   bool contain(std::string_view field) const {
-    return (lengths_ & bit(field.size())) != 0 && (field.empty() ? empty_ : is_listed(field));
+    if ((lengths_ & bit(field.size())) == 0) return false;
+    return field.empty() ? empty_ : first_bytes_[static_cast<unsigned char>(field[0])] && is_listed(field);
   }
 
  private:
@@ -37,6 +40,7 @@ class MissingValues {
 
   const std::vector<std::string> words_;
   uint64_t lengths_ = 0;
+  std::bitset<256> first_bytes_;
   bool empty_ = false;  // the empty word is one of them
 };
 
@@ -54,6 +58,10 @@ class RecordEncoder {
 
   // Appends one field of any other column to the example that is being added to `batch`.
   void add(std::string_view field, const FieldUse& use, Batch& batch) const;
+
+  // Appends a column of some records, which are all that are being added to `batch`; columns of labels are those of one
+  // label alone.  It gives what label() and add() give field by field.
+  void add_column(const FieldColumn& fields, const FieldUse& use, Batch& batch) const;
 
   // Appends a list of fields: words of a column with several, or texts whose features count together.  Empty
   // words are left out; an empty list is a missing value.
@@ -83,6 +91,8 @@ class RecordEncoder {
     Key bin(float value) const;
     Key word(std::string_view field) const { return hashes ? hash_bytes(field, seed) : known_word(field); }
     Key known_word(std::string_view field) const;
+    void put_words(std::span<const std::string_view> fields, Key* ids) const;
+    [[noreturn]] void fail_scaled(std::string_view field) const;
     Key missing() const;
   };
 
@@ -96,6 +106,8 @@ class RecordEncoder {
   bool read_number(std::string_view field, const Column& column, float& value) const;
   void put_number(std::string_view field, const Column& column, SlotData& slot) const;
   static void put_missing_number(const Column& column, SlotData& slot);
+  void put_numbers(const FieldColumn& fields, const Column& column, SlotData& slot, SlotData* bins) const;
+  void put_one_word_each(const FieldColumn& fields, const Column& column, SlotData& slot) const;
   void put_ids(std::string_view field, FieldKind kind, const Column& column, SlotData& slot) const;
   static void put_words(std::string_view field, const Column& column, SlotData& slot);
   static void put_missing_id(const Column& column, SlotData& slot);

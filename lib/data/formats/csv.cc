@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "data/csv/columns.h"
+#include "data/csv/field_rows.h"
 #include "data/csv/record_encoder.h"
 #include "data/csv/splitter.h"
 #include "data/format.h"
@@ -33,7 +35,8 @@ class CsvParser : public Parser {
         dialect_(csv_dialect(options_)),
         part_(options_),
         negatives_(options_),
-        encoder_(options_) {}
+        encoder_(options_),
+        by_column_(!negatives_.on() && !options_.multi_label && !options_.has_own_labels()) {}
 
   void check_labels(LabelCheck check) override { label_check_ = std::move(check); }
   bool has_parts() const override { return true; }
@@ -43,18 +46,31 @@ class CsvParser : public Parser {
     const Header header = read_header(block);
     const CsvDialect dialect = block_dialect(block);
     CsvFields fields(dialect);
+    Together together(header.uses.size());
     out.batch.clear(schema_);
     out.bad.clear();
     const std::string_view text = block.text();
+    const auto most_bad = static_cast<size_t>(options_.max_bad_lines);
     uint64_t line = block.position;
-    for (const char *p = text.data(), *stop = p + text.size(); p < stop;) {
-      bool open = false;
-      const char* end = find_record_end(p, stop, dialect, open);
-      if (keeps(p, end)) parse_or_reject(p, end, {block, line, header}, fields, out);
-      if (out.bad.size() > static_cast<size_t>(options_.max_bad_lines)) break;
-      line += 1 + (dialect.quote == 0 ? 0 : static_cast<uint64_t>(std::count(p, end, '\n')));
+    for (const char *p = text.data(), *stop = p + text.size(); p < stop && out.bad.size() <= most_bad;) {
+      const Context context{block, line, header};
+      const char* end = by_column_ ? fields.cut_line(p, stop) : nullptr;
+      if (end != nullptr && fields.size() == header.uses.size()) {
+        if (keeps(p, end) && (!part_.by_column() || keeps(fields, header)))
+          together.append(p, end, line, fields);
+        if (together.rows.full()) parse_together(together, context, fields, out);
+        ++line;
+      } else {
+        parse_together(together, context, fields, out);
+        if (out.bad.size() > most_bad) break;
+        bool open = false;
+        end = find_record_end(p, stop, dialect, open);
+        if (keeps(p, end)) parse_or_reject(p, end, context, fields, out);
+        line += 1 + (dialect.quote == 0 ? 0 : static_cast<uint64_t>(std::count(p, end, '\n')));
+      }
       p = end + 1;
     }
+    parse_together(together, {block, line, header}, fields, out);
     if (negatives_.on()) NegativeFilter::end(out.batch);
   }
 
@@ -68,6 +84,28 @@ class CsvParser : public Parser {
     const Block& block;
     uint64_t line;
     const Header& header;
+  };
+
+  // Records that wait until there are enough of them to be encoded column by column.
+  struct Together {
+    struct Record {
+      const char *begin, *end;
+      uint64_t line;
+    };
+
+    explicit Together(size_t columns) : rows(columns) {}
+
+    void append(const char* begin, const char* end, uint64_t line, const CsvFields& fields) {
+      rows.append(fields.all());
+      records.push_back({begin, end, line});
+    }
+    void clear() {
+      rows.clear();
+      records.clear();
+    }
+
+    FieldRows rows;
+    std::vector<Record> records;
   };
 
   // Returns true if the record may be an example of the part; empty records are no examples.
@@ -107,6 +145,38 @@ class CsvParser : public Parser {
     std::erase(names, options_.csv.label);
     for (const std::string& label : options_.csv.labels) std::erase(names, label);
     return names;
+  }
+
+  // Encodes the records that wait.  If one of them is no good, each of them is parsed for itself.
+  void parse_together(Together& together, const Context& context, CsvFields& fields, Parsed& out) const {
+    if (together.records.empty()) return;
+    const int64_t size = out.batch.size();
+    if (!add_columns(together.rows, context.header.uses, out.batch)) {
+      out.batch.truncate(schema_, size);
+      for (const Together::Record& record : together.records) {
+        if (out.bad.size() > static_cast<size_t>(options_.max_bad_lines)) break;
+        parse_or_reject(record.begin, record.end, {context.block, record.line, context.header}, fields, out);
+      }
+    }
+    together.clear();
+  }
+
+  // Returns false if a record is no good; then the examples that it was adding are not whole.
+  bool add_columns(const FieldRows& rows, const std::vector<FieldUse>& uses, Batch& batch) const {
+    const int64_t size = batch.size();
+    try {
+      bool labelled = false;
+      for (size_t i = 0; i < uses.size(); ++i) {
+        encoder_.add_column(rows.column(i), uses[i], batch);
+        labelled |= uses[i].kind == FieldKind::kLabel;
+      }
+      if (!labelled) batch.labels.resize(static_cast<size_t>(size) + rows.size(), 0.0f);
+      if (label_check_) check_labels_from(label_check_, batch, /*sets=*/false, size);
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != Code::kData) throw;
+      return false;
+    }
   }
 
   void parse_or_reject(const char* p, const char* end, const Context& context, CsvFields& fields,
@@ -151,6 +221,7 @@ class CsvParser : public Parser {
   const PartFilter part_;
   const NegativeFilter negatives_;
   const RecordEncoder encoder_;
+  const bool by_column_;    // columns are independent, so records may be encoded together
   LabelCheck label_check_;  // empty: all labels are accepted
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/hash.h"
@@ -19,6 +21,20 @@ TEST(HashWords, AreTheHashesOfTheirBytes) {
   }
   hash_words(words, 3);
   EXPECT_EQ(words, expected);
+}
+
+TEST(HashTexts, AreTheHashesOfTheirBytes) {
+  Random random(1, 2);
+  std::string bytes;
+  for (int i = 0; i < 600; ++i) bytes += static_cast<char>(random.next32());
+  std::vector<std::string_view> texts;
+  for (size_t size = 0; size < 300; ++size) texts.push_back(std::string_view(bytes).substr(size, size));
+  for (uint64_t seed : {uint64_t{0}, uint64_t{7}, random.next64()}) {
+    std::vector<uint64_t> hashes(texts.size()), expected;
+    for (std::string_view text : texts) expected.push_back(hash_bytes(text, seed));
+    hash_texts(texts, seed, hashes.data());
+    EXPECT_EQ(hashes, expected);
+  }
 }
 
 }  // namespace ps::hash_words_test

@@ -50,7 +50,14 @@ TEST(ScanFloat, RoundsAsFromCharsDoes) {
                            "1.00000005960464477539062",
                            "1.000000059604644775390625",
                            "8388608.5",
-                           "9007199791611905"}) {
+                           "9007199791611905",
+                           "0.000000000000000000e+00",
+                           "-1.000000000000000000e+00",
+                           "8.692932128906250000e-01",
+                           "0e5",
+                           "1e22",
+                           "1e0000000000000001",
+                           "12345678901234567.e2"}) {
     expect_as_from_chars(text);
   }
   Random random(1, 2);
@@ -73,7 +80,28 @@ TEST(ScanFloat, IsRightBesideTheMiddleOfTwoFloats) {
     char text[64];
     int size = std::snprintf(text, sizeof text, "%.*f", 10 + static_cast<int>(random.below(8)), middle);
     expect_as_from_chars(std::string(text, static_cast<size_t>(size)));
+    size = std::snprintf(text, sizeof text, "%.*e", 10 + static_cast<int>(random.below(12)), middle);
+    expect_as_from_chars(std::string(text, static_cast<size_t>(size)));
   }
+}
+
+TEST(ScanShortFloat, IsScanFloatOfShortFields) {
+  Random random(5, 6);
+  int found = 0;
+  for (int64_t i = tries(300000); i > 0; --i) {
+    std::string field;
+    for (uint64_t size = random.below(11); size > 0; --size)
+      field += "0123456789.-+e"[random.below(i % 2 == 0 ? 11 : 14)];
+    const std::string line = padded(field);
+    float value = -1, expected = -2;
+    if (!scan_short_float(std::string_view(line).substr(0, field.size()), value)) continue;
+    ++found;
+    const char* p = line.data();
+    ASSERT_EQ(scan_float(p, expected), Scan::kNumber) << field;
+    ASSERT_EQ(p, line.data() + field.size()) << field;
+    ASSERT_EQ(std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(expected)) << field;
+  }
+  EXPECT_GT(found, tries(300000) / 8);
 }
 
 TEST(ScanFloat, TellsWhatIsNoNumberAndWhatIsNotFinite) {
