@@ -13,23 +13,57 @@ command_of() {
   echo "${line//\/etc\/pskit/$scratch/etc}"
 }
 
+# load_credentials UNIT NAME: puts the tokens where the unit finds them, as systemd.exec(5) says: a file that is not there is
+# no error where SetCredential has a text of the same name, which then stands for it.
+load_credentials() {
+  local unit=$PS_SOURCE/share/systemd/$1@.service file text
+  file=$(sed -n 's/^LoadCredential=tokens://p' "$unit") text=$(sed -n 's/^SetCredential=tokens://p' "$unit")
+  file=${file//%i/$2} file=${file//\/etc\/pskit/$scratch/etc}
+  rm -f credentials/tokens
+  (
+    umask 077
+    if [[ -e $file ]]; then
+      cp "$file" credentials/tokens
+    elif [[ $text ]]; then
+      echo -n "$text" >credentials/tokens
+    else
+      fail "$1@$2 does not start: there is no $file"
+    fi
+  )
+}
+
 mkdir etc credentials state
-(umask 077; echo "train $(printf '%064d' 7)" >credentials/tokens)
 ps-datagen ctr --samples 4000 --output clicks.txt
 ps-train --recipe logistic --data "$scratch/clicks.txt" --set train.passes=2 --print-config >etc/clicks.json
 
-echo "a trainer starts, goes on after its last checkpoint, and ends well when nothing is left"
+echo "a trainer without servers needs no tokens"
+load_credentials ps-train clicks
 train=$(command_of ps-train clicks)
-PS_TRAIN_FLAGS="--checkpoint-dir checkpoints"
-(cd state && $(echo "$train" | sed "s|\$PS_TRAIN_FLAGS|$PS_TRAIN_FLAGS|")) 2>first || fail "$(<first)"
+with_flags() { echo "${train/\$PS_TRAIN_FLAGS/$1}"; }
+(cd state && $(with_flags "--save-dir alone --checkpoint-dir alone")) 2>alone || fail "$(<alone)"
+[[ -s state/alone/pass-00001/model.safetensors ]] || fail "no model: $(<alone)"
+
+echo "one with servers, or with a page, does not go without"
+for flags in "--servers 127.0.0.1:1" "--checkpoint-dir alone --status-port 0"; do
+  status=0
+  (cd state && $(with_flags "$flags")) 2>err || status=$?
+  [[ $status == 2 ]] || fail "$flags: status $status: $(<err)"
+  expect_text err 'token'
+done
+if (load_credentials ps-serve clicks) 2>/dev/null; then fail "a server starts without tokens"; fi
+
+echo "a trainer starts, goes on after its last checkpoint, and ends well when nothing is left"
+(umask 077; echo "train $(printf '%064d' 7)" >etc/clicks.tokens)
+load_credentials ps-train clicks
+(cd state && $(with_flags "--checkpoint-dir checkpoints")) 2>first || fail "$(<first)"
 [[ -s state/output/pass-00001/model.safetensors ]] || fail "no model: $(<first)"
-(cd state && $(echo "$train" | sed "s|\$PS_TRAIN_FLAGS|$PS_TRAIN_FLAGS|")) 2>second || fail "$(<second)"
+(cd state && $(with_flags "--checkpoint-dir checkpoints")) 2>second || fail "$(<second)"
 expect_text second 'there is nothing left to train'
 
 echo "statuses that no new start would change keep the unit from it"
 unit=$PS_SOURCE/share/systemd/ps-train@.service
 status=0
-(cd state && $(echo "$train" | sed 's|$PS_TRAIN_FLAGS|--no-such-flag|')) 2>err || status=$?
+(cd state && $(with_flags --no-such-flag)) 2>err || status=$?
 grep -q "^RestartPreventExitStatus=.*\b$status\b" "$unit" || fail "status $status of a wrong flag starts it again"
 
 echo "both units keep a process from what it does not need"
