@@ -44,8 +44,9 @@ class SwappedSlotSource final : public BatchSource {
 
 // Returns {"figure", "value", "slots": [{"slot", "value", "importance"}]}, the most important slot first.  A
 // slot's `value` is the figure with this slot swapped, and `importance` is by how much that is worse.  `source`
-// gives the unchanged batches.  Throws kUsage for a figure that the job lacks, or of which it is unknown
-// whether more is better.
+// gives the unchanged batches.  If the figure is an evaluator of each of several labels, "auc" of "click.auc" and
+// "conversion.auc", it returns {"figure", "labels": […]} with such an object for each.  Throws kUsage for a figure that
+// the job lacks, or of which it is unknown whether more is better, and kData for one that is undefined.
 Json slot_importance(Trainer& trainer, const Network<float>& network, const std::string& figure,
                      BatchSource& source, SwappedSlotSource& swapped, const std::function<bool()>& stop);
 std::string importance_text(const Json& importance);

@@ -42,13 +42,31 @@ bool larger_is_better(const std::string& named, std::string_view source) {
        "; expected one of ", join(names, ", "));
 }
 
+[[noreturn]] static void fail_missing(const Json& tested, const std::string& figure,
+                                      std::string_view source) {
+  std::vector<std::string> names = {"cost"};
+  for (const auto& each : tested.at("evaluators").items()) names.push_back(each.key());
+  fail(Code::kUsage, source, ": ", quote(figure), " is no measure of this job", did_you_mean(figure, names),
+       ": it has ", join(names, ", "), "; others are added to model.evaluators");
+}
+
 std::optional<double> figure_of(const Json& tested, const std::string& figure, std::string_view source) {
   const Json& values = figure == "cost" ? tested : tested.at("evaluators");
-  if (!values.contains(figure)) {
-    fail(Code::kUsage, source, ": ", quote(figure), " is no measure of this job: add it to model.evaluators");
-  }
+  if (!values.contains(figure)) fail_missing(tested, figure, source);
   if (values[figure].is_null()) return std::nullopt;
   return values[figure].get<double>();
+}
+
+std::vector<std::string> figures_named(const Json& tested, const std::string& figure,
+                                       std::string_view source) {
+  const Json& values = tested.at("evaluators");
+  if (figure == "cost" || values.contains(figure)) return {figure};
+  std::vector<std::string> names;
+  for (const auto& each : values.items()) {
+    if (each.key().ends_with("." + figure)) names.push_back(each.key());
+  }
+  if (names.empty()) fail_missing(tested, figure, source);
+  return names;
 }
 
 }  // namespace ps

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/fwd.h"
 
@@ -19,6 +20,12 @@ bool larger_is_better(const std::string& figure, std::string_view source);
 // Returns the figure in TestResult::json(), or nullopt if it is undefined.  Throws kUsage "SOURCE: …" if it is
 // missing.
 std::optional<double> figure_of(const Json& tested, const std::string& figure, std::string_view source);
+
+// Returns the names of the figures in TestResult::json() that `figure` names: itself, or that of each label if the job
+// has several and no figure of just this name: "click.auc" and "conversion.auc" of "auc".  Throws kUsage "SOURCE: …" if
+// there are none.
+std::vector<std::string> figures_named(const Json& tested, const std::string& figure,
+                                       std::string_view source);
 
 }  // namespace ps
 

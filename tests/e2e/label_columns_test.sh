@@ -62,8 +62,29 @@ expect_status 2 ps-train --recipe logistic --data visits.csv --set model.cost.la
 expect_text err "'user' is not in data.csv.labels"
 expect_status 2 ps-train --model visits/pass-00005 --job predict --output-format names --data visits_test.csv
 expect_text err 'this model predicts for several labels, click, conversion'
-ps-train --model visits/pass-00005 --job test --importance click.auc --data visits_test.csv >importance 2>err || fail "$(<err)"
+important=(ps-train --model visits/pass-00005 --job test --data visits_test.csv --importance)
+"${important[@]}" click.auc >importance 2>err || fail "$(<err)"
 [[ $(awk 'NR > 2 { print $3 }' importance | paste -sd ' ') == 'page user' ]] || fail "$(<importance)"
+"${important[@]}" conversion.auc >conversion 2>err || fail "$(<err)"
+[[ $(awk 'NR > 2 { print $3 }' conversion | paste -sd ' ') == 'user page' ]] || fail "$(<conversion)"
+"${important[@]}" auc 2>err | cmp - <(cat importance <(echo) conversion) || fail "$(<err)"
+for figure in auc cost click.cost conversion.cost; do "${important[@]}" "$figure" --json >"importance.$figure" 2>err || fail "$(<err)"; done
+python3 - <<'PYTHON' || fail "importances of tasks"
+import json
+load = lambda figure: json.load(open("importance." + figure))
+assert [task["figure"] for task in load("auc")["labels"]] == ["click.auc", "conversion.auc"]
+def by_slot(figure): return {slot["slot"]: slot["importance"] for slot in load(figure)["slots"]}
+clicks, conversions = by_slot("click.cost"), by_slot("conversion.cost")
+assert clicks["page"] > 10 * abs(clicks["user"]) and conversions["user"] > 10 * abs(conversions["page"])
+# The cost of all is the sum over the tasks, and so is what a slot does to it.
+for slot, importance in by_slot("cost").items():
+    assert abs(importance - clicks[slot] - conversions[slot]) < 1e-9, slot
+PYTHON
+expect_status 2 "${important[@]}" conversions.auc
+expect_text err "is no measure of this job (did you mean 'conversion.auc'?): it has cost, click.cost"
+awk -F, 'NR == 1 || $4 == ""' visits_test.csv >unknown.csv
+expect_status 3 ps-train --model visits/pass-00005 --job test --data unknown.csv --importance conversion.auc
+expect_text err "'conversion.auc' is undefined on these data"
 ps-train --model visits/pass-00005 --job test --intervals --data visits_test.csv >intervals 2>err
 grep -q '^conversion.auc ' intervals || fail "$(<intervals)"
 
