@@ -143,3 +143,24 @@ sums=$(python3 -c 'import json; print(json.load(open("out"))["test"]["cost"])')
 run gutenberg_gru --data part.txt --test-data held_out.txt
 expect gutenberg_gru "r['test']['cost'] < $sums - 0.2"
 echo "by sums of the words: $sums"
+
+# A word's neighbours are of its kind: of some 120 words of 13 kinds, such as months and members of a family, most of the
+# nearest five, and for half of them one of the nearest three among all 20,000 words.
+"$PS_BIN/ps-train" --recipe word2vec --data corpus.txt --save-dir vectors --log-level warning
+"$PS_BIN/ps-ckpt2model" vectors/pass-00000 --format word2vec --tables words.weight --output vectors.txt
+at_least "$(python3 "$here/recipe_measures.py" purity vectors.txt)" 0.7  # by chance 0.08
+at_least "$(python3 "$here/recipe_measures.py" neighbours vectors.txt 3)" 0.5  # by chance 0.002
+for word in boy:girl three:two; do
+  "$PS_BIN/ps-ckpt2model" vectors/pass-00000 --nearest "${word%:*}" --metric cosine --top 3 >near
+  grep -q "(${word#*:})" near || fail "$(<near)"
+done
+
+# The 20 items that the model recommends to a user, of those not bought yet, hold twice as many of the right ones as the 20
+# most famous.
+python3 "$PS_SOURCE/share/bench/recipe_data.py" ratings 1
+"$PS_BIN/ps-train" --recipe two_tower --data ratings.csv --save-dir towers --log-level warning
+"$PS_BIN/ps-train" --model "$(printf '%s\n' towers/pass-* | tail -n 1)" --job test --data candidates.csv --json --log-level warning \
+  --set data.csv.group=query --set 'model.evaluators=[{"type": "recall_at_k", "k": 20}]' >out
+popularity=$(python3 "$here/recipe_measures.py" popularity ratings.csv candidates.csv 20)
+expect "two_tower by recipe" "e['recall_at_20'] > 2 * $popularity"
+echo "by popularity: $popularity"
