@@ -3,6 +3,10 @@
 #include "data/reader.h"
 
 #include <climits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "bench/memory_file.h"
 #include "bench/parse/suite.h"
@@ -31,16 +35,14 @@ void read_pass(BatchReader& reader, int pass, Batch& batch, Look look) {
 
 void count(const Batch& batch, Digest& found) {
   found.examples += static_cast<uint64_t>(batch.size());
-  found.keys += batch.slots[0].keys.size();
+  for (const SlotData& slot : batch.slots) found.keys += slot.keys.size();
 }
 
 // The first pass over a file.  One owner thread.
 class ReadBatches final : public Workload {
  public:
-  ReadBatches(const BenchSettings& settings, const SyntheticKind& kind)
-      : data_(make_synthetic(kind, settings.scale, kParsedExamples)),
-        file_(data_.bytes),
-        threads_(settings.threads) {}
+  ReadBatches(const BenchSettings& settings, SyntheticData data, bool keeps_ids)
+      : data_(std::move(data)), keeps_ids_(keeps_ids), file_(data_.bytes), threads_(settings.threads) {}
 
   void run() override {
     found_ = {};
@@ -52,7 +54,7 @@ class ReadBatches final : public Workload {
     expect_equal("ids read", found_.keys, data_.digest.keys);
     found_ = {};
     read_all([&](const Batch& batch) { found_.add(batch); });
-    found_.expect(data_.digest, true);
+    found_.expect(data_.digest, keeps_ids_);
   }
 
   Work work() const override { return data_.parsing(); }
@@ -65,6 +67,7 @@ class ReadBatches final : public Workload {
   }
 
   const SyntheticData data_;
+  const bool keeps_ids_;
   const MemoryFile file_;
   const int threads_;
   Batch batch_;
@@ -108,15 +111,31 @@ class KeptBatches final : public Workload {
   Digest found_;
 };
 
+Benchmark read_as(const std::string& name, const std::string& help, MakeWorkload make,
+                  const std::string& limit) {
+  return {.name = cat("parse/batches/", name),
+          .help = cat("a file to batches of 1024: ", help),
+          .unit = "B",
+          .make = std::move(make),
+          .threaded = true,
+          .limit = limit};
+}
+
 Benchmark read(const std::string& name, const std::string& help, const SyntheticKind& kind,
                const std::string& limit) {
-  return {
-      .name = cat("parse/batches/", name),
-      .help = cat("a file to batches of 1024: ", help),
-      .unit = "B",
-      .make = [kind](const BenchSettings& settings) { return std::make_unique<ReadBatches>(settings, kind); },
-      .threaded = true,
-      .limit = limit};
+  auto make = [kind](const BenchSettings& settings) {
+    return std::make_unique<ReadBatches>(settings, make_synthetic(kind, settings.scale, kParsedExamples),
+                                         true);
+  };
+  return read_as(name, help, make, limit);
+}
+
+Benchmark read_census(const std::string& name, const std::string& help, bool quoted) {
+  auto make = [quoted](const BenchSettings& settings) {
+    return std::make_unique<ReadBatches>(settings, make_census_table(quoted, settings.scale, kParsedExamples),
+                                         false);
+  };
+  return read_as(name, help, make, "limits/read");
 }
 
 }  // namespace
@@ -126,6 +145,8 @@ std::vector<Benchmark> reader_benchmarks() {
           read("libsvm-values", "libsvm, values of 4 digits", kLibsvmValues, "limits/read"),
           read("records", "records, which are copied more than parsed",
                {"sparse-binary", "records", forty_ids()}, "limits/copy"),
+          read_census("csv-census", "csv, 13 words and integers, as in a census", false),
+          read_census("csv-quoted", "the same, words in quotes", true),
           {.name = "parse/kept/libsvm-binary",
            .help = "examples kept in memory to batches of 1024: ids of 4 bytes become 8",
            .unit = "B",
