@@ -123,7 +123,11 @@ ComputeService::ComputeService(const ComputeSetup& setup, const ComputeServiceOp
       options_(options),
       log_(log),
       server_(setup.transport, options.address, server_options(options),
-              [this](SessionLink link) { return std::make_unique<ReaderSession>(*this, std::move(link)); }) {}
+              [this](SessionLink link) { return std::make_unique<ReaderSession>(*this, std::move(link)); }) {
+  if (setup.remote_of_newcomer) {
+    watch_.emplace(setup.transport, setup.remote_of_newcomer, options.reader_timeout, log);
+  }
+}
 
 ComputeService::~ComputeService() = default;
 
@@ -199,6 +203,18 @@ bool ComputeService::others_go_on() {
   return !works_.empty();
 }
 
+// Nobody tells a process of the end that has come, or has come again, after it.
+bool ComputeService::run_is_over() {
+  if (!watch_) return false;
+  if (!works_.empty() || !unfinished_.empty()) {
+    watch_->rest();
+    return false;
+  }
+  const std::optional<std::string> reason = watch_->over();
+  if (reason) log_.info("No reader is here: ", *reason);
+  return reason.has_value();
+}
+
 // Waits until some work is ready or closed, for kAskStop at most so that `stop` is asked regularly.  Then it
 // forgets closed work, checks missing readers, and lets each ready work do one thing.
 void ComputeService::run(const std::function<bool()>& stop) {
@@ -208,6 +224,7 @@ void ComputeService::run(const std::function<bool()>& stop) {
     loop.run_until([this] { return any_ready(); }, add_time(loop.now(), kAskStop));
     forget_closed();
     check_readers();
+    if (run_is_over()) break;
     const auto works = works_;  // a copy, since others may come while one connects to servers
     for (const auto& work : works) {
       if (work->closed() || !work->ready()) continue;

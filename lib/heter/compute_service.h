@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "heter/reader_work.h"
+#include "heter/run_end_watch.h"
 #include "heter/shared_copies.h"
 #include "net/server.h"
 
@@ -39,9 +40,10 @@ class ComputeService {
 
   const Address& address() const { return server_.address(); }  // has the port that was chosen
 
-  // Computes until all readers that have come have ended the run, or `stop` returns true.  Throws kUnavailable
-  // if readers that have not ended it are gone for longer than the timeout, unless goes_on is set, and another
-  // reader has ended the run or still takes part in it.
+  // Computes until all readers that have come have ended the run, or `stop` returns true.  While no reader is
+  // known, it asks the servers if the run is over (RunEndWatch), and ends then too.  Throws kUnavailable if they
+  // cannot be reached, and if readers that have not ended the run are gone for longer than the timeout, unless
+  // goes_on is set, and another reader has ended the run or still takes part in it.
   void run(const std::function<bool()>& stop);
 
   int64_t num_batches() const { return num_batches_; }
@@ -55,6 +57,7 @@ class ComputeService {
   void forget_closed();
   void check_readers();
   bool others_go_on();
+  bool run_is_over();
   void drain();
 
   const ComputeSetup& setup_;
@@ -70,6 +73,7 @@ class ComputeService {
   std::optional<ReaderHello> last_hello_;  // hello of the reader that came last
   Time none_since_{};                      // time since which no reader is connected
   int64_t num_batches_ = 0;                // batches of connections that are gone
+  std::optional<RunEndWatch> watch_;       // empty: the servers are not asked
   Server server_;                          // the last member, since its sessions use the others
 };
 

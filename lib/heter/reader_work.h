@@ -29,6 +29,9 @@ struct ComputeSetup {
   Json job;           // the part of the job that must equal that of the readers
   // Returns how to reach the servers for a reader of this rank.
   std::function<RemoteOptions(const ReaderHello& hello)> remote;
+  // Returns the same with the hello of a reader that would come now.  Null: the servers are not asked if the run is
+  // over.
+  std::function<RemoteOptions()> remote_of_newcomer = {};
   // Readers have several batches on their way.
   bool ahead = false;
   bool asynchronous = false;

@@ -221,22 +221,24 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoin
   const uint64_t memory = endpoint.max_memory_bytes.value_or(available_memory_bytes() / 2);
   const uint64_t arriving = std::min(kMostArriving, memory / 4);
   uint64_t num_links = 0;
-  const ComputeSetup setup = {.transport = *transport,
-                              .device = device,
-                              .model_device = model_device.get(),
-                              .model = job.model,
-                              .seed = job.job.seed,
-                              .job = job_fingerprint(job),
-                              .remote =
-                                  [&](const ReaderHello& reader) {
-                                    return remote_of_reader(job, options, reader, ++num_links, servers, log);
-                                  },
-                              .ahead = job.train.pull_ahead > 0,
-                              .asynchronous = server_plan(job, options.cpu).consistency.async,
-                              .optimizers = optimizer_plan(job, options.cpu),
-                              .memory_limit = available_memory_bytes(),
-                              .held_bytes = memory - arriving,
-                              .computation = emulated_computation(job)};
+  const ComputeSetup setup = {
+      .transport = *transport,
+      .device = device,
+      .model_device = model_device.get(),
+      .model = job.model,
+      .seed = job.job.seed,
+      .job = job_fingerprint(job),
+      .remote =
+          [&](const ReaderHello& reader) {
+            return remote_of_reader(job, options, reader, ++num_links, servers, log);
+          },
+      .remote_of_newcomer = [&] { return remote_options(job, options, DataSchema(), servers, log); },
+      .ahead = job.train.pull_ahead > 0,
+      .asynchronous = server_plan(job, options.cpu).consistency.async,
+      .optimizers = optimizer_plan(job, options.cpu),
+      .memory_limit = available_memory_bytes(),
+      .held_bytes = memory - arriving,
+      .computation = emulated_computation(job)};
   if (setup.computation) {
     log.warning("train.emulated_compute: batches are waits, and the weights of this run mean nothing");
   }

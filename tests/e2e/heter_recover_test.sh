@@ -1,5 +1,6 @@
 #!/bin/bash
-# Heterogeneous training in which a server is killed: it comes again, and the model is the same, bit for bit.
+# Heterogeneous training in which a server is killed: it comes again, and the model is the same, bit for bit.  Compute
+# trainers that come after the end of a run learn of it.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 source "$PS_SOURCE/tests/e2e/heter_job.sh"
@@ -56,4 +57,47 @@ for time in first second; do
   end_well "$started_compute" compute.a
 done
 expect_text trainer.0.err 'All 1 passes are done: the run has ended'
+
+# late NAME TEXT [flags...]: a compute trainer that no reader comes to ends well, and says why.
+late() {
+  local name=$1 text=$2
+  shift 2
+  places=
+  compute "$name" "$@"
+  timeout 60 tail --pid="$started_compute" -f /dev/null || fail "$name has not ended: $(<"$name.err")"
+  end_well "$started_compute" "$name"
+  expect_text "$name.err" "$text"
+  expect_text "$name.err" 'The run has ended: batches=0'
+}
+
+echo "without a reader it learns from the servers that the run has ended, also from those that were started again"
+over='the run has ended after 1 passes, and nothing is left to train'
+late compute.late "$over" "${end[@]}" --passes 1
 end_servers
+serve "${end[@]}" --resume
+late compute.late "$over" "${end[@]}" --passes 1
+
+echo "it waits for readers that train more passes"
+places=
+compute compute.more "${end[@]}" --passes 2
+train 1 ended --passes 2 "${end[@]}" --resume --role reader --compute "$places"
+end_well "$started_compute" compute.more
+grep -qE 'The run has ended: batches=[1-9]' compute.more.err || fail "compute.more had no batches: $(<compute.more.err)"
+end_servers
+
+echo "servers without checkpoints begin another run: it waits for its readers, and ends when none comes"
+serve
+places=
+compute compute.first
+train 1 unsaved --passes 1 --role reader --compute "$places"
+end_well "$started_compute" compute.first
+places=
+compute compute.next
+train 1 unsaved.next --passes 1 --role reader --compute "$places"
+end_well "$started_compute" compute.next
+late compute.late 'the run has ended, and no reader has come for 0.5 s' --set cluster.trainer_timeout=0.5
+end_servers
+
+echo "without servers it ends as a trainer does"
+expect_status 4 ps-train job.json --role compute --servers "$addresses" --port 0 --set cluster.server_timeout=0.5
+expect_text err 'connection refused'

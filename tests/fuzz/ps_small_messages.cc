@@ -20,7 +20,7 @@ std::string_view text_of_body(Body body) {
 }
 
 // Whatever is decoded can be encoded again, and is then decoded without an error.
-constexpr std::array<void (*)(Body), 19> kDecoders = {
+constexpr std::array<void (*)(Body), 20> kDecoders = {
     [](Body body) { ps::decode_checkpoint_request(body); },
     [](Body body) { ps::encode_asked_checkpoint(ps::decode_asked_checkpoint(body)); },
     [](Body body) { ps::decode_shard_request(body); },
@@ -54,6 +54,7 @@ constexpr std::array<void (*)(Body), 19> kDecoders = {
     [](Body body) {
       ps::decode_gathered_request(ps::encode_gathered_request(ps::decode_gathered_request(body)));
     },
+    [](Body body) { ps::decode_run_end(ps::encode_run_end(ps::decode_run_end(body))); },
 };
 
 }  // namespace

@@ -176,7 +176,10 @@ class ShardPeers {
     const auto say = [&](Message type, const std::string& body) {
       peer.send(static_cast<uint16_t>(type), body);
     };
-    if (action < 12) return say(Message::kHello, hello_message(script, hello(), run, setting_.honest));
+    if (action < 12) {
+      const Message type = action < 11 ? Message::kHello : Message::kRunEnd;
+      return say(type, hello_message(script, hello(), run, setting_.honest));
+    }
     if (action < 15) return say(Message::kPull, pull_message(script, step));
     if (action < 20) return say(Message::kPush, push_message(script, step));
     switch (action) {

@@ -437,6 +437,8 @@ def random_message(random_source):
         body = struct.pack("<I", random_source.choice((0, 1, (1 << 32) - 1)))
     elif kind == wire.OPTIMIZERS:
         body = bytes([1])
+    elif kind == wire.RUN_END:
+        body = random_source.choice((b"{}", b'{"job": {}}', b'{"passes": 1, "run": 1}', b"[" * 1000))
     damage = random_source.random()
     if damage < 0.15:
         body = body[: random_source.randrange(len(body) + 1)]

@@ -33,7 +33,7 @@ CERTIFICATES = ("plain", "none", "self-signed", "other", "expired", "right")  # 
 TOKENS = ("none", "wrong", "status", "read", "train", "admin", "read as admin", "status as train")
 BEARERS = ("none", "wrong", "status", "read", "train", "admin")
 PATHS = {"/": 200, "/metrics": 200, "/livez": 200, "/readyz": 200, "/status.json": 200, "/elsewhere": 404}
-# From whom servers take what, by type: all but describe and hello.
+# From whom servers take what, by type: all but describe, hello and run_end.
 SERVER_ROLES = {}
 # Texts that a stranger must not get: of the job, its parameters and its pages.
 SECRETS = (b"attacked", b"deep", b"pskit_", b"shard", b"ports")
@@ -115,6 +115,7 @@ class Server(Port):
             expect(code_of(peer, wire.DESCRIBE) == 0, "no description")
             for kind in SERVER_ROLES:
                 expect(code_of(peer, kind) == AUTHENTICATION, kind, "before a hello")
+            expect(code_of(peer, wire.RUN_END, hello) == (0 if trains else AUTHENTICATION), "the end of the run")
             expect(code_of(peer, wire.HELLO, hello) == (0 if trains else AUTHENTICATION), "the hello of a trainer")
             for kind in SERVER_ROLES:
                 expect((code_of(peer, kind) == AUTHENTICATION) != trains, kind, "after the hello of a trainer")
@@ -385,8 +386,8 @@ def hello_of_reader(folder):
 
 def main():
     folder, page, Ranks.host, trainer = *sys.argv[1:4], sys.argv[4:]
-    SERVER_ROLES.update({kind: role for kind, role in roles_of_page(page).items() if kind in wire.REQUESTS[2:]})
-    assert len(SERVER_ROLES) == len(wire.REQUESTS) - 3, SERVER_ROLES  # 28 is none
+    SERVER_ROLES.update({kind: role for kind, role in roles_of_page(page).items() if kind in wire.REQUESTS[2:-1]})
+    assert len(SERVER_ROLES) == len(wire.REQUESTS) - 4, SERVER_ROLES  # 28 is none
     hello = wire.json.dumps(wire.hello_of_trainer(trainer)).encode()
     reader_hello = hello_of_reader(folder)
     with open(os.path.join(folder, "tokens")) as tokens:

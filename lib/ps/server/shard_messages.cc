@@ -235,6 +235,17 @@ void tell_absent(ShardPeer& peer, Nothing, Responder& responder) {
   responder.answer(Payload(encode_absent({.awaited = roster.absent(), .given_up = roster.given_up()})));
 }
 
+// The hello is that of a trainer that would come now; it is looked at, and takes no rank.
+void tell_run_end(ShardPeer& peer, const Hello& hello, Responder& responder) {
+  check_granted(peer, Access::kTrain);
+  ShardHost& host = peer.host;
+  host.check_job(hello);
+  RunEnd end;
+  if (host.has_finished(hello)) end.passes = host.welcome_finished(hello).run_status.finished;
+  end.ended = end.passes > 0 || (host.has_shard() && host.shard().roster().has_ended());
+  responder.answer(Payload(encode_run_end(end)));
+}
+
 void tell_work(ShardPeer& peer, Nothing, Responder& responder) {
   responder.answer(Payload(encode_work(peer.host.shard().steps().work_of(peer.member->rank))));
 }
@@ -339,6 +350,7 @@ constexpr std::array kMessages = {
                  handle<bytes_body<decode_chunk_request>, state_chunk>, always},
     ShardMessage{Message::kLeaveRun, 0, Role::kTrainer, handle<no_body, leave_run>, always},
     ShardMessage{Message::kAbsent, 0, Role::kReader, handle<no_body, tell_absent>, never},
+    ShardMessage{Message::kRunEnd, kMaxHelloBytes, Role::kStranger, handle<hello_body, tell_run_end>, never},
     ShardMessage{Message::kOptimizers, 1, Role::kTrainer,
                  handle<bytes_body<decode_optimizers_request>, tell_optimizers>, always},
     ShardMessage{Message::kStoredRows, kMaxAskedBytes, Role::kTrainer,

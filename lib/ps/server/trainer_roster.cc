@@ -50,6 +50,13 @@ bool TrainerRoster::is_stalled(Time now) const {
   return misses_some && now >= add_time(begun_at_, loss_.timeout);
 }
 
+bool TrainerRoster::has_ended() const {
+  const auto ended = [](const RosterEntry& trainer) { return trainer.ended; };
+  return std::ranges::any_of(trainers_, ended) &&
+         std::ranges::all_of(trainers_,
+                             [&](const RosterEntry& trainer) { return trainer.given_up || ended(trainer); });
+}
+
 bool TrainerRoster::begins_run(const Member& member, Time now) const {
   if (trainers_.empty()) return true;
   if (member.run != 0) return member.run != run_;

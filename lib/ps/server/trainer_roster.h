@@ -103,6 +103,9 @@ class TrainerRoster {
   // Nothing was trained in this run then, and trainers of another number may begin theirs.
   bool is_stalled(Time now) const;
 
+  // Returns true if some trainer has ended the run, and so have all others that were not given up.
+  bool has_ended() const;
+
   // To be called when the process says that it ends before its run does; it is then not waited for.
   void leave_run(int rank, Time now) { at(rank).left_at = now; }
 

@@ -53,6 +53,7 @@ enum class Message : uint16_t {
   kWork,
   kApplied,
   kGatheredSlice,
+  kRunEnd,
 };
 
 // The trainer splits a larger request into several.

@@ -68,6 +68,22 @@ AbsentRanks decode_absent(std::span<const char> body) {
   return absent;
 }
 
+std::string encode_run_end(const RunEnd& end) {
+  std::string out;
+  put(out, static_cast<uint8_t>(end.ended));
+  put(out, end.passes);
+  return out;
+}
+
+RunEnd decode_run_end(std::span<const char> body) {
+  ByteReader in(text_of(body));
+  RunEnd end;
+  end.ended = in.get<uint8_t>() != 0;
+  end.passes = in.get<uint64_t>();
+  expect_end(in, "end of a run");
+  return end;
+}
+
 void put_strand(const DataStrand& strand, std::string& out) {
   put(out, strand.share);
   put(out, strand.shares);

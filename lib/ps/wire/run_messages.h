@@ -1,5 +1,5 @@
-// The messages of a run that name no rows: the work of a rank, the state chunks of trainers, the ranks that are absent, and
-// the steps that are applied.  ps-wire(5) has their grammar.  Used by shards and their trainers.
+// The messages of a run that name no rows: the work of a rank, the state chunks of trainers, the ranks that are absent, the
+// end of the run, and the steps that are applied.  ps-wire(5) has their grammar.  Used by shards and their trainers.
 #ifndef PS_PS_WIRE_RUN_MESSAGES_H_
 #define PS_PS_WIRE_RUN_MESSAGES_H_
 
@@ -29,6 +29,13 @@ struct AbsentRanks {
   std::vector<int> given_up;  // the others have gone on without these, or have begun without them
 };
 
+// The state of the last run as a trainer would find it that came now.
+struct RunEnd {
+  bool ended = false;  // all trainers of the run have ended it, and no other run has begun
+  // Number of passes of the run, if a trainer that comes has nothing left to do; else 0.
+  uint64_t passes = 0;
+};
+
 // A trainer state chunk that a shard has.
 struct StateChunkAnswer {
   bool known = false;    // the trainer has pushed no batch since it sent its chunks
@@ -40,6 +47,7 @@ struct StateChunkAnswer {
 std::string encode_chunk_request(uint32_t number);
 std::string encode_chunk_answer(const StateChunkAnswer& answer);
 std::string encode_absent(const AbsentRanks& absent);
+std::string encode_run_end(const RunEnd& end);
 std::string encode_work(const RankWork& work);
 std::string encode_applied(uint64_t steps);
 
@@ -52,6 +60,7 @@ bool get_strand(ByteReader& in, DataStrand& strand);
 uint32_t decode_chunk_request(std::span<const char> body);
 StateChunkAnswer decode_chunk_answer(std::span<const char> body);  // points into the body
 AbsentRanks decode_absent(std::span<const char> body);
+RunEnd decode_run_end(std::span<const char> body);
 RankWork decode_work(std::span<const char> body);
 uint64_t decode_applied(std::span<const char> body);
 

@@ -40,9 +40,9 @@ TEST(ShardMessages, AreThoseOfThePageWithItsSizesAndRoles) {
     EXPECT_THAT(line, HasSubstr(cat(" Ta ", roles.at(message.may_ask)))) << type;
     EXPECT_EQ(find_shard_message(type), &message);
   }
-  EXPECT_EQ(shard_messages().size(), 23u);
+  EXPECT_EQ(shard_messages().size(), 24u);
   EXPECT_EQ(find_shard_message(15), nullptr);
-  EXPECT_EQ(find_shard_message(40), nullptr);
+  EXPECT_EQ(find_shard_message(41), nullptr);
 }
 
 // A shard of two parameters on a loop without a network, and hellos of those who come.
