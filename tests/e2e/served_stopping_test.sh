@@ -83,22 +83,34 @@ finish three
 [[ $(readlink three/best) == "$(readlink one/best)" ]] || fail "three/best is $(readlink three/best)"
 end_all_servers
 
-for ahead in 0 3; do
-  echo "so do readers of a compute trainer, with $ahead batches pulled ahead, and it ends with them"
-  name=readers.$ahead pull=(--set "train.pull_ahead=$ahead")
+# begin_readers NAME AHEAD [flags...]: three readers, with ${reader[@]} as their flags, of a compute trainer, $compute.
+begin_readers() {
+  local name=$1 rank
+  local pull=(--set "train.pull_ahead=$2")
+  shift 2
   begin_two_servers job.json "${pull[@]}"
   rm -f compute.port
   ps-train job.json --servers "127.0.0.1:$(head -1 ports.0),127.0.0.1:$(head -1 ports.1)" --role compute --port 0 \
     --port-file compute.port "${pull[@]}" >compute.out 2>compute.err &
   compute=$!
   wait_for_file compute.port "$compute"
-  for rank in 0 1 2; do
-    train "$name" "$rank" "${pull[@]}" --role reader --compute "127.0.0.1:$(<compute.port)"
-  done
-  finish "$name"
+  reader=("${pull[@]}" --role reader --compute "127.0.0.1:$(<compute.port)" "$@")
+  for rank in 0 1 2; do train "$name" "$rank" "${reader[@]}" --metrics "$name.$rank.jsonl"; done
+}
+
+# finish_readers NAME: they end well, and the compute trainer with them.
+finish_readers() {
+  finish "$1"
   wait "$compute" || fail "the compute trainer ended with $?: $(<compute.err)"
   compute=
   expect_text compute.err 'The run has ended: '
+}
+
+for ahead in 0 3; do
+  echo "so do readers of a compute trainer, with $ahead batches pulled ahead, and it ends with them"
+  name=readers.$ahead
+  begin_readers "$name" "$ahead"
+  finish_readers "$name"
   [[ $(last "$name".0.json) == $((pass + 3)) ]] || fail "they ended after pass $(last "$name".0.json)"
   [[ $(readlink "$name/best") == "$(readlink one/best)" ]] || fail "$name/best is $(readlink "$name/best")"
   cmp "three/best/model.safetensors" "$name/best/model.safetensors"
@@ -124,6 +136,42 @@ finish killed
 [[ $(best killed.0.json) == "$pass" ]] || fail "the best pass is $(best killed.0.json)"
 cmp {three,killed}/best/model.safetensors
 end_all_servers
+
+# same_passes FILE OTHER: the passes of the first, of which there are some, have the figures of the same passes of the other;
+# in one at most the figures of training lack the batches of a process that was killed.
+same_passes() {
+  python3 - "$@" <<'PY' || fail "other figures: $1, $2"
+import json, sys
+def figures(name):
+    def of(entry):
+        return {key: of(value) if isinstance(value, dict) else value for key, value in entry.items() if "seconds" not in key}
+    return {entry["pass"]: of(entry) for entry in json.load(open(name))["passes"]}
+some, other = map(figures, sys.argv[1:])
+differ = [number for number, entry in some.items() if entry != other.get(number)]
+lacks = [number for number in differ if some[number]["batches"] < other[number]["batches"]
+         and some[number].get("validation") == other[number].get("validation")]
+sys.exit(f"{len(some)} passes, {differ} differ: {some}, {other}" if len(lacks) > 1 or differ != lacks or len(some) < 10 else 0)
+PY
+}
+
+echo "the reader that measures is killed in the midst of a pass, and each example counts once"
+begin_two_servers job.json
+for rank in 0 1 2; do train calm "$rank" "${on[@]}"; done
+finish calm
+end_all_servers
+for ahead in 0 3; do
+  name=killed.reader.$ahead
+  begin_readers "$name" "$ahead" "${on[@]}"
+  await "$name.0.jsonl" "\"event\":\"validation\",.*\"pass\":$((pass + 2))," "${trainers[0]}"
+  murder "${trainers[0]}"
+  train "$name" 0 "${reader[@]}" --metrics again.jsonl
+  finish_readers "$name"
+  expect_text "$name.0.err" 'Resuming in pass'
+  [[ $(last "$name".0.json) == $((pass + 300)) ]] || fail "they ended after pass $(last "$name".0.json)"
+  [[ $(best "$name".0.json) == "$pass" ]] || fail "the best pass is $(best "$name".0.json)"
+  same_passes "$name.0.json" calm.0.json
+  end_all_servers
+done
 
 echo "all are killed, and those that resume from a checkpoint know the passes before"
 checkpoints=(--checkpoint-dir checkpoints --set checkpoint.steps=7)
