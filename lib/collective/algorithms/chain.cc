@@ -41,9 +41,7 @@ void run_middle(Exchange& exchange, const Chunks& chunks) {
 void run_chain(Exchange& exchange, Elements data) {
   const Chunks chunks(data);
   if (exchange.rank() == exchange.size() - 1) return run_top(exchange, chunks);
-  if (exchange.rank() > 0) return run_middle(exchange, chunks);
-  send_chunks(exchange, 1, data);
-  receive_chunks(exchange, 1, data);
+  exchange.rank() == 0 ? send_and_receive_sums(exchange, 1, data) : run_middle(exchange, chunks);
 }
 
 double most_sent_chain(double data_bytes, int size) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "collective/algorithms/send_window.h"
+
 namespace ps {
 
 void send_chunks(Exchange& exchange, int to, Elements part) {
@@ -26,6 +28,20 @@ void receive_chunks(Exchange& exchange, int from, Elements part) {
 void add_received_chunks(Exchange& exchange, int from, Elements part) {
   const Chunks chunks(part);
   for (size_t c = 0; c < chunks.num(); ++c) add_received_chunk(exchange, from, chunks.at(c));
+}
+
+void send_and_receive_sums(Exchange& exchange, int to, Elements part) {
+  const Chunks chunks(part);
+  SendWindow window;
+  size_t sent = 0;
+  for (size_t done = 0; done < chunks.num(); ++done) {
+    for (; sent < chunks.num() && window.open(); ++sent) {
+      exchange.send(to, chunks.at(sent).bytes());
+      window.on_sent(exchange.now());
+    }
+    receive_chunk(exchange, to, chunks.at(done));
+    window.on_sum(exchange.now());
+  }
 }
 
 }  // namespace ps

@@ -27,6 +27,10 @@ void send_chunks(Exchange& exchange, int to, Elements part);
 void receive_chunks(Exchange& exchange, int from, Elements part);
 void add_received_chunks(Exchange& exchange, int from, Elements part);
 
+// Sends all chunks of a part to a rank that answers each with its sum, no more ahead of the answers than a SendWindow
+// (collective/algorithms/send_window.h) allows, and overwrites them with their sums.
+void send_and_receive_sums(Exchange& exchange, int to, Elements part);
+
 // Sets part r of `data` on rank r to the sum over the ranks in rank order; the other parts stay unchanged.
 // Each rank has one part.
 void reduce_scatter_directly(Exchange& exchange, Elements data, std::span<const ElementRange> parts);

@@ -19,9 +19,7 @@ void serve_others(Exchange& exchange, Elements data) {
 
 // The sum of a chunk comes back only after rank 0 has received the chunk, and may then overwrite it.
 void run_server(Exchange& exchange, Elements data) {
-  if (exchange.rank() == 0) return serve_others(exchange, data);
-  send_chunks(exchange, 0, data);
-  receive_chunks(exchange, 0, data);
+  exchange.rank() == 0 ? serve_others(exchange, data) : send_and_receive_sums(exchange, 0, data);
 }
 
 double most_sent_server(double data_bytes, int size) {

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "collective/algorithms/entries.h"
+#include "collective/algorithms/send_window.h"
 
 namespace ps {
 
@@ -27,23 +28,28 @@ void run_root(Exchange& exchange, const std::vector<int>& children, const Chunks
 }
 
 // The loop of the other ranks.  Chunks [0, added) have been passed up, of the next one `child` children have come, and
-// chunks [0, done) have come back.  A complete chunk goes down while later chunks still go up.
+// chunks [0, done) have come back.  A complete chunk goes down while later chunks still go up, as many ahead as the window
+// allows.
 void run_below(Exchange& exchange, const std::vector<int>& children, const Chunks& chunks) {
   const int parent = tree_parent(exchange.rank());
+  SendWindow window;
   size_t added = 0, child = 0, done = 0;
   while (done < chunks.num()) {
-    if (added < chunks.num() && child == children.size()) {
+    const bool whole = child == children.size();
+    if (added < chunks.num() && whole && window.open()) {
       exchange.send(parent, chunks.at(added++).bytes());
+      window.on_sent(exchange.now());
       child = 0;
       continue;
     }
     int from = parent;
-    if (added < chunks.num()) {
+    if (added < chunks.num() && !whole) {
       const std::array<int, 2> both = {children[child], parent};
       from = exchange.await(both);
     }
     if (from == parent) {
       receive_chunk(exchange, parent, chunks.at(done));
+      window.on_sum(exchange.now());
       send_down(exchange, children, chunks.at(done++));
     } else {
       add_received_chunk(exchange, from, chunks.at(added));

@@ -1,0 +1,98 @@
+// Windows of chunks over paths whose time is known.
+#include "collective/algorithms/send_window.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "collective/algorithms/entries.h"
+
+namespace ps::send_window_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A path that holds a chunk and its sum for `delay`, and lets one pass every `slot`.
+struct Path {
+  Duration delay, slot;
+  Time free{};
+
+  Time sum_of_chunk_sent(Time now) { return free = std::max(now + delay, free + slot); }
+};
+
+// One rank at the end of a path, in whose time nothing else takes any.  All sums are zero.
+class RankBehindPath final : public Exchange {
+ public:
+  explicit RankBehindPath(Path path) : path_(path) {}
+
+  int rank() const override { return 1; }
+  int size() const override { return 2; }
+  Time now() const override { return now_; }
+  void begin(Collective, uint8_t, Duration) override {}
+  void finish() override {}
+  void abandon(const Error&) override {}
+  void flush() override {}
+  int await(std::span<const int> from) override { return from[0]; }
+  bool may_change_threads() const override { return true; }
+  uint64_t bytes_sent(int) const override { return 0; }
+
+  void send(int, ConstBytes) override {
+    sums_.push_back(path_.sum_of_chunk_sent(now_));
+    most_on_the_way_ = std::max(most_on_the_way_, sums_.size());
+  }
+  Buffer receive(int, size_t size) override {
+    now_ = std::max(now_, sums_.front());
+    sums_.pop_front();
+    Buffer zeros = pool_.take(size);
+    std::ranges::fill(zeros.bytes(), 0);
+    return zeros;
+  }
+  Buffer receive_any_size(int from) override { return receive(from, 0); }
+
+  size_t most_on_the_way() const { return most_on_the_way_; }
+
+ private:
+  BufferPool pool_;
+  Path path_;
+  Time now_{};
+  std::deque<Time> sums_;
+  size_t most_on_the_way_ = 0;
+};
+
+constexpr size_t kChunks = 600;
+
+void pass_all(RankBehindPath& rank) {
+  std::vector<float> data(kChunks * kChunkBytes / sizeof(float), 1.0f);
+  send_and_receive_sums(rank, 0, Elements(data));
+  EXPECT_TRUE(std::ranges::all_of(data, [](float each) { return each == 0; }))
+      << "sums take the place of chunks";
+}
+
+// The chunk on its way in and the one on its way out keep both directions busy; further ones would only wait.
+TEST(SendWindow, FewChunksAreOnTheWayOverALinkThatTheyFill) {
+  RankBehindPath rank({.delay = 2ms, .slot = 1ms});
+  pass_all(rank);
+  EXPECT_EQ(rank.now(), (kChunks + 1) * 1ms) << "the link is never idle";
+  EXPECT_LE(rank.most_on_the_way(), 5u);
+}
+
+// Ten rounds of twice as many chunks fill the way, which holds two hundred.
+TEST(SendWindow, ALongRoundTripIsFilled) {
+  RankBehindPath rank({.delay = 200ms, .slot = 1ms});
+  pass_all(rank);
+  EXPECT_GE(rank.most_on_the_way(), 200u);
+  EXPECT_LE(rank.most_on_the_way(), 400u) << "no more than twice as many";
+  EXPECT_LE(rank.now(), kChunks * 1ms + 10 * 200ms);
+}
+
+// The others come 100 ms after this rank, whose first chunks wait for them, but none behind another.
+TEST(SendWindow, ARankThatComesLateIsNotALongRoundTrip) {
+  RankBehindPath rank({.delay = 2ms, .slot = 1ms, .free = 100ms});
+  pass_all(rank);
+  EXPECT_LE(rank.most_on_the_way(), 8u);
+}
+
+}  // namespace
+}  // namespace ps::send_window_test
