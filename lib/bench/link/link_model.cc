@@ -20,6 +20,7 @@ StepBytes link_payload(const ModelShape& model) {
 ClusterParameters link_cluster(int ranks, const LinkProbe& probe) {
   ClusterParameters cluster;
   cluster.ranks = ranks;
+  cluster.servers = 0;
   cluster.bandwidth = std::max(probe.lone_bits_per_second, probe.bits_per_second) / 8;
   cluster.machine_rate = ranks * probe.bits_per_second / 8;
   cluster.latency = probe.latency_seconds;

@@ -100,7 +100,7 @@ class NamespaceLinks final : public RankLinks {
   }
 
   std::string name() const override { return "namespaces"; }
-  std::string description() const override { return "network namespaces, veth and tc tbf"; }
+  std::string description() const override { return "network namespaces, veth and tc tbf, TCP cubic"; }
   void enter(int rank) const override { ranks_[static_cast<size_t>(rank)].enter(); }
   std::string host(int rank) const override { return cat("10.77.0.", rank + 1); }
   LinkShape shape() const override { return {}; }
@@ -118,11 +118,15 @@ class NamespaceLinks final : public RankLinks {
     }
   }
 
+  // The route says the congestion control, since a namespace takes that of the machine: links should be the same on all
+  // machines, and cubic is Linux's default.
   void make_end(const std::string& errors, int rank, double bits_per_second) {
     enter(rank);
     configure(errors, "ip link set lo up");
     configure(errors, cat("ip address add ", host(rank), "/24 dev eth0"));
     configure(errors, "ip link set eth0 up");
+    configure(errors,
+              cat("ip route replace 10.77.0.0/24 dev eth0 scope link src ", host(rank), " congctl cubic"));
     configure(errors, token_bucket("eth0", bits_per_second));
   }
 

@@ -37,8 +37,9 @@ class RankLinks {
 };
 
 // Makes a network namespace for each rank and one for the switch, a bridge, with pairs of veth devices
-// between them and `tc tbf` on both ends.  They are removed when this is destroyed or the process ends.
-// Throws kUnavailable, saying why, where that is not allowed or ip(8) or tc(8) is missing.
+// between them and `tc tbf` on both ends.  Connections over them use TCP cubic.  They are removed when this is
+// destroyed or the process ends.  Throws kUnavailable, saying why, where that is not allowed or ip(8) or tc(8)
+// is missing.
 std::unique_ptr<RankLinks> make_namespace_links(int ranks, double bits_per_second);
 
 // Makes links with a token bucket in front of the sockets of each rank, which limits the rate of sending.
