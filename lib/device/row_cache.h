@@ -136,8 +136,9 @@ class RowCache final : public RowBorrower {
   const size_t width_, values_;  // floats: weights of a row; weights and state
   const NewRows new_rows_;
 
-  // Rows with a stamp below this one equal the lender's, except that they may have been brought up to date.
-  uint64_t written_up_to_ = 0;
+  // Rows with a stamp below this one equal the lender's, except that they may have been brought up to date.  A row
+  // that has seen no step is the one that the lender makes.
+  uint64_t written_up_to_ = 1;
   bool changed_ = false;    // a row was trained since put_back
   bool all_there_ = false;  // the rows of the last pull are on the device
   bool ahead_ = false;      // load_ahead runs

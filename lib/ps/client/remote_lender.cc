@@ -33,6 +33,49 @@ bool comes_ahead(const ParameterSpec& spec) {
   return spec.sparse && !spec.row_policy;
 }
 
+// Sets `rows` to the rows of these keys as they are stored before their first step.  Nothing was trained in the store.
+void make_untrained(LocalStore& store, int sparse, std::span<const uint64_t> keys, RowBlock& rows) {
+  const TableLayout layout = store.layout(sparse);
+  rows.keys.assign(keys.begin(), keys.end());
+  rows.values.resize(keys.size() * static_cast<size_t>(layout.values()));
+  store.fetch_rows(sparse, keys, rows.values.data());
+  store.tables().table(static_cast<size_t>(sparse))->erase(keys);
+  if (layout.stamped) rows.stamps.assign(keys.size(), 0);
+}
+
+// Appends row i of `from`.
+void append_row(const RowBlock& from, size_t i, RowBlock& to) {
+  const size_t values = from.values.size() / from.size();
+  const auto row = from.values.begin() + static_cast<ptrdiff_t>(i * values);
+  to.keys.push_back(from.keys[i]);
+  to.values.insert(to.values.end(), row, row + static_cast<ptrdiff_t>(values));
+  if (!from.stamps.empty()) to.stamps.push_back(from.stamps[i]);
+}
+
+// Sets `out` to the rows of both, whose keys ascend and differ, in ascending order of keys.
+void merge_rows(const RowBlock& one, const RowBlock& other, RowBlock& out) {
+  out.clear();
+  size_t i = 0, j = 0;
+  while (i < one.size() || j < other.size()) {
+    const bool from_one = j == other.size() || (i < one.size() && one.keys[i] < other.keys[j]);
+    from_one ? append_row(one, i++, out) : append_row(other, j++, out);
+  }
+}
+
+// Moves the rows of these keys, which ascend, from `local` into `rows`.  Rows that it does not have are made by
+// `untrained`, unless that is null.  Returns the keys of the rows that `local` had.
+std::vector<uint64_t> move_stored(LocalStore& local, LocalStore* untrained, int sparse,
+                                  std::span<const uint64_t> keys, RowBlock& rows) {
+  RowBlock stored, made;
+  local.fetch_stored(sparse, keys, stored);
+  local.tables().table(static_cast<size_t>(sparse))->erase(stored.keys);
+  std::vector<uint64_t> unknown;
+  std::ranges::set_difference(keys, stored.keys, std::back_inserter(unknown));
+  if (untrained != nullptr) make_untrained(*untrained, sparse, unknown, made);
+  merge_rows(stored, made, rows);
+  return std::move(stored.keys);
+}
+
 }  // namespace
 
 std::vector<ParameterSpec> sparse_parameters(std::span<const ParameterSpec> specs) {
@@ -60,6 +103,8 @@ RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const Optimi
       coming_(specs.size()),
       absent_(specs.size()),
       borrowers_(specs.size()),
+      untrained_{Device(1, local.cpu()),
+                 LocalStore(sparse_parameters(specs), optimizers, UINT64_MAX, untrained_.device)},
       gradients_(specs.size()) {
   if (!clipping_.any()) return;
   remote_.pushes().leave_committing();
@@ -213,14 +258,15 @@ void RemoteLender::fetch_rows(int parameter, std::span<const uint64_t> keys, flo
   }
 }
 
+// A row that left the device before its first step did not go back, and is made again.
 void RemoteLender::fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
   wait_for_rows(parameter, keys);
-  local_.fetch_stored(sparse(parameter), keys, rows);
-  local_.tables().table(static_cast<size_t>(sparse(parameter)))->erase(keys);
+  move_stored(local_, comes_ahead(specs_[static_cast<size_t>(parameter)]) ? &untrained_.store : nullptr,
+              sparse(parameter), keys, rows);
 }
 
-// Moves those of the rows into `rows` that have come already.  A row that the servers do not have is made when
-// its batch is pulled.
+// Takes those of the rows that have come, or would have if the servers had them.  A row that is made stays on the list,
+// since it need not be asked for again if the borrower does not take it.
 void RemoteLender::take_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
   ComingRows& coming = coming_[static_cast<size_t>(parameter)];
   std::vector<uint64_t> here;
@@ -228,10 +274,9 @@ void RemoteLender::take_stored(int parameter, std::span<const uint64_t> keys, Ro
     const std::optional<uint64_t> request = coming.find(key);
     if (request && rows_.arrived(*request)) here.push_back(key);
   }
-  local_.fetch_stored(sparse(parameter), here, rows);
-  for (uint64_t key : rows.keys) coming.remove(key);
+  const auto moved = move_stored(local_, &untrained_.store, sparse(parameter), here, rows);
+  for (uint64_t key : moved) coming.remove(key);
   rows_ahead_ += rows.size();
-  local_.tables().table(static_cast<size_t>(sparse(parameter)))->erase(rows.keys);
 }
 
 // Waits until local_ has the rows of these keys that the servers have.  Asks for rows that have not been asked
@@ -307,14 +352,9 @@ void RemoteLender::put_rows(int parameter, const RowBlock& rows) {
 // local_ <- those of the returned rows that a coming batch uses.  The device may still have such a row; it
 // returns the row again when the row leaves the device changed.
 void RemoteLender::keep_used(size_t parameter, const RowBlock& rows) {
-  const size_t values = rows.values.size() / rows.size();
   RowBlock used;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (!coming_[parameter].is_used(rows.keys[i])) continue;
-    const auto row = rows.values.begin() + static_cast<ptrdiff_t>(i * values);
-    used.keys.push_back(rows.keys[i]);
-    used.values.insert(used.values.end(), row, row + static_cast<ptrdiff_t>(values));
-    if (!rows.stamps.empty()) used.stamps.push_back(rows.stamps[i]);
+    if (coming_[parameter].is_used(rows.keys[i])) append_row(rows, i, used);
   }
   if (used.keys.empty()) return;
   local_.put_rows(sparse_of_[parameter], used);

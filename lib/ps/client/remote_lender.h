@@ -9,6 +9,7 @@
 // When the store is told of coming batches, it asks the shards early for their rows as they are stored, since
 // no process changes a row that is not on the device.  It asks for a row that is on its way back to a shard
 // only after the row has arrived there.  If a coming batch uses a row that leaves the device, a copy stays here.
+// A row that they do not have is made here, and is as it was before the first step.
 //
 // With a row policy, the servers decide which keys have rows.  Before each step they get its keys with their
 // counts, and say which have none.  Rows of such parameters are asked for when they are needed, and not before,
@@ -25,6 +26,7 @@
 #include <span>
 #include <vector>
 
+#include "math/device.h"
 #include "optim/clipping.h"
 #include "ps/client/coming_rows.h"
 #include "ps/client/remote_store.h"
@@ -113,6 +115,12 @@ class RemoteLender final : public StoreInFront, public RowLender {
     std::vector<double> squares = {};  // by parameter, of the whole gradient, when they are known
   };
 
+  // A store without steps, whose rows are those that nobody has trained.
+  struct Untrained {
+    Device device;
+    LocalStore store;
+  };
+
   const std::vector<ParameterSpec>& specs_;
   const std::vector<int> sparse_of_;  // by parameter: its index among the sparse ones, or -1
   const Clipping clipping_;
@@ -132,7 +140,8 @@ class RemoteLender final : public StoreInFront, public RowLender {
   Step step_;
   // By parameter: the keys of the batch in use that have no row; they ascend.
   std::vector<std::vector<uint64_t>> absent_;
-  std::vector<RowBorrower*> borrowers_;        // by parameter; null: its rows are not lent
+  std::vector<RowBorrower*> borrowers_;  // by parameter; null: its rows are not lent
+  Untrained untrained_;
   std::vector<std::vector<float>> gradients_;  // by parameter: [keys, cols] of the batch in use
 };
 

@@ -47,13 +47,13 @@ class RemoteLenderTest : public testing::Test {
     table_ = static_cast<int>(std::ranges::find(specs_, true, &ParameterSpec::sparse) - specs_.begin());
   }
 
-  void run(const std::function<void(RemoteLender&, RemoteStore&, Borrower&)>& body) {
+  void run(const std::function<void(RemoteLender&, RemoteStore&, Borrower&)>& body, size_t window = 0) {
     ShardCluster cluster(job_, {.servers = 2});
     cluster.spawn(0, [&](RemoteStore& remote) {
       const OptimizerPlan optimizers = job_.plan();
       Device device(1, best_cpu_level());
       LocalStore local(sparse_parameters(specs_), optimizers, UINT64_MAX, device);
-      RemoteLender lender(specs_, optimizers, remote, local);
+      RemoteLender lender(specs_, optimizers, remote, local, window);
       Borrower borrower(lender, table_);
       lender.lend_rows(table_, borrower);
       body(lender, remote, borrower);
@@ -111,6 +111,42 @@ TEST_F(RemoteLenderTest, RowsThatChangedAreAtTheServersAtTheEndOfAPass) {
     const std::vector<uint64_t> changed = {4};
     EXPECT_THAT(at_servers(remote, changed), Each(7));
   });
+}
+
+// The servers have only row 5 of these.
+TEST_F(RemoteLenderTest, RowsOfTheNextBatchComeAlsoIfNobodyHasTrainedThem) {
+  const std::vector<uint64_t> some = {4, 5, 6, 7};
+  const auto plans_with = [&](const std::vector<uint64_t>& keys) {
+    std::vector<KeyPlan> plans(specs_.size());
+    plans[static_cast<size_t>(table_)].keys = keys;
+    return plans;
+  };
+  run(
+      [&](RemoteLender& lender, RemoteStore& remote, Borrower&) {
+        std::vector<float> loaded(cols(), 9);
+        remote.load_rows(table_, std::vector<uint64_t>{5}, loaded.data());
+        const std::vector<float> expected = at_servers(remote, some);
+        lender.look_ahead(plans_with({3}));
+        lender.look_ahead(plans_with({4, 5, 6}));
+        remote.wait_for([&] { return lender.next_has_come(); });
+        RowBlock rows;
+        lender.take_stored(table_, some, rows);
+        EXPECT_EQ(rows.keys, (std::vector<uint64_t>{4, 5, 6})) << "no batch uses 7";
+        const size_t values = static_cast<size_t>(lender.layout(table_).values());
+        for (size_t i = 0; i < rows.size(); ++i) {
+          const auto row = rows.values.begin() + static_cast<ptrdiff_t>(i * values);
+          const auto first = expected.begin() + static_cast<ptrdiff_t>(i * cols());
+          EXPECT_TRUE(std::equal(row, row + static_cast<ptrdiff_t>(cols()), first)) << rows.keys[i];
+        }
+        EXPECT_EQ(rows.values[values], 9);
+        EXPECT_EQ(lender.rows_ahead(), 3u);
+        std::vector<float> made(values);
+        lender.fetch_rows(table_, std::vector<uint64_t>{4}, made.data());
+        EXPECT_TRUE(std::equal(made.begin(), made.end(), rows.values.begin()))
+            << "the borrower did not keep it";
+        lender.end_pass(0);
+      },
+      /*window=*/2);
 }
 
 }  // namespace
