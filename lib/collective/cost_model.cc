@@ -274,18 +274,44 @@ static double full_links(ExchangeKind exchange, const ClusterParameters& cluster
   PS_CHECK(false);
 }
 
-ClusterParameters with_shared_machine(ExchangeKind exchange, ClusterParameters cluster) {
-  if (cluster.machine_rate <= 0 || cluster.ranks < 2) return cluster;
-  const double share = cluster.machine_rate / full_links(exchange, cluster);
-  cluster.bandwidth = cluster.bandwidth > 0 ? std::min(cluster.bandwidth, share) : share;
-  cluster.machine_rate = 0;
+// Returns how many connections use the busiest link at once, in one direction.  A client of servers has one to each port.
+static double busy_connections(ExchangeKind exchange, const ClusterParameters& cluster) {
+  const double others = static_cast<double>(cluster.ranks - 1),
+               lanes = static_cast<double>(cluster.connections);
+  switch (exchange) {
+    case ExchangeKind::kServer:
+      if (cluster.servers > 0)
+        return static_cast<double>(std::max(cluster.ranks, cluster.servers) * cluster.ports);
+      return others * lanes;
+    case ExchangeKind::kDirect:
+    case ExchangeKind::kDgc:
+      return others * lanes;
+    case ExchangeKind::kChain:
+      return std::min(2.0, others) * lanes;
+    case ExchangeKind::kTree:
+      return static_cast<double>(tree_rounds(cluster.ranks)) * lanes;
+    case ExchangeKind::kRing:
+    case ExchangeKind::kHalvingDoubling:
+      return lanes;
+  }
+  PS_CHECK(false);
+}
+
+ClusterParameters with_exchange_bandwidth(ExchangeKind exchange, ClusterParameters cluster) {
+  if (cluster.ranks < 2) return cluster;
+  const auto hold_to = [&](double rate) {
+    cluster.bandwidth = cluster.bandwidth > 0 ? std::min(cluster.bandwidth, rate) : rate;
+  };
+  if (cluster.machine_rate > 0) hold_to(cluster.machine_rate / full_links(exchange, cluster));
+  if (cluster.flow_bandwidth > 0) hold_to(cluster.flow_bandwidth * busy_connections(exchange, cluster));
+  cluster.machine_rate = cluster.flow_bandwidth = 0;
   return cluster;
 }
 
 ExchangeCost exchange_cost(ExchangeKind exchange, const ClusterParameters& cluster,
                            const StepBytes& payload) {
   if (cluster.ranks < 2) return {};
-  return exchange_entry(exchange).cost(with_shared_machine(exchange, cluster), payload);
+  return exchange_entry(exchange).cost(with_exchange_bandwidth(exchange, cluster), payload);
 }
 
 double exchange_messages(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload) {

@@ -15,16 +15,18 @@ namespace ps {
 
 // The parameters of a cluster.  Rates are in bytes a second; a rate of 0 stands for no cost at all.
 struct ClusterParameters {
-  int64_t ranks = 2;             // trainers
-  double latency = 0;            // L, seconds
-  double overhead = 0;           // o, seconds of processor time a message, at each end
-  double gap = 0;                // g, least seconds from one message to the next
-  double bandwidth = 0;          // 1 / G: bandwidth of one direction of the link of a rank or server
-  double sum_rate = 0;           // rate at which a process adds gradients that have come
-  double encode_rate = 0;        // rate at which DGC encodes a dense gradient
-  double decode_rate = 0;        // rate at which DGC adds packed gradients that have come
-  int64_t servers = 1;           // servers of the exchange through servers; 0: rank 0 is the server
-  int64_t ports = 1;             // ports of each server: its shards, which share its link and add at once
+  int64_t ranks = 2;          // trainers
+  double latency = 0;         // L, seconds
+  double overhead = 0;        // o, seconds of processor time a message, at each end
+  double gap = 0;             // g, least seconds from one message to the next
+  double bandwidth = 0;       // 1 / G: bandwidth of one direction of the link of a rank or server
+  double flow_bandwidth = 0;  // bandwidth of one connection, if a link gives a single one no more than that
+  int64_t connections = 1;    // connections between each two ranks
+  double sum_rate = 0;        // rate at which a process adds gradients that have come
+  double encode_rate = 0;     // rate at which DGC encodes a dense gradient
+  double decode_rate = 0;     // rate at which DGC adds packed gradients that have come
+  int64_t servers = 1;        // servers of the exchange through servers; 0: rank 0 is the server
+  int64_t ports = 1;          // ports of each server: its shards, which share its link and add at once
   double chunk_bytes = 1 << 20;  // chunks that a chain, a tree or a rank that is the server passes on
   double one_round_bytes = 0;    // the most bytes that a rank sends if direct takes one round
   double machine_rate = 0;       // bytes a second that arrive on all links together if they share a machine
@@ -68,8 +70,8 @@ std::span<const ExchangeEntry> exchange_catalog();
 const ExchangeEntry& exchange_entry(ExchangeKind exchange);
 
 // Returns the cluster with the bandwidth that its links have during this exchange: if they share a machine, all that are
-// full at once carry machine_rate together.
-ClusterParameters with_shared_machine(ExchangeKind exchange, ClusterParameters cluster);
+// full at once carry machine_rate together; and a link carries no more than the connections that use it at once.
+ClusterParameters with_exchange_bandwidth(ExchangeKind exchange, ClusterParameters cluster);
 
 // Returns the cost of an exchange; it is zero for a single rank.
 ExchangeCost exchange_cost(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload);

@@ -290,7 +290,7 @@ void run_exchange(ExchangeKind exchange, const ClusterParameters& parameters, co
                   std::vector<double>& clocks) {
   PS_CHECK(static_cast<int64_t>(clocks.size()) == parameters.ranks);
   if (clocks.size() < 2) return;
-  const ClusterParameters cluster = with_shared_machine(exchange, parameters);
+  const ClusterParameters cluster = with_exchange_bandwidth(exchange, parameters);
   switch (exchange) {
     case ExchangeKind::kServer:
       return cluster.servers == 0 ? run_rank_server(cluster, payload, clocks)

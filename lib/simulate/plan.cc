@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "collective/net/options.h"
 
 namespace ps {
 
@@ -136,6 +137,18 @@ BreakEven enough_servers(const PlanRequest& request, const StepBytes& payload) {
   return point;
 }
 
+// Returns the fewest connections between each two trainers with which the exchange takes at most one hundredth longer
+// than with the most that there may be.
+int64_t enough_connections(ExchangeKind exchange, ClusterParameters cluster, const StepBytes& payload) {
+  constexpr double kLittle = 1.01;
+  cluster.connections = kMostConnections;
+  const double least = exchange_cost(exchange, cluster, payload).total();
+  for (cluster.connections = 1; cluster.connections < kMostConnections; ++cluster.connections) {
+    if (exchange_cost(exchange, cluster, payload).total() <= kLittle * least) break;
+  }
+  return cluster.connections;
+}
+
 std::string percent(double share) {
   return cat(significant(100 * share, 2), " %");
 }
@@ -148,6 +161,7 @@ class Adviser {
   void advise() {
     const double share = best_.exchange.total() / best_.step_seconds;
     say("use ", best_.name, ": its exchange is ", percent(share), " of a step");
+    advise_on_connections();
     advise_on_compression(share);
     for (const StrategyPlan& other : plan_.strategies) advise_on(other);
     advise_on_model_parallel();
@@ -160,6 +174,21 @@ class Adviser {
   }
 
   double gain(const StrategyPlan& other) const { return 1 - other.step_seconds / best_.step_seconds; }
+
+  void advise_on_connections() {
+    ClusterParameters cluster = plan_.request.cluster;
+    if (cluster.flow_bandwidth == 0) return;
+    const auto step_with = [&](int64_t connections) {
+      cluster.connections = connections;
+      return plan_.request.compute_seconds +
+             exchange_cost(best_.strategy.exchange, cluster, plan_.payload).total();
+    };
+    if (plan_.connections == 1)
+      return say("one connection between each two trainers is enough for ", best_.name);
+    const double saved = 1 - step_with(plan_.connections) / step_with(1);
+    say("cluster.connections: ", plan_.connections, " makes a step of ", best_.name, " ", percent(saved),
+        " shorter than one connection between each two trainers does; more gain nothing");
+  }
 
   void advise_on_compression(double share) {
     const auto dgc = std::find_if(plan_.strategies.begin(), plan_.strategies.end(), [](const auto& other) {
@@ -240,6 +269,8 @@ Plan make_plan(const PlanRequest& request) {
                       encode_rate(request, plan.payload), enough_servers(request, plan.payload)};
   for (int64_t period : request.periods)
     plan.break_evens.push_back(local_sgd_bandwidth(request, plan.payload, period));
+  plan.connections =
+      enough_connections(plan.strategies[plan.best].strategy.exchange, request.cluster, plan.payload);
   Adviser(plan).advise();
   return plan;
 }

@@ -61,6 +61,7 @@ struct Plan {
   std::vector<StrategyPlan> strategies;  // in the order of the catalogue, then local SGD
   std::vector<BreakEven> break_evens;
   std::vector<std::string> advice;  // sentences
+  int64_t connections = 1;          // between each two trainers, that are enough for the best strategy
   size_t best = 0;                  // index of the fastest strategy with the bits of servers
 };
 

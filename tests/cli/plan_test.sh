@@ -35,6 +35,25 @@ assert server["stragglers"] > 0 and server["link_failures"] > 0
 assert server["mean_seconds"] > server["formula_seconds"]
 PY
 
+# Connections that carry a quarter of a link: three trainers have two others each, so two connections fill the link.
+flows=(plan "$nets/resnet50.json" --ranks 3 --bandwidth 10G --flow-bandwidth 2500M --compute 0.1)
+ps-bench "${flows[@]}" >flows
+expect_text flows "links of 10 Gbit/s (2.5 Gbit/s a connection, 1 between each two)"
+expect_text flows "- cluster.connections: 2 makes a step of direct"
+ps-bench "${flows[@]}" --flow-bandwidth 5G >enough
+expect_text enough "one connection between each two trainers is enough for direct"
+for connections in 1 2; do ps-bench "${flows[@]}" --connections $connections --simulate --steps 4 --json >"flows$connections.json"; done
+python3 - <<'PY' || fail "connections are planned wrong"
+import json
+one, two = (json.load(open(f"flows{connections}.json")) for connections in (1, 2))
+assert one["connections"] == two["connections"] == 2, one["connections"]
+step = [{each["name"]: each["step_seconds"] for each in plan["strategies"]} for plan in (one, two)]
+assert step[1]["direct"] < 0.75 * step[0]["direct"] and step[1]["server"] == step[0]["server"], step
+for run in one["simulated"] + two["simulated"]:
+    assert abs(run["mean_seconds"] / run["formula_seconds"] - 1) < 0.001, run
+PY
+expect_status 2 ps-bench "${flows[@]}" --connections 17
+
 # FireCaffe compares a trainer that is the server of the others with a tree: its link carries (W - 1) V, the tree's V log2 W.
 for ranks in 5 64; do
   ps-bench plan "$nets/vgg16.json" --ranks $ranks --servers 0 --sum-rate 0 --compute 0.2 --simulate --json >"ranks$ranks.json"

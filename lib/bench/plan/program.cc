@@ -11,6 +11,7 @@
 #include "bench/plan/columns.h"
 #include "bench/plan/hetero_flags.h"
 #include "bench/plan/report.h"
+#include "collective/net/options.h"
 #include "collective/parts.h"
 #include "config/json.h"
 #include "job/job.h"
@@ -35,6 +36,14 @@ std::vector<Flag> cluster_flags() {
        .argument = "B",
        .help = "bits a second of a link, each way: 10G, 100M",
        .default_text = "10G"},
+      {.name = "flow-bandwidth",
+       .argument = "B",
+       .help = "bits a second of one connection; default: those of the link",
+       .details = "Some networks and clouds hold a single flow to less than a link carries."},
+      {.name = "connections",
+       .argument = "N",
+       .help = "connections between each two trainers, as cluster.connections",
+       .default_text = "1"},
       {.name = "latency", .argument = "TIME", .help = "of a message on its way (L)", .default_text = "20us"},
       {.name = "overhead",
        .argument = "TIME",
@@ -172,6 +181,8 @@ ClusterParameters read_cluster(const Flags& flags) {
   ClusterParameters cluster;
   cluster.ranks = *flags.integer("ranks", 2, kMostRanks);
   cluster.bandwidth = decimal_rate(flags, "bandwidth") / 8;
+  if (flags.given("flow-bandwidth")) cluster.flow_bandwidth = decimal_rate(flags, "flow-bandwidth") / 8;
+  cluster.connections = *flags.integer("connections", 1, kMostConnections);
   cluster.latency = *flags.seconds("latency", 0, 3600);
   cluster.overhead = *flags.seconds("overhead", 0, 3600);
   cluster.gap = *flags.seconds("gap", 0, 3600);

@@ -19,9 +19,14 @@ std::string cluster_text(const ClusterParameters& cluster) {
   const std::string servers = cluster.servers == 0
                                   ? "the first of which is the server"
                                   : cat(cluster.servers, " servers of ", cluster.ports, " ports");
+  const std::string connections = cluster.flow_bandwidth == 0
+                                      ? ""
+                                      : cat(" (", quantity_text(8 * cluster.flow_bandwidth, "bit/s"),
+                                            " a connection, ", cluster.connections, " between each two)");
   return cat(cluster.ranks, " trainers, ", servers, ", links of ",
-             quantity_text(8 * cluster.bandwidth, "bit/s"), ", L ", seconds_text(cluster.latency), ", o ",
-             seconds_text(cluster.overhead), ", g ", seconds_text(cluster.gap));
+             quantity_text(8 * cluster.bandwidth, "bit/s"), connections, ", L ",
+             seconds_text(cluster.latency), ", o ", seconds_text(cluster.overhead), ", g ",
+             seconds_text(cluster.gap));
 }
 
 std::vector<Cells> layer_rows(const Plan& plan) {
@@ -138,6 +143,7 @@ Json plan_json(const std::string& job, const Plan& plan) {
               {"activation_bytes", plan.activation_bytes},
               {"compute_seconds", plan.request.compute_seconds},
               {"best", plan.strategies[plan.best].name},
+              {"connections", plan.connections},
               {"advice", plan.advice}};
   for (const LayerPlan& layer : plan.layers) out["layers"].push_back(layer_json(layer));
   for (const StrategyPlan& strategy : plan.strategies) {

@@ -76,6 +76,33 @@ TEST(CostModel, LinksOfOneMachineShareWhatItCarries) {
   EXPECT_DOUBLE_EQ(slower(ExchangeKind::kServer), 1) << "rank 0 receives and sends";
 }
 
+// A connection carries a quarter of a link: of four trainers each has three others, a ring has one neighbour.
+TEST(CostModel, ALinkCarriesNoMoreThanTheConnectionsThatUseItAtOnce) {
+  ClusterParameters cluster = plain_cluster(4);
+  const auto slower = [&](ExchangeKind exchange, int64_t connections) {
+    ClusterParameters held = cluster;
+    held.flow_bandwidth = cluster.bandwidth / 4;
+    held.connections = connections;
+    return formula_seconds(exchange, held) / formula_seconds(exchange, cluster);
+  };
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kDirect, 1), 4.0 / 3);
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kDirect, 2), 1) << "six connections are more than four";
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kRing, 1), 4);
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kRing, 3), 4.0 / 3);
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kHalvingDoubling, 4), 1);
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kTree, 1), 2) << "two children of the root";
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kChain, 1), 2) << "up and down";
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kServer, 1), 1) << "four trainers, one server";
+  cluster.ranks = 2, cluster.servers = 1;
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kServer, 4), 2)
+      << "clients of servers have one connection to each port";
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kChain, 1), 4);
+  cluster.ports = 2;
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kServer, 1), 1);
+  cluster.servers = 0;
+  EXPECT_DOUBLE_EQ(slower(ExchangeKind::kServer, 2), 2) << "rank 0 has one other";
+}
+
 TEST(CostModel, ServersShareTheLoadUntilTrainersLinksAreFull) {
   ClusterParameters cluster = plain_cluster(8);
   cluster.servers = 4;

@@ -30,6 +30,9 @@ std::vector<ClusterParameters> varied_clusters() {
         clusters.push_back(cluster);
         cluster.machine_rate = 2.5 * cluster.bandwidth;
         clusters.push_back(cluster);
+        cluster.flow_bandwidth = 0.15 * cluster.bandwidth;
+        cluster.connections = 2;
+        clusters.push_back(cluster);
       }
     }
   }
