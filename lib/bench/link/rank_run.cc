@@ -5,7 +5,9 @@
 #include <exception>
 #include <future>
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -95,6 +97,25 @@ double probe_bandwidth(ExchangeCommunicator& communicator, double nominal, int s
   return 8.0 * static_cast<double>(count * sizeof(float)) * others / median_of_three(seconds);
 }
 
+// Returns the bits a second of a link while each rank sends to the next one, so that one connection alone fills each
+// direction: several into a link at once divide it unevenly, and the slowest would be measured.
+double probe_neighbours(ExchangeCommunicator& communicator, double nominal) {
+  constexpr double kSeconds = 0.1, kLeast = 64 << 10, kMost = 32 << 20;
+  const size_t size = static_cast<size_t>(communicator.size());
+  const size_t next = (static_cast<size_t>(communicator.rank()) + 1) % size;
+  std::vector<std::string> messages(size);
+  messages[next].resize(static_cast<size_t>(std::clamp(nominal / 8 * kSeconds, kLeast, kMost)));
+  const auto seconds = [&] {
+    communicator.barrier();
+    const double begin = monotonic_seconds();
+    communicator.all_to_all(messages);
+    communicator.barrier();
+    return monotonic_seconds() - begin;
+  };
+  seconds();
+  return 8.0 * static_cast<double>(messages[next].size()) / median_of_three(seconds);
+}
+
 double probe_latency(ExchangeCommunicator& communicator) {
   constexpr int kBarriers = 30;
   const double rounds = std::ceil(std::log2(communicator.size()));
@@ -150,7 +171,9 @@ void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBo
 
 LinkProbe probe_links(ExchangeCommunicator& communicator, double nominal_bits_per_second) {
   LinkProbe probe;
-  probe.bits_per_second = probe_bandwidth(communicator, nominal_bits_per_second, communicator.size());
+  probe.bits_per_second =
+      std::max(probe_bandwidth(communicator, nominal_bits_per_second, communicator.size()),
+               probe_neighbours(communicator, nominal_bits_per_second));
   probe.lone_bits_per_second = probe_bandwidth(communicator, nominal_bits_per_second, 1);
   probe.latency_seconds = probe_latency(communicator);
   probe.sum_rate = probe_sums(communicator);

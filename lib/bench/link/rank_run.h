@@ -30,7 +30,7 @@ struct LinkProbe {
   double sum_rate = 0;              // bytes a second that a rank adds up
 };
 
-// Measures the speeds.  All ranks call it; it takes about a second.
+// Measures the speeds.  All ranks call it; it takes about two seconds.
 LinkProbe probe_links(ExchangeCommunicator& communicator, double nominal_bits_per_second);
 
 }  // namespace ps
