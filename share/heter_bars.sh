@@ -31,108 +31,16 @@ shift $((OPTIND - 1))
 (($# <= 1)) || usage
 job=${1:-criteo_wide_deep}
 
-scratch=$(mktemp -d)
-prefix=psh$$
-processes=()
-end_all() {
-  local id place
-  for id in "${processes[@]}"; do kill -9 $(pgrep -P "$id") 2>/dev/null || true; done
-  for place in switch server reader0 reader1 compute; do ip netns delete "$prefix$place" 2>/dev/null || true; done
-  rm -rf "$scratch"
-}
-trap end_all EXIT
-ip netns add "${prefix}switch" || exit 4
-cd "$scratch"
-
-# address PLACE
-address() {
-  case $1 in
-    server) echo 10.78.0.1 ;;
-    reader0) echo 10.78.0.2 ;;
-    reader1) echo 10.78.0.3 ;;
-    compute) echo 10.78.0.4 ;;
-  esac
-}
-
-# shape NAMESPACE DEVICE: it sends no more than the bandwidth.
-shape() { ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "${bandwidth}bit" burst 256k limit 8m; }
-
-ip netns exec "${prefix}switch" ip link add br0 type bridge
-ip netns exec "${prefix}switch" ip link set br0 up
-for place in server reader0 reader1 compute; do
-  ip netns add "$prefix$place"
-  ip netns exec "${prefix}switch" ip link add "$place" type veth peer name eth0 netns "$prefix$place"
-  ip netns exec "${prefix}switch" ip link set "$place" master br0 up
-  shape "${prefix}switch" "$place"
-  ip netns exec "$prefix$place" ip link set lo up
-  ip netns exec "$prefix$place" ip address add "$(address "$place")/24" dev eth0
-  ip netns exec "$prefix$place" ip link set eth0 up
-  shape "$prefix$place" eth0
-done
-
-# counted COMMAND...: runs it; the last line of its errors has the processor time that it took, as 0m1.5s 0m0.1s.
-counted() {
-  local status=0
-  "$@" || status=$?
-  times >&2
-  return "$status"
-}
-
-# start NAME PLACE COMMAND...: in the background, in the place's namespace; its process is $started.
-start() {
-  local name=$1 place=$2
-  shift 2
-  counted ip netns exec "$prefix$place" "$@" >"$name.out" 2>"$name.err" &
-  started=$!
-  processes+=("$started")
-}
-
-# end_well NAME ID
-end_well() {
-  local status=0
-  wait "$2" || status=$?
-  ((status == 0)) || { echo "heter_bars.sh: $1 ended with $status: $(tail -n 3 "$1.err")" >&2 && exit 1; }
-}
-
-# train NAME plain|heter [flags...]: two trainers, to the end.
-train() {
-  local name=$1 kind=$2 rank ids=() server compute='' role=()
-  shift 2
-  rm -f server.port compute.port
-  start server server ps-serve "$job" --host "$(address server)" --insecure --port 7164 --port-file server.port "$@"
-  server=$started
-  wait_for_file server.port "$server"
-  if [[ $kind == heter ]]; then
-    start compute compute ps-train "$job" --role compute --servers "$(address server):7164" --host "$(address compute)" \
-      --insecure --port 7264 --port-file compute.port --threads 1 "$@"
-    compute=$started
-    wait_for_file compute.port "$compute"
-    role=(--role reader --compute "$(address compute):7264")
-  fi
-  for rank in 1 0; do
-    start "trainer$rank" "reader$rank" ps-train "$job" --data train.txt --servers "$(address server):7164" --trainers 2 \
-      --rank $rank --threads 1 --save-dir "$name" --json "${role[@]}" "$@"
-    ids[rank]=$started
-  done
-  end_well trainer1 "${ids[1]}"
-  end_well trainer0 "${ids[0]}"
-  if [[ -n $compute ]]; then end_well compute "$compute"; fi
-  # The first child of the shell that counts is the server itself.
-  kill -TERM "$(pgrep -P "$server")"
-  end_well server "$server"
-}
+source "$(dirname "$0")/heter_places.sh"
+shape "$bandwidth"
 
 # train_on_device: one trainer on a fifth of the examples, with room on its device for 8192 rows.
 train_on_device() {
-  rm -f server.port
-  start server server ps-serve "$job" --host "$(address server)" --insecure --port 7164 --port-file server.port
-  local server=$started
-  wait_for_file server.port "$server"
+  start_server
   start trainer0 reader0 ps-train "$job" --data few.txt --servers "$(address server):7164" --threads 1 --save-dir '' --json \
     --passes 1 --device emulated --set device.rows=8192 --set device.window=4 --set "train.emulated_compute=${milliseconds}ms"
   end_well trainer0 "$started"
-  kill -TERM "$(pgrep -P "$server")"
-  end_well server "$server"
+  end_server
 }
 
 # hidden: the part of the work for rows that was hidden, as trainer 0 tells.
@@ -149,17 +57,6 @@ processor() {
   for name in "$@"; do tail -n 1 "$name.err"; done |
     awk -F '[ms ]+' '{ sum += 60 * ($1 + $3) + $2 + $4 } END { print sum }'
 }
-
-# steps: a second, of both trainers, as trainer 0 tells.
-steps() {
-  python3 - <<'PY'
-import json
-last = json.load(open("trainer0.out"))["passes"][-1]
-print(last["batches"] / last["seconds"])
-PY
-}
-
-median() { sort -g | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'; }
 
 ps-datagen criteo --samples "$examples" --output train.txt
 head -n $((examples / 5)) train.txt >few.txt

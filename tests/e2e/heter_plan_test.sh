@@ -19,6 +19,11 @@ assert abs(plan["cpu_seconds"] * 40 / run["computing_seconds"] - 1) < 1e-6
 # has; each use has a key of 8 bytes and a place of 4.  Then there are 13 numbers and a label.
 wide, vectors, coarse = 50 * 4 * (12 + 4), 50 * 4 * (12 + 16), 50 * 2 * 12
 assert plan["batch_bytes"] == wide + vectors + coarse + 50 * 4 * (1 + 13), plan["batch_bytes"]
+# Readers exchange the rows of the first two with servers, with a key of 8 bytes each; the compute trainer those of the other,
+# and the dense parameters.
+assert plan["row_bytes"] == 50 * 4 * (8 + 4) + 50 * 4 * (8 + 16), plan["row_bytes"]
+bias, even, deep = 1, 4 * 35, 35 * 16 + 16 + 16 + 1
+assert plan["dense_bytes"] == 50 * 2 * (8 + 12) + 4 * (bias + even + deep), plan["dense_bytes"]
 PY
 
 # rate N M: batches a second of N readers and M compute trainers, with an accelerator that takes 100 ms for a batch.

@@ -17,31 +17,64 @@ bool is_more(double a, double b) {
   return a > b * (1 + kSame);
 }
 
-// Seconds a batch of each kind of machine, and of the links.
+// The seconds that a plain trainer takes for a batch: of its processor or accelerator, and of its link.
+struct PlainSeconds {
+  double computing = 0, link = 0;
+
+  double total() const { return computing + link; }
+};
+
+// Returns the seconds of a plain trainer.  Its gradients go when a batch is computed, and the weights of its next step come
+// after them.  It reads beside an accelerator, but not beside computing of its own.
+PlainSeconds plain_seconds(const HeteroRequest& request, HeteroCut cut) {
+  const double link = 2 * (request.row_bytes + request.dense_bytes) / request.bandwidth;
+  if (cut == HeteroCut::kNone) return {request.read_seconds + request.cpu_seconds, link};
+  return {std::max(request.read_seconds - link, request.compute_seconds), link};
+}
+
+// Returns the seconds that the links of servers take for a batch: its rows and the dense parameters.
+double server_links(const HeteroRequest& request) {
+  return (request.row_bytes + request.dense_bytes) /
+         (request.bandwidth * static_cast<double>(request.servers));
+}
+
+// Returns the seconds that the link of a compute trainer takes for a batch.
+double compute_link(const HeteroRequest& request) {
+  return (request.batch_bytes + request.dense_bytes) / request.bandwidth;
+}
+
+// Returns the seconds that the link of a reader takes for a batch.
+double reader_link(const HeteroRequest& request) {
+  return (request.row_bytes + request.batch_bytes) / request.bandwidth;
+}
+
+// The seconds for a batch of all machines of a kind together.
 struct Loads {
   double processors = 0, accelerators = 0, links = 0;
 };
 
 Loads loads(const HeteroRequest& request, HeteroCut cut, double processors, double accelerators) {
-  switch (cut) {
-    case HeteroCut::kNone:
-      return {(request.read_seconds + request.cpu_seconds) / processors, 0, 0};
-    case HeteroCut::kRows:
-      return {request.read_seconds / processors, request.compute_seconds / accelerators,
-              request.batch_bytes / (request.bandwidth * std::min(processors, accelerators))};
-    case HeteroCut::kAccelerators:
-      return {request.read_seconds / accelerators, request.compute_seconds / accelerators, 0};
+  if (cut == HeteroCut::kRows) {
+    return {request.read_seconds / processors, request.compute_seconds / accelerators,
+            std::max({reader_link(request) / processors, compute_link(request) / accelerators,
+                      server_links(request)})};
   }
-  return {};
+  const PlainSeconds work = plain_seconds(request, cut);
+  const double seconds = work.total() / (cut == HeteroCut::kNone ? processors : accelerators);
+  if (work.link > work.computing || server_links(request) > seconds)
+    return {0, 0, std::max(seconds, server_links(request))};
+  if (cut == HeteroCut::kNone || request.read_seconds - work.link > request.compute_seconds)
+    return {seconds, 0, 0};
+  return {0, seconds, 0};
 }
 
 // Returns the fewest readers that do not limit `accelerators` compute trainers, neither by their processors
 // nor by their links; but at most request.most_processors.
 int64_t fewest_readers(const HeteroRequest& request, int64_t accelerators) {
-  const double transfer = request.batch_bytes / request.bandwidth;
-  const double others = std::max(request.compute_seconds, transfer) / static_cast<double>(accelerators);
+  const double compute = std::max(request.compute_seconds, compute_link(request));
+  const double others = std::max(compute / static_cast<double>(accelerators), server_links(request));
   const double most = static_cast<double>(request.most_processors);
-  const double work = std::max(request.read_seconds, transfer);
+  const double work = std::max(request.read_seconds, reader_link(request));
   if (work >= others * most) return request.most_processors;
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(work / others * (1 - kSame))));
 }
@@ -128,7 +161,10 @@ std::string hetero_text(const std::string& job, const HeteroPlan& plan, bool mar
   std::string out = cat(job, ": a batch takes ", seconds_text(request.read_seconds), " to read, ",
                         seconds_text(request.cpu_seconds), " to compute on a processor, ",
                         seconds_text(request.compute_seconds), " on an accelerator, and ",
-                        quantity_text(request.batch_bytes, "B"), " each way between them, at ",
+                        quantity_text(request.batch_bytes, "B"), " each way between them; its rows are ",
+                        quantity_text(request.row_bytes, "B"), " and the dense parameters ",
+                        quantity_text(request.dense_bytes, "B"), " each way between trainers and ",
+                        request.servers, request.servers == 1 ? " server" : " servers", ", at ",
                         quantity_text(8 * request.bandwidth, "bit/s"), "\n");
   std::vector<Cells> rows = {
       {"cut", "processors", "accelerators", "batches/s", "limited by", "price", "price of 1000 batches"}};
@@ -152,6 +188,9 @@ Json hetero_json(const std::string& job, const HeteroPlan& plan) {
           {"cpu_seconds", request.cpu_seconds},
           {"compute_seconds", request.compute_seconds},
           {"batch_bytes", request.batch_bytes},
+          {"row_bytes", request.row_bytes},
+          {"dense_bytes", request.dense_bytes},
+          {"servers", request.servers},
           {"bandwidth", request.bandwidth},
           {"choices", std::move(choices)},
           {"fastest", choice_json(plan.choices[plan.fastest])},

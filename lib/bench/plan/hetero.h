@@ -1,14 +1,16 @@
 // HeteroPlan: decides how the work of a job is divided between processors and accelerators, and how many
 // machines of each kind to use: ps-bench plan --hetero.
 //
-// A reader takes R seconds of a processor for a batch, a compute trainer takes C seconds of an accelerator,
-// and B bytes travel each way.  With N readers and M compute trainers, each with a link of its own, all of
-// these work at the same time, and the slowest of them decides:
+// For a batch, a reader takes R seconds of a processor and exchanges S bytes of rows with servers, each way; a
+// compute trainer takes C seconds of an accelerator and exchanges D bytes of dense parameters with servers; and
+// B bytes travel each way between the two.  With N readers, M compute trainers and K servers, each with a link
+// of its own, all of these work at the same time, and the slowest of them decides:
 //
-//   batches a second = 1 / max(C / M, R / N, B / (bandwidth * min(N, M)))
+//   batches a second = 1 / max(C / M, R / N, max((S + B) / N, (B + D) / M, (S + D) / K) / bandwidth)
 //
-// The formula also holds without a division, where each trainer does both by itself and nothing travels.  On
-// processors R and C then add up; with an accelerator both go on at the same time.
+// A plain trainer does both by itself.  Its link and its computing take turns: its gradients go when a batch is
+// computed, and the weights of its next step come after them, so that a batch takes E = 2 (S + D) / bandwidth
+// longer.  With an accelerator it reads at the same time.
 #ifndef PS_BENCH_PLAN_HETERO_H_
 #define PS_BENCH_PLAN_HETERO_H_
 
@@ -22,11 +24,14 @@ namespace ps {
 
 // The times of one machine, in seconds a batch, and the machines that there are.
 struct HeteroRequest {
-  double read_seconds = 0;      // of a processor: data, unique keys, rows to and from servers
-  double cpu_seconds = 0;       // of a processor: forward and backward
-  double compute_seconds = 0;   // of an accelerator: forward and backward
-  double batch_bytes = 0;       // size of a batch between a reader and a compute trainer, each way
-  double bandwidth = 0;         // bytes a second of a link, each way
+  double read_seconds = 0;     // of a processor: data, unique keys, messages of rows to and from servers
+  double cpu_seconds = 0;      // of a processor: forward and backward
+  double compute_seconds = 0;  // of an accelerator: forward and backward
+  double batch_bytes = 0;      // size of a batch between a reader and a compute trainer, each way
+  double row_bytes = 0;        // size of its rows between a reader and the servers, each way
+  double dense_bytes = 0;      // size of the dense parameters between a compute trainer and servers, each way
+  double bandwidth = 0;        // bytes a second of a link, each way
+  int64_t servers = 1;         // machines of servers, over which parameters are spread evenly
   int64_t most_processors = 1;  // machines that exist or may be hired
   int64_t most_accelerators = 1;
   double processor_price = 1, accelerator_price = 1;  // price of a machine, for the same time

@@ -44,11 +44,17 @@ std::optional<Measured> measured(const Flags& flags) {
                   number_of(pass, "computing_seconds", *path) / batches};
 }
 
+constexpr double kKey = 8, kNumber = 4;  // bytes
+
+// Returns how often a batch uses rows of the parameter, which it uses by keys.
+double uses_in_batch(const Network<float>& network, size_t parameter, double batch, double ids) {
+  return batch * ids * static_cast<double>(network.row_slots(parameter).size());
+}
+
 // Returns the bytes of a batch and its rows on their way to a compute trainer: for each parameter that is
 // used by keys, its unique keys, 8 bytes each, with their rows, and 4 bytes for every use; and the numbers of
 // dense slots and labels.  Gradients on their way back are fewer bytes.
 double bytes_of_batch(const Network<float>& network, double batch, double ids, double unique) {
-  constexpr double kKey = 8, kNumber = 4;
   double bytes = kNumber * batch;
   for (const SlotSchema& slot : network.schema().slots) {
     if (slot.dense) bytes += kNumber * batch * static_cast<double>(slot.dim);
@@ -56,9 +62,36 @@ double bytes_of_batch(const Network<float>& network, double batch, double ids, d
   for (size_t p = 0; p < network.parameters().size(); ++p) {
     const ParameterSpec& spec = network.parameters()[p];
     if (spec.kind != ParameterKind::kRows) continue;
-    const double uses = batch * ids * static_cast<double>(network.row_slots(p).size());
+    const double uses = uses_in_batch(network, p, batch, ids);
     const double row = with_readers(spec) ? kNumber * static_cast<double>(spec.cols) : 0;
     bytes += uses * kNumber + unique * uses * (kKey + row);
+  }
+  return bytes;
+}
+
+// Returns the bytes of the rows that a reader exchanges with servers for a batch: unique keys with their gradients go, and
+// rows come.
+double bytes_of_rows(const Network<float>& network, double batch, double ids, double unique) {
+  double bytes = 0;
+  for (size_t p = 0; p < network.parameters().size(); ++p) {
+    const ParameterSpec& spec = network.parameters()[p];
+    if (!with_readers(spec)) continue;
+    bytes +=
+        unique * uses_in_batch(network, p, batch, ids) * (kKey + kNumber * static_cast<double>(spec.cols));
+  }
+  return bytes;
+}
+
+// Returns the bytes of the parameters that a compute trainer exchanges with servers for a batch: all of those that are used
+// whole, and the rows that it has to itself.
+double bytes_of_dense(const Network<float>& network, double batch, double ids, double unique) {
+  double bytes = 0;
+  for (size_t p = 0; p < network.parameters().size(); ++p) {
+    const ParameterSpec& spec = network.parameters()[p];
+    if (with_readers(spec)) continue;
+    const double row = kNumber * static_cast<double>(spec.cols);
+    bytes += spec.kind == ParameterKind::kRows ? unique * uses_in_batch(network, p, batch, ids) * (kKey + row)
+                                               : row * static_cast<double>(spec.rows);
   }
   return bytes;
 }
@@ -76,7 +109,7 @@ std::vector<Flag> hetero_flags() {
   return {
       {.name = "hetero",
        .help = "say where to cut between processors and accelerators, and how many of each to use",
-       .details = "It uses --bandwidth, --compute or --flops, and --ids too."},
+       .details = "It uses --bandwidth, --servers, --compute or --flops, and --ids too."},
       {.name = "measured",
        .argument = "FILE",
        .help = "take --read and --cpu-compute from what ps-train --json --threads 1 printed",
@@ -114,10 +147,14 @@ HeteroRequest read_hetero(const Flags& flags, const Job& job) {
   request.cpu_seconds =
       seconds_of(flags, "cpu-compute", costs ? std::optional<double>(costs->computing) : std::nullopt);
   request.compute_seconds = flags.seconds("compute", 0, kLongest).value_or(by_flops);
-  const double by_job = bytes_of_batch(network, static_cast<double>(job.data.batch_size),
-                                       static_cast<double>(ids), *flags.number("unique", 0, 1));
-  request.batch_bytes =
-      flags.given("batch-bytes") ? static_cast<double>(*flags.bytes("batch-bytes")) : by_job;
+  const auto batch = static_cast<double>(job.data.batch_size);
+  const double unique = *flags.number("unique", 0, 1);
+  request.batch_bytes = flags.given("batch-bytes")
+                            ? static_cast<double>(*flags.bytes("batch-bytes"))
+                            : bytes_of_batch(network, batch, static_cast<double>(ids), unique);
+  request.row_bytes = bytes_of_rows(network, batch, static_cast<double>(ids), unique);
+  request.dense_bytes = bytes_of_dense(network, batch, static_cast<double>(ids), unique);
+  request.servers = *flags.integer("servers", 1, kMostMachines);
   request.bandwidth = decimal_rate(flags, "bandwidth") / 8;
   request.most_processors = *flags.integer("processors", 1, kMostMachines);
   request.most_accelerators = *flags.integer("accelerators", 1, kMostMachines);

@@ -32,6 +32,29 @@ TEST(HeteroPlan, TheSlowestPartDecides) {
   EXPECT_EQ(links.limit, "links");
 }
 
+// A batch has 10 MB of its own, 6 of rows and 20 of dense parameters, and links carry 10 MB/s.
+TEST(HeteroPlan, LinksCarryRowsAndDenseParametersToo) {
+  HeteroRequest costs = request();
+  costs.batch_bytes = 1e7, costs.row_bytes = 6e6, costs.dense_bytes = 2e7;
+  costs.bandwidth = 1e7;
+  const auto rate = [&](HeteroCut cut, int64_t processors, int64_t accelerators) {
+    const HeteroChoice choice = hetero_choice(costs, cut, processors, accelerators);
+    EXPECT_EQ(choice.limit, "links");
+    return choice.batches_per_second;
+  };
+  costs.servers = 10;
+  EXPECT_DOUBLE_EQ(rate(HeteroCut::kRows, 1, 4), 1 / 1.6) << "the reader: 10 + 6";
+  EXPECT_DOUBLE_EQ(rate(HeteroCut::kRows, 4, 1), 1 / 3.0) << "the compute trainer: 10 + 20";
+  EXPECT_DOUBLE_EQ(rate(HeteroCut::kNone, 1, 0), 1 / (0.56 + 2 * 2.6))
+      << "a plain trainer waits for both ways";
+  EXPECT_DOUBLE_EQ(rate(HeteroCut::kAccelerators, 0, 2), 2 / (0.02 + 2 * 2.6)) << "two, which read meanwhile";
+  costs.servers = 2;
+  EXPECT_DOUBLE_EQ(rate(HeteroCut::kRows, 8, 4), 2 / 2.6) << "the servers: 6 + 20, on two links";
+  EXPECT_DOUBLE_EQ(rate(HeteroCut::kNone, 8, 0), 2 / 2.6);
+  EXPECT_EQ(make_hetero_plan(costs).choices[2].processors, 2)
+      << "two compute trainers take 1.5 s, one reader 1.6 s";
+}
+
 TEST(HeteroPlan, WithoutACutATrainerDoesBoth) {
   EXPECT_DOUBLE_EQ(hetero_choice(request(), HeteroCut::kNone, 2, 0).batches_per_second, 2 / 0.56);
   EXPECT_DOUBLE_EQ(hetero_choice(request(), HeteroCut::kAccelerators, 0, 2).batches_per_second, 2 / 0.06);
