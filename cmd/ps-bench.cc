@@ -260,8 +260,7 @@ class Output {
   const bool bars_, markdown_;
 };
 
-int judge(const Flags& flags, std::span<const Result> results, Log& log) {
-  std::optional<double> bar = flags.number("fail-below", 0);
+int judge(const std::optional<double>& bar, std::span<const Result> results, Log& log) {
   if (!bar) return 0;
   std::vector<std::string> lines = below_bar(results, *bar);
   for (const std::string& line : lines) log.error(line);
@@ -274,6 +273,7 @@ int run(const Flags& flags, Log& log) {
   const double scale = size_factor(flags);
   const int runs = static_cast<int>(*flags.integer("runs", 1, 1000000));
   std::optional<Baseline> baseline = read_baseline(flags);
+  const std::optional<double> bar = flags.number("fail-below", 0);
   std::vector<Task> tasks = plan_tasks(catalog, flags.positionals(), flags.text("filter").value_or(""),
                                        thread_counts(flags), flags.on("bars"));
   Output output(flags, tasks, scale, runs, baseline.has_value());
@@ -301,7 +301,7 @@ int run(const Flags& flags, Log& log) {
   }
   progress.finish();
   output.end(results);
-  return interrupts.requested() ? interrupts.exit_status() : judge(flags, results, log);
+  return interrupts.requested() ? interrupts.exit_status() : judge(bar, results, log);
 }
 
 }  // namespace

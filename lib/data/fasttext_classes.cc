@@ -47,7 +47,7 @@ class LabelLearner {
     const size_t begin = std::min(line.find_first_not_of(kBlanks, at), line.size());
     at = std::min(line.find_first_of(kBlanks, begin), line.size());
     std::string_view word = line.substr(begin, at - begin);
-    if (!word.starts_with(prefix_)) return;
+    if (prefix_.empty() || !word.starts_with(prefix_)) return;  // without a prefix there are no labels
     word.remove_prefix(prefix_.size());
     words_ = words_ || !parse_double(word);
     labels_.emplace(word);

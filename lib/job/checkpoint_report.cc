@@ -51,9 +51,10 @@ class TableComparison {
     for (size_t i = 0; i < width_; ++i) {
       if (x[i] == y[i]) continue;
       const double difference = std::fabs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
+      const bool first = same && different_ == 0;
       if (same) ++different_;
       same = false;
-      if (difference > largest_ || different_ == 1) {
+      if (difference > largest_ || first) {
         largest_ = difference;
         key_ = a.key();
         column_ = i;

@@ -78,11 +78,13 @@ bool convert_data(const Job& given, const RunOptions& options, Log& log) {
   std::string bytes;
   writer->begin(bytes);
   reader->begin_pass(0);
+  bool open = output.write(bytes);
   int64_t samples = 0;
-  while (!options.stop() && output.write(bytes) && reader->next(batch)) {
+  while (open && !options.stop() && reader->next(batch)) {
     bytes.clear();
     check_can_hold(entry, traits, batch);
     writer->format(batch, bytes);
+    open = output.write(bytes);
     samples += batch.size();
   }
   bytes.clear();

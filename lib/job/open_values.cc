@@ -218,7 +218,8 @@ void fill_in(Json& document, const DataLook& look) {
     }
   }
   if (is_open(member(member(document, "optimizer"), "schedule"), "period"))
-    document["optimizer"]["schedule"]["period"] = document["train"].value("passes", Json(1));
+    document["optimizer"]["schedule"]["period"] =
+        document.value("train", Json::object()).value("passes", Json(1));
 }
 
 }  // namespace ps

@@ -57,8 +57,7 @@ BatchSource& RunRest::open(const DataStrand& strand) {
   const DataShare share{static_cast<int>(strand.share), static_cast<int>(strand.shares),
                         static_cast<int64_t>(strand.first), static_cast<int64_t>(strand.stride),
                         job_.train.accumulate};
-  reader_ = data_.make_reader(job_.data.files, job_.data.shuffle, /*passes=*/1, share,
-                              job_.data.validation > 0 ? DataPart::kTraining : DataPart::kAll);
+  reader_ = data_.make_reader(job_.data.files, job_.data.shuffle, /*passes=*/1, share, DataPart::kTraining);
   reader_->check_labels([this](float label) { network_.check_label(label); });
   source_ = make_source_(*reader_);
   return *source_;

@@ -205,7 +205,6 @@ CheckpointSettings checkpoint_settings(const Job& job, const ServeOptions& optio
   settings.keep = asked.keep;
   settings.full_every = asked.full_every;
   settings.zstd_level = asked.compression == "none" ? 0 : 1;
-  settings.memory_bytes = asked.memory_bytes();
   if (asked.bytes_per_second() > 0) settings.rate = std::make_shared<WriteRate>(asked.bytes_per_second());
   const int shards = options.ports_num + options.ports_num_for_sparse;
   settings.memory_bytes = std::max(asked.memory_bytes() / static_cast<uint64_t>(shards), uint64_t{1} << 18);

@@ -41,8 +41,8 @@ const ObjectSpec<CheckpointOptions>& CheckpointOptions::spec() {
         .type = number_or_text;
     s.field(
          "memory", &CheckpointOptions::memory,
-         "bytes that each shard of a server may use while it writes one, as \"512M\": half for rows as they "
-         "were, of which training has changed others, half for those that wait to be written")
+         "bytes that a server may use while it writes one, as \"512M\": half for rows as they were, of which "
+         "training has changed others, half for those that wait to be written; its shards have equal parts")
         .type = number_or_text;
     s.check([](const CheckpointOptions& options, std::string_view) {
       options.period_seconds();

@@ -17,7 +17,7 @@ struct CheckpointOptions {
   int full_every = 1;     // one of this many checkpoints has all rows
   std::string compression = "zstd";
   Json bandwidth = 0;    // bytes a second, as "100M"; 0: no limit
-  Json memory = "512M";  // bytes for each shard of a server
+  Json memory = "512M";  // bytes for a server, of which its shards have equal parts
 
   static const ObjectSpec<CheckpointOptions>& spec();
 

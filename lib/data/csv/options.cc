@@ -20,7 +20,8 @@ void check_byte(const std::string& text, std::string_view path, const char* key)
 
 void check_column(const CsvColumn& column, std::string_view path) {
   if (column.name.empty()) fail(Code::kUsage, path, ".name: empty");
-  if (column.separator.size() != 1) check_byte(column.separator + "  ", path, "separator");
+  check_byte(column.separator, path, "separator");
+  if (column.separator.empty()) fail(Code::kUsage, path, ".separator: empty, expected one byte");
   if (!(std::isfinite(column.offset) && std::isfinite(column.divisor)) || column.divisor == 0)
     fail(Code::kUsage, path, ".divisor: ", column.divisor, ", expected a number other than 0");
   if (!column.ids_of.empty() && column.dictionary > 0)

@@ -192,7 +192,9 @@ void RecordEncoder::put_numbers(const FieldColumn& fields, const Column& column,
   for (size_t i = 0; i < fields.size; ++i, out += width) {
     const std::string_view field = fields[i];
     float value = 0;
-    if (!scan_short_float(field, value) && !read_number(field, column, value)) {
+    const bool missing = missing_.contain(field);
+    if (!missing && !scan_short_float(field, value)) value = parse_number(field, column.options.name);
+    if (missing) {
       if (column.indicates_missing) out[1] = 1;
       if (bins != nullptr) put_missing_id(column, *bins);
       continue;
@@ -292,11 +294,8 @@ void RecordEncoder::put_weight(std::string_view field, Batch& batch) const {
   batch.weights.push_back(weight);
 }
 
-// Reads a number; returns false if the field has no value.
+// Reads a number; returns false if the field has no value, also where its word for that is a number, such as -999.
 bool RecordEncoder::read_number(std::string_view field, const Column& column, float& value) const {
-  const char* p = field.data();
-  if (!field.empty() && scan_float(p, value) == Scan::kNumber && p == field.data() + field.size())
-    return true;
   if (missing_.contain(field)) return false;
   value = parse_number(field, column.options.name);
   return true;

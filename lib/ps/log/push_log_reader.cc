@@ -192,7 +192,9 @@ std::optional<PushLogReader> PushLogReader::open(const std::string& folder,
     const SegmentHeader& header = segment->header;
     log.chain_.insert(log.chain_.begin(), header);
     if (header.is_base && header.checkpoint == checkpoint) break;
-    if (header.prior == 0 || !std::ranges::binary_search(numbers, header.prior)) {
+    const bool has_prior = header.prior != 0 && header.prior < header.number &&
+                           std::ranges::binary_search(numbers, header.prior);
+    if (!has_prior) {
       why = cat(folder, " goes on from ",
                 header.checkpoint ? cat("the checkpoint at step ", header.checkpoint->step) : "the beginning",
                 ", not from ", checkpoint ? cat("that at step ", checkpoint->step) : "there");

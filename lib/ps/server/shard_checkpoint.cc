@@ -83,6 +83,7 @@ void ShardCheckpoint::begin(const CheckpointStep& checkpoint, std::map<std::stri
     writing_->given_up = true;
     ++counters_.given_up;
     events_.shard_ended(checkpoint_, {std::nullopt, "it was given up for the next one"});
+    tables_.parameters().end_snapshot();  // the next one may have its files already, and begin none
   }
   checkpoint_ = checkpoint;
   states_ = std::move(states);

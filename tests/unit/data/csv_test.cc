@@ -114,6 +114,15 @@ TEST_F(Csv, NumbersAreScaledAndMissingOnesIndicated) {
   EXPECT_THAT(read(table({gain}), "y,gain\n1,0\n"), ElementsAre("1 gain:0"));
 }
 
+TEST_F(Csv, ANumberMayStandForNoValue) {
+  CsvColumn age = column("age", "number");
+  age.missing = "indicator";
+  DataOptions told = table({age});
+  told.csv.missing_values = {"-999", "-1"};
+  EXPECT_THAT(read(told, "age,y\n14,1\n-999,0\n\"-1\",0\n-9990,1\n"),
+              ElementsAre("1 age:14,0", "0 age:0,1", "0 age:0,1", "1 age:-9990,0"));
+}
+
 TEST_F(Csv, WordsAreHashedWithTheirColumn) {
   CsvColumn job = column("job", "category"), tags = column("tags", "categories");
   const auto hash = [](std::string_view word, std::string_view name) {

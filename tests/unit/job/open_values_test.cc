@@ -54,6 +54,13 @@ class OpenValues : public testing::Test {
   DataLook look_;
 };
 
+TEST_F(OpenValues, ThePeriodOfAScheduleIsTheNumberOfPasses) {
+  Json out = document();
+  out.erase("train");
+  fill_in(out, look_);
+  EXPECT_EQ(out["optimizer"]["schedule"]["period"], 1) << "as many as without the key";
+}
+
 TEST_F(OpenValues, AreListedByTheirPaths) {
   EXPECT_THAT(open_values(document()),
               ElementsAre("data.slots", "data.dim", "data.batch_size", "data.shuffle", "data.unit_length",
