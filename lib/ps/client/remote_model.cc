@@ -1,6 +1,7 @@
 #include "ps/client/remote_model.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/bytes.h"
@@ -93,17 +94,18 @@ void RemoteModel::load(const RowExchange::AddRowSlices& add_row_slices, const fl
   pushes_.finish();
   const RowSource source{.begin = [weights](const RoutedRows&) { return weights; }};
   const RowMessageContext context{specs_, exchange_.router(), links_.pool(), links_.cpu()};
-  size_t asked = 0, answered = 0;
+  size_t asked = 0;
+  const auto answered = std::make_shared<size_t>(0);  // answers may come after `wait` has thrown
   for (size_t s = 0; s < links_.size(); ++s) {
     for (const Bundle& bundle : exchange_.router().bundles(s)) {
       ++asked;
       links_.request(s, Message::kLoad,
                      make_row_message(context, encode_load(bundle.num_row_slices(), bundle.row_slices), s,
                                       bundle, source),
-                     [&answered](Frame) { ++answered; });
+                     [answered](Frame) { ++*answered; });
     }
   }
-  links_.wait([&] { return answered == asked; });
+  links_.wait([&] { return *answered == asked; });
 }
 
 // The first array is the weights; state arrays follow.  A shard numbers the rows of state arrays after its own
@@ -134,7 +136,8 @@ void RemoteModel::read_stored(int parameter, int64_t state_arrays, std::vector<f
 void RemoteModel::load_stored(int parameter, int64_t state_arrays, std::span<const float> floats) {
   const size_t p = static_cast<size_t>(parameter), cols = static_cast<size_t>(specs_[p].cols);
   exchange_.route([&](BatchRouter& router) { router.add_stored(p, state_arrays); });
-  size_t asked = 0, answered = 0;
+  size_t asked = 0;
+  const auto answered = std::make_shared<size_t>(0);  // answers may come after `wait` has thrown
   for (size_t s = 0; s < links_.size(); ++s) {
     for (const Bundle& bundle : exchange_.router().bundles(s)) {
       std::string body = encode_load(bundle.num_row_slices(), bundle.row_slices);
@@ -145,10 +148,10 @@ void RemoteModel::load_stored(int parameter, int64_t state_arrays, std::span<con
         body.resize(padded(body.size()), '\0');
       }
       ++asked;
-      links_.request(s, Message::kLoad, Payload(std::move(body)), [&answered](Frame) { ++answered; });
+      links_.request(s, Message::kLoad, Payload(std::move(body)), [answered](Frame) { ++*answered; });
     }
   }
-  links_.wait([&] { return answered == asked; });
+  links_.wait([&] { return *answered == asked; });
 }
 
 // One shard is asked.  All shards that have dense parameters have the same state of optimizers for these; the

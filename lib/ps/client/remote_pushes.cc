@@ -1,6 +1,7 @@
 #include "ps/client/remote_pushes.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/error.h"
@@ -266,17 +267,21 @@ void RemotePushes::settle(double seconds) {
 
 // A shard answers requests in their order, so that its answer comes after it has taken all earlier messages.
 std::vector<uint64_t> RemotePushes::hold_back() {
+  struct Answers {
+    std::vector<uint64_t> applied;
+    size_t waiting;
+  };
   holds_back_ = true;
-  std::vector<uint64_t> applied(context_.links.size());
-  size_t waiting = applied.size();
-  for (size_t s = 0; s < applied.size(); ++s) {
-    context_.links.request(s, Message::kApplied, Payload(), [&applied, &waiting, s](const Frame& frame) {
-      applied[s] = decode_applied(frame.body.bytes());
-      --waiting;
+  const size_t shards = context_.links.size();
+  const auto answers = std::make_shared<Answers>(Answers{std::vector<uint64_t>(shards), shards});
+  for (size_t s = 0; s < shards; ++s) {
+    context_.links.request(s, Message::kApplied, Payload(), [answers, s](const Frame& frame) {
+      answers->applied[s] = decode_applied(frame.body.bytes());
+      --answers->waiting;
     });
   }
-  context_.links.wait([&waiting] { return waiting == 0; });
-  return applied;
+  context_.links.wait([&answers] { return answers->waiting == 0; });
+  return answers->applied;
 }
 
 void RemotePushes::go_on() {

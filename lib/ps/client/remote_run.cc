@@ -173,11 +173,11 @@ Saver RemoteRun::elect_saver(SaveStage stage, const std::string& name) {
 void RemoteRun::end_run() {
   pushes_.finish();
   if (run_status().checkpointed) return group_.gather_at_end();
-  size_t waiting = links_.size();
+  const auto waiting = std::make_shared<size_t>(links_.size());  // answers may come after `wait` has thrown
   for (size_t s = 0; s < links_.size(); ++s) {
-    links_.request(s, Message::kEndRun, Payload(), [&waiting](const Frame&) { --waiting; });
+    links_.request(s, Message::kEndRun, Payload(), [waiting](const Frame&) { --*waiting; });
   }
-  links_.wait([&] { return waiting == 0; });
+  links_.wait([&] { return *waiting == 0; });
 }
 
 void RemoteRun::leave_run() {

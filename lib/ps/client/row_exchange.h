@@ -60,7 +60,7 @@ class RowExchange {
   using AddRowSlices = std::function<void(BatchRouter&)>;
   using OnRows = std::function<void(size_t shard, const RoutedRows& routed, const ArrivedRows& rows)>;
 
-  // Sends the request to the shards that have the rows which add_parts names.  The request before must have
+  // Sends the request to the shards that have the rows which add_row_slices names.  The request before must have
   // arrived.
   void ask(const Request& request, const AddRowSlices& add_row_slices);
 

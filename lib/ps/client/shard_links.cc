@@ -35,12 +35,12 @@ const Welcome& ShardLinks::welcome(size_t shard) const {
 }
 
 void ShardLinks::greet(size_t first, size_t last) {
-  size_t waiting = last - first;
+  const auto waiting = std::make_shared<size_t>(last - first);  // answers may come after the wait has thrown
   for (size_t s = first; s < last; ++s) {
     connect(s);
-    request(s, Message::kDescribe, Payload(), [&waiting](Frame) { --waiting; });
+    request(s, Message::kDescribe, Payload(), [waiting](Frame) { --*waiting; });
   }
-  wait_for_others([&] { return waiting == 0; });
+  wait_for_others([&] { return *waiting == 0; });
 }
 
 uint64_t ShardLinks::bytes_sent() const {
@@ -226,10 +226,10 @@ void ShardLinks::lose_run(const std::string& why) {
 }
 
 Frame ShardLinks::call(size_t shard, Message type, Payload payload) {
-  std::optional<Frame> answer;
-  request(shard, type, std::move(payload), [&answer](Frame frame) { answer.emplace(std::move(frame)); });
-  wait([&answer] { return answer.has_value(); });
-  return std::move(*answer);
+  const auto answer = std::make_shared<std::optional<Frame>>();  // it may come after `wait` has thrown
+  request(shard, type, std::move(payload), [answer](Frame frame) { answer->emplace(std::move(frame)); });
+  wait([&answer] { return answer->has_value(); });
+  return std::move(**answer);
 }
 
 }  // namespace ps
