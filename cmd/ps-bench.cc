@@ -151,6 +151,7 @@ int list_benchmarks() {
   return 0;
 }
 
+// Returns the numbers of --threads, with each of which benchmarks are run.
 std::vector<int> thread_counts(const Flags& flags) {
   std::vector<int> counts;
   for (const std::string& text : flags.list("threads")) {
@@ -164,6 +165,8 @@ std::vector<int> thread_counts(const Flags& flags) {
   return counts;
 }
 
+// Returns the factor by which benchmarks are shrunk or grown.  Bars hold at full size, and so do
+// comparisons with a baseline, so these flags change the default.
 double size_factor(const Flags& flags) {
   const bool quoted = flags.on("bars") || flags.given("baseline");
   const std::string text = quoted && !flags.given("size") ? "full" : *flags.text("size");
@@ -186,6 +189,7 @@ std::optional<Baseline> read_baseline(const Flags& flags) {
   return Baseline(parse_json(read_file(*path), *path), *path);
 }
 
+// Returns the device of --device.  An error names the flag, before any benchmark has run.
 std::string bench_device(const Flags& flags) {
   const std::string device = *flags.text("device");
   try {
@@ -260,6 +264,7 @@ class Output {
   const bool bars_, markdown_;
 };
 
+// Returns the exit status of --fail-below: kBelowBar if the rate of a result is below the bar, else 0.
 int judge(const std::optional<double>& bar, std::span<const Result> results, Log& log) {
   if (!bar) return 0;
   std::vector<std::string> lines = below_bar(results, *bar);
@@ -267,6 +272,9 @@ int judge(const std::optional<double>& bar, std::span<const Result> results, Log
   return lines.empty() ? 0 : static_cast<int>(Code::kBelowBar);
 }
 
+// Runs the tasks one by one, and prints each result as it comes.  The flags that choose the tasks are read
+// first, so that a mistake in them does not wait for minutes of measuring.  After an interruption the
+// results so far are still printed, but not judged, since rates that are missing would pass.
 int run(const Flags& flags, Log& log) {
   if (flags.on("list")) return list_benchmarks();
   const std::vector<Benchmark> catalog = benchmark_catalog();
@@ -306,6 +314,8 @@ int run(const Flags& flags, Log& log) {
 
 }  // namespace
 
+// Some first words are programs of their own, with flags and a --help of their own: plan, accuracy,
+// plan-check, and the suites of links such as dgc.  Their arguments begin after that word.
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "plan")
     return run_main(plan_program, argc - 1, argv + 1, run_plan);

@@ -204,6 +204,7 @@ void choose_set(const Flags& flags, std::optional<CheckpointReader>& since, RowC
   if (set == "delta") choice.since = &since.emplace(checkpoint_folder(*flags.text("since")));
 }
 
+// Returns the choice of rows by tables, keys and shows; choose_set adds that by scores.
 RowChoice row_choice(const Flags& flags) {
   RowChoice choice;
   choice.tables = flags.list("tables");
@@ -339,6 +340,9 @@ void convert_model(const Flags& flags, const std::string& path) {
   print(flags, {{"file", model.path()}, {"whole", true}}, cat(model.path(), ": whole\n"));
 }
 
+// Decides by the flags and by CHECKPOINT which kind of source it is: with --map a file of another program;
+// a saved model if there is a model file and no checkpoint; else a checkpoint.  A comparison leaves out the
+// optimizer's state, since only weights are compared.
 int run(const Flags& flags, Log& log) {
   check_modes(flags);
   const std::string& path = flags.positionals()[0];

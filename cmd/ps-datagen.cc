@@ -201,6 +201,9 @@ int list_kinds() {
 StreamSink paced(OutputStream& output, std::optional<double> rate) {
   auto start = std::chrono::steady_clock::now();
   return [&output, rate, start, done = 0.0](std::string_view bytes, int64_t examples) mutable {
+    // The block that follows `done` examples is due when these would have been written at the rate.  Times
+    // count from the start and not from the last block, so that delays are caught up and errors do not add
+    // up.
     if (rate) std::this_thread::sleep_until(start + std::chrono::duration<double>(done / *rate));
     done += static_cast<double>(examples);
     return output.write(bytes);
@@ -212,6 +215,10 @@ void write_truth(const std::string& path, const Json& truth) {
   path == "-" ? print(text) : write_file(path, text);
 }
 
+// Generates a stream.  The parameters are those of the kind with the flags applied.  The truth begins with
+// the facts that are known before a single example is made, which is all that --dry-run prints; the scores
+// of the best model follow after the last example, and cover the examples that were written before an
+// interruption.
 int run(const Flags& flags, Log&) {
   if (flags.on("list-kinds")) return list_kinds();
   const GeneratorEntry& kind = find_generator(flags.positionals()[0]);

@@ -140,6 +140,9 @@ ps::Program program() {
   };
 }
 
+// Makes the job and the options from the flags, and serves until a signal ends it.  SIGUSR2 asks for a
+// checkpoint, SIGHUP for a new look at tokens and certificates.  Their handlers only set a flag, which
+// serve_job asks for between two waits.
 int run(const ps::Flags& flags, ps::Log& log) {
   if (flags.given("spill-memory") && !flags.given("spill-dir"))
     flags.refuse("spill-memory", "needs --spill-dir");

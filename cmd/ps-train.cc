@@ -389,6 +389,8 @@ std::string output_format(const ps::Flags& flags, const std::string& task) {
   return named;
 }
 
+// A trainer or a reader runs the job; a compute trainer reads no data, and needs an address at which
+// readers find it.
 bool run_role(const ps::Flags& flags, const ps::Job& job, const ps::RunOptions& options, ps::Log& log) {
   if (options.role != "compute") return ps::run_job(job, options, log);
   ps::ComputeEndpoint endpoint;
@@ -436,6 +438,8 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.progress = ps::progress_mode(flags);
   options.rank =
       static_cast<int>(flags.integer("rank", 0, INT32_MAX).value_or(launched ? launched->rank : 0));
+  // A new number for each process, never 0: servers tell by it a process that was restarted from the one
+  // before it.
   options.generation = std::random_device()() + 1ull;
   ps::RequestSignal shrink(SIGRTMIN);
   options.shrink_asked = [&] { return shrink.take(); };

@@ -41,6 +41,7 @@ std::unique_ptr<AsyncIo> AsyncIo::make() {
   return std::unique_ptr<AsyncIo>(new AsyncIo(context));
 }
 
+// A context goes to another file only after its request has ended.
 AsyncIo::~AsyncIo() {
   wait();
   FreeContexts& free = FreeContexts::of_process();
@@ -72,6 +73,7 @@ int AsyncIo::start(int operation, int file, uint64_t offset, const char* memory,
 AsyncIo::Result AsyncIo::wait() {
   if (!std::exchange(started_, false)) return {};
   io_event event{};
+  // A signal may interrupt the wait; nothing else can make it fail.
   while (syscall(SYS_io_getevents, context_, 1, 1, &event, nullptr) != 1) PS_CHECK(errno == EINTR);
   if (event.res < 0) return {.error = static_cast<int>(-event.res)};
   return {.bytes = static_cast<uint64_t>(event.res)};

@@ -62,6 +62,8 @@ void BackgroundWriter::add(uint64_t bytes, std::function<void()> task) {
   if (!thread_.joinable()) return task();
   {
     std::unique_lock lock(mutex_);
+    // A task that is larger than the limit runs when the queue is empty, since it could never fit in
+    // otherwise.
     changed_.wait(lock, [&] { return tasks_.empty() || waiting_bytes_ + bytes <= max_bytes_; });
     tasks_.push_back({bytes, std::move(task)});
     waiting_bytes_ += bytes;

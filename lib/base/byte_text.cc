@@ -25,6 +25,8 @@ std::optional<std::string> from_hex(std::string_view digits) {
   return bytes;
 }
 
+// Each three bytes make a group of 24 bits, which are four digits of 6 bits.  A group of fewer bytes is
+// filled with zero bits, and its digits that hold no bit of the bytes are '='.
 std::string to_base64(std::string_view bytes) {
   std::string out;
   for (size_t i = 0; i < bytes.size(); i += 3) {
@@ -39,6 +41,8 @@ std::string to_base64(std::string_view bytes) {
   return out;
 }
 
+// The inverse of to_base64.  Padding counts as digits of 0; the bytes that it stands for are cut off at the
+// end.
 std::optional<std::string> from_base64(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
   const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;

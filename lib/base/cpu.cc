@@ -59,6 +59,7 @@ CpuLevel find_cpu_level(std::string_view choice, std::span<const std::string_vie
   if (choice == "auto") return best;
   for (CpuLevel level : kCpuLevels) {
     if (choice != cpu_level_name(level)) continue;
+    // The message names the features that are missing, and the best level instead.
     const std::vector<std::string_view> lacking = lacking_features(level, features);
     if (lacking.empty()) return level;
     std::string list;

@@ -31,7 +31,10 @@ bool is_cached(int file, uint64_t offset) {
 
 std::unique_ptr<DirectInput> DirectInput::open(int file, uint64_t begin, uint64_t end) {
   constexpr uint64_t kFewBytes = 2 * kPieceBytes;
+  // One page from the middle stands for the whole range.
   if (end - begin < kFewBytes || is_cached(file, begin + (end - begin) / 2)) return nullptr;
+  // The file is opened again by its descriptor, as its own flags must not change and its name may be
+  // another file's by now.
   const int again = ::open(cat("/proc/self/fd/", file).c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
   if (again < 0) return nullptr;
   std::unique_ptr<DirectInput> input(new DirectInput(again, begin, end));
@@ -82,6 +85,8 @@ bool DirectInput::begin_piece(Piece& piece) {
   return piece.io->read(file_, piece.begin, {piece.bytes, std::min<uint64_t>(left, kPieceBytes)}) == 0;
 }
 
+// Returns false unless the piece holds the next byte to hand out: after an error, and at an early end of
+// the file.
 bool DirectInput::end_reading(Piece& piece) {
   const AsyncIo::Result result = piece.io->wait();
   piece.end = piece.begin + result.bytes;

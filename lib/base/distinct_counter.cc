@@ -46,6 +46,8 @@ double tau(double x) {
 
 DistinctCounter::DistinctCounter() : registers_(kRegisters) {}
 
+// The first kBits bits of the hash choose the register; the rank is the position of the first set bit among
+// the others.
 void DistinctCounter::add(uint64_t key) {
   const uint64_t hash = hash_key(key + 1);  // hash_key(0) is 0
   uint8_t& most = registers_[hash >> (64 - kBits)];
@@ -59,6 +61,9 @@ void DistinctCounter::merge(const DistinctCounter& other) {
 }
 
 double DistinctCounter::count() const {
+  // Algorithm 6 of Ertl, where C_k is the number of registers of rank k and q = kMostRank - 1:
+  //  z = m tau(1 - C_(q+1) / m);  for k = q, …, 1: z = (z + C_k) / 2;  z = z + m sigma(C_0 / m)
+  //  estimate = m^2 / (2 ln 2 z)
   std::array<double, kMostRank + 1> ranks{};  // registers of each rank
   for (uint8_t rank : registers_) ranks[rank] += 1;
   if (ranks[0] == kM) return 0;

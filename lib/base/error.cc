@@ -8,6 +8,8 @@
 namespace ps {
 
 void fail_errno(Code otherwise, std::string_view what, std::string_view subject, int error) {
+  // Errors of what the system lacks, and of what it does not allow, have codes of their own; the code of
+  // the caller is for all others.
   Code code = otherwise;
   if (error == ENOSPC || error == ENOMEM || error == EMFILE || error == ENFILE || error == EDQUOT) {
     code = Code::kExhausted;

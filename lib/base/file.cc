@@ -22,6 +22,8 @@ std::string read_file(const std::string& path, uint64_t max_bytes) {
   int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) fail_errno(Code::kUsage, "cannot open", path, errno);
   std::string bytes;
+  // The size that the system gives is not asked for, since files of /proc have none.  The loop reads until
+  // the end, past max_bytes by at most one buffer.
   for (;;) {
     size_t size = bytes.size();
     bytes.resize(size + kBufferBytes);
@@ -56,6 +58,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::string_view bytes) {
+  // Short writes are gathered; a long one is written where it lies, after all that was gathered before it.
   size_ += bytes.size();
   if (buffer_.size() + bytes.size() > kBufferBytes) flush();
   if (bytes.size() < kBufferBytes) {
@@ -77,6 +80,8 @@ void AtomicFile::flush() {
 
 void AtomicFile::commit() {
   flush();
+  // The bytes are on the disk before the name is, and the folder is synced last: after a crash there is
+  // either the old file or the whole new one.
   file_->sync();
   files_.rename(temporary_, path_);
   file_.reset();
@@ -94,6 +99,7 @@ void make_directories(const std::string& path) {
 }
 
 void replace_link(const std::string& target, const std::string& path) {
+  // rename replaces a link at once, while removing and making it anew would leave a moment without it.
   const std::string temporary = cat(path, ".tmp", getpid());
   unlink(temporary.c_str());
   const bool linked = symlink(target.c_str(), temporary.c_str()) == 0;

@@ -55,6 +55,8 @@ class SystemFile final : public OutputFile {
   }
 
   void write(std::string_view bytes) override {
+    // Up to kSmallBytes a file is gathered in small_, and needs no piece if it ends there.  A larger one
+    // fills pieces; end_piece may give up direct access, and the rest then goes through the cache.
     while (gathers_ && !bytes.empty()) {
       if (!memory_ && small_.size() + bytes.size() <= kSmallBytes) return void(small_.append(bytes));
       if (!memory_) begin_pieces();
@@ -82,6 +84,7 @@ class SystemFile final : public OutputFile {
   void sync() override {
     if (!synced_) return;
     flush();
+    // An earlier error is thrown again, since a sync after it could report success for bytes that are lost.
     check(error_ == 0 && fdatasync(file_) != 0 ? errno : error_);
   }
 
@@ -163,6 +166,7 @@ class SystemFile final : public OutputFile {
   void flush() {
     end_writing();
     end_direct();
+    // Blocks that were allocated ahead and not written to have made the file longer than its bytes.
     const bool is_longer = std::exchange(allocated_, 0) > offset_;
     if (is_longer && ftruncate(file_, static_cast<off_t>(offset_)) != 0) check(errno);
     write_through(memory_ ? std::string_view(piece(number_), gathered_) : small_);

@@ -28,6 +28,8 @@ char* map_region(size_t bytes) {
   }
   char* begin = static_cast<char*>(mapped);
   if (!huge) return begin;
+  // The mapping is longer by a huge page than needed; the parts before and behind the aligned region go
+  // back.
   const size_t skip =
       round_up(reinterpret_cast<uintptr_t>(begin), HugeArena::kHugePage) - reinterpret_cast<uintptr_t>(begin);
   if (skip > 0) munmap(begin, skip);

@@ -65,6 +65,7 @@ std::unique_ptr<LockFile> LockFile::claim(const std::string& path, double second
   if (file < 0) fail_errno(Code::kUnavailable, "cannot open", path, errno);
   std::unique_ptr<LockFile> claimed(new LockFile(path, file));
   const double end = monotonic_seconds() + seconds;
+  // flock itself has no time limit, so the lock is tried again and again.
   while (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     if (monotonic_seconds() >= end) return nullptr;
     std::this_thread::sleep_for(kInterval);

@@ -33,6 +33,7 @@ std::optional<uint64_t> read_field(const char* path, const std::string& name) {
   return std::nullopt;
 }
 
+// Returns the memory that a limit leaves; it is unlimited if either number is unknown.
 uint64_t rest(std::optional<uint64_t> limit, std::optional<uint64_t> used) {
   if (!limit || !used) return UINT64_MAX;
   return *limit > *used ? *limit - *used : 0;
@@ -41,6 +42,8 @@ uint64_t rest(std::optional<uint64_t> limit, std::optional<uint64_t> used) {
 }  // namespace
 
 uint64_t available_memory_bytes() {
+  // Three limits may hold, of which the narrowest counts: the machine's memory, that of the control group
+  // (version 2), and the address space of the process.
   uint64_t available = read_field("/proc/meminfo", "MemAvailable").value_or(UINT64_MAX);
   available = std::min(available, rest(read_number("/sys/fs/cgroup/memory.max"),
                                        read_number("/sys/fs/cgroup/memory.current")));

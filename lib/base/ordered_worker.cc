@@ -35,6 +35,8 @@ void OrderedWorker::allow(size_t count) {
   changed_.notify_all();
 }
 
+// With allowed_ = 0 no task begins any more; the running one is waited for, and then nobody but the owner
+// touches the data.
 size_t OrderedWorker::end() {
   PS_CHECK(begun_);
   std::unique_lock lock(mutex_);
@@ -45,6 +47,8 @@ size_t OrderedWorker::end() {
   return done_;
 }
 
+// The thread's loop.  Tasks [0, done_) have run, and the next one begins when done_ < allowed_.  The lock
+// is released while it runs; after an error none begins until the next sequence.
 void OrderedWorker::work() {
   std::unique_lock lock(mutex_);
   for (;;) {

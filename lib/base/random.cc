@@ -38,6 +38,9 @@ double Random::uniform() {
 
 // Lemire, "Fast random integer generation in an interval", 2019.
 uint64_t Random::below(uint64_t bound) {
+  // The result is the upper half of x bound, for a random x of 64 bits.  Each result has the same number of
+  // x when those whose lower half is below 2^64 mod bound are drawn anew; the division is needed only if
+  // the lower half is below bound.
   for (;;) {
     __extension__ unsigned __int128 product = static_cast<unsigned __int128>(next64()) * bound;
     uint64_t low = static_cast<uint64_t>(product);
@@ -45,6 +48,8 @@ uint64_t Random::below(uint64_t bound) {
   }
 }
 
+// The method of Box and Muller; the second number of the pair is not used, so that each call takes the same
+// number of uniform ones.
 double Random::normal() {
   double radius = std::sqrt(-2.0 * std::log(1.0 - uniform()));
   return radius * std::cos(2.0 * std::numbers::pi * uniform());

@@ -41,6 +41,7 @@ std::string default_temporary_parent() {
   }
 }
 
+// A folder without a lock file is left alone: its owner may be about to make it.
 void remove_left_folders(const std::string& parent) {
   if (!is_directory(parent)) return;
   for (const std::string& name : list_directory(parent)) {
@@ -55,6 +56,8 @@ TemporaryFolder::TemporaryFolder(const std::string& parent)
     fail_errno(Code::kUnavailable, "cannot make a folder in", parent, errno);
   }
   try {
+    // The lock ends with this process, even if it is killed, and remove_left_folders then removes the
+    // folder.
     lock_ = LockFile::create(path(kLock), cat("process ", getpid(), "\n"));
   } catch (const Error&) {
     remove_quietly(path_);

@@ -56,6 +56,7 @@ std::optional<uint64_t> parse_uint(std::string_view text) {
   return parse_whole<uint64_t>(text);
 }
 
+// from_chars takes no plus sign, and would read "+-1" without it as a number.
 std::optional<double> parse_double(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(text.starts_with("+-") ? 0 : 1);
   std::optional<double> value = parse_whole<double>(text);
@@ -112,6 +113,7 @@ std::string human_bytes(uint64_t bytes) {
   static constexpr const char* kNames[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = static_cast<double>(bytes);
   size_t unit = 0;
+  // From 1023.5 on a value would be printed as 1024, which is 1.0 of the next unit.
   while (value >= (unit == 0 ? 1024 : 1023.5) && unit + 1 < std::size(kNames)) value /= 1024, ++unit;
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, unit == 0 || value >= 100 ? "%.0f %s" : "%.1f %s", value,
@@ -149,6 +151,8 @@ static size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
+    // `row` has the distances of the first i - 1 letters of `a` to each prefix of `b`, and gets those of i
+    // letters.  `diagonal` keeps the entry of row i - 1 and column j - 1, which has been overwritten.
     size_t diagonal = row[0];
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {

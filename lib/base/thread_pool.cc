@@ -27,8 +27,12 @@ struct ThreadPool::State {
   std::atomic<int64_t> next{0};
   std::vector<std::thread> threads;
 
+  // Takes blocks until there are none.  After an exception no thread takes any more, and the first
+  // exception is kept.
   void run_blocks() {
     try {
+      // Relaxed order is enough for the numbers of blocks: the mutex, which each thread takes before and
+      // after the loop, orders the memory that bodies use.
       for (int64_t block; (block = next.fetch_add(1, std::memory_order_relaxed)) < blocks;) (*body)(block);
     } catch (...) {
       std::lock_guard lock(mutex);
@@ -46,6 +50,8 @@ struct ThreadPool::State {
     for (std::thread& thread : threads) thread.join();
   }
 
+  // The loop of a thread.  It joins each loop at most once, which `seen` remembers, and only while the loop
+  // is open.
   void work() {
     uint64_t seen = 0;
     std::unique_lock lock(mutex);

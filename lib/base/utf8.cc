@@ -11,6 +11,9 @@ bool byte_within(char c, int low, int high) {
 
 }  // namespace
 
+// Returns the number of bytes of the character of two bytes or more at p, or 0 if there is none.  The
+// second byte has a narrower range after some first bytes: this leaves out characters that are longer than
+// they need to be (e0, f0), surrogates (ed), and numbers above U+10FFFF (f4).
 int utf8_bytes(const char* p) {
   const int first = static_cast<unsigned char>(*p);
   if (first < 0xc2 || first > 0xf4) return 0;

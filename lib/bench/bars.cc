@@ -8,7 +8,9 @@ namespace ps {
 
 namespace {
 
-// Returns the bar's figure divided by the least value of the same figure among the peers that ran.
+// Returns the bar's figure divided by the least value of the same figure among the peers that ran.  A
+// paired benchmark has the ratio from its own rounds (of_peers), which is preferred; else the medians of
+// both results are divided.
 std::optional<double> of_best_peer(const Bar& bar, const Result& result, std::span<const Result> results) {
   if (std::optional<double> ratio = figure_of(result.of_peers, bar.of)) return ratio;
   std::optional<double> own = figure_of(result.figures, bar.of), best;
@@ -42,6 +44,8 @@ std::vector<Bar> bars_of(std::string_view benchmark) {
   return bars;
 }
 
+// Returns the quantity that the bar bounds, or nullopt if it, or the peer that it refers to, was not
+// measured.
 std::optional<double> measured(const Bar& bar, const Result& result, std::span<const Result> results) {
   if (!result.skipped.empty()) return std::nullopt;
   switch (bar.quantity) {
@@ -70,6 +74,8 @@ std::optional<double> measured(const Bar& bar, const Result& result, std::span<c
   return std::nullopt;
 }
 
+// A bar has a `must`, a `want`, or both: "wanted" meets `want`; "met" meets `must` alone; a bar without
+// `must` that does not meet `want` is missed.
 std::string verdict(const Bar& bar, std::optional<double> value) {
   if (!value) return "-";
   if (bar.want && meets(bar, *value, *bar.want)) return "wanted";

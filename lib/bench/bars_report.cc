@@ -84,6 +84,8 @@ std::string beside_text(const Bar& bar, const Result* result, std::span<const Re
   return parts.empty() ? "-" : join(parts, ", ");
 }
 
+// Returns the line of a bar.  There is no verdict at other sizes than 1, since caches and fixed costs
+// change ratios.
 Cells bar_cells(const Benchmark& benchmark, const Bar& bar, const Result* result,
                 std::span<const Result> results, double scale) {
   std::optional<double> value = measured_or_none(bar, result, results);
@@ -145,6 +147,7 @@ std::string indented(const std::string& text) {
 
 }  // namespace
 
+// The tables have a line for each bar, in the order of the tasks, and one for each limit that ran.
 std::string bars_report(const Machine& machine, double scale, int runs, std::span<const Task> tasks,
                         std::span<const Result> results, bool markdown) {
   std::vector<Cells> bars = {

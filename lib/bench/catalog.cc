@@ -19,6 +19,8 @@ namespace ps {
 
 namespace {
 
+// The lists are in the order in which suites are printed; the lists of one suite stand together, since
+// suite_names takes a new name for a new suite.
 constexpr std::vector<Benchmark> (*kLists[])() = {
     stream_benchmarks,
     random_benchmarks,

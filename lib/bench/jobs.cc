@@ -92,6 +92,7 @@ SynthOptions demo_ids() {
   return options;
 }
 
+// The gradient is the sum over a batch, as PlainLogistic and the peers add it, and not its mean.
 Job memory_job(const std::string& name, const ModelAndOptimizer& what, const Json& strategy) {
   Json document = {
       {"model", what.model},

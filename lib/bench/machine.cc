@@ -24,6 +24,7 @@ std::string processor_name() {
   return "unknown";
 }
 
+// Returns the cores that the process may use, which in a container are fewer than the machine has.
 int usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);

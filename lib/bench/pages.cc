@@ -19,6 +19,9 @@ uint64_t round_up(uint64_t value, uint64_t unit) {
 
 }  // namespace
 
+// Maps a huge page more than is needed and begins at the first boundary in it, since a mapping itself is
+// aligned to small pages only.  Memory that is not free is refused here: the system would grant it and end
+// the process later.
 Pages::Pages(uint64_t bytes, PageKind kind)
     : mapped_(round_up(bytes, kHugeBytes) + kHugeBytes), size_(bytes) {
   if (uint64_t available = available_memory_bytes(); available < bytes) {

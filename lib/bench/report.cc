@@ -61,6 +61,8 @@ std::string machine_text(const Machine& machine, double scale, int runs) {
              "runs        ", runs, " of each, size ", significant(scale, 3), "\n");
 }
 
+// The column of peers is as wide as the longest of their names and a ratio, "12.3 x ".  Numbers keep fixed
+// widths, so that a row may be printed before the later ones are known.
 ReportTable::ReportTable(std::span<const Task> tasks, bool has_baseline) : has_baseline_(has_baseline) {
   size_t name = 0, peer = 4;
   for (const Task& task : tasks) {
@@ -73,6 +75,7 @@ ReportTable::ReportTable(std::span<const Task> tasks, bool has_baseline) : has_b
   if (has_baseline) widths_.push_back(kShareWidth);
 }
 
+// Aligns the first cell to the left and the others to the right; `rest` follows without alignment.
 std::string ReportTable::line(std::span<const std::string> cells, const std::string& rest) const {
   std::string out;
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -102,6 +105,7 @@ std::string ReportTable::row(const Result& result) const {
   return line(cells, figures_text(result));
 }
 
+// Leaves out what a result does not have, so that a script can tell a missing comparison from a ratio of 0.
 Json result_json(const Result& result) {
   Json out = {{"name", result.name}, {"threads", result.threads}};
   if (!result.skipped.empty()) {
@@ -149,6 +153,8 @@ void Baseline::compare(Result& result) const {
   }
 }
 
+// `compared` makes a baseline of other benchmarks an error: otherwise the comparison would pass without
+// having looked at anything.
 std::vector<std::string> below_bar(std::span<const Result> results, double bar) {
   std::vector<std::string> out;
   bool compared = false;

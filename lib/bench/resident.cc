@@ -20,6 +20,7 @@ uint64_t resident_bytes() {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
+// Writing 5 to clear_refs sets the peak of the process (VmHWM) to its present resident memory; see proc(5).
 uint64_t begin_peak() {
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";
@@ -39,6 +40,7 @@ void warm_free_memory(uint64_t bytes) {
   touched_pages(bytes, PageKind::kHuge);
 }
 
+// Keeps the pages mapped while it waits for the host to have looked at the memory that was freed before.
 void warm_quiet_memory(uint64_t bytes) {
   constexpr uint64_t kMuch = 500'000'000;
   constexpr auto kUntilLooked = std::chrono::milliseconds(2500);
@@ -46,6 +48,8 @@ void warm_quiet_memory(uint64_t bytes) {
   if (pages.size() >= kMuch) std::this_thread::sleep_for(kUntilLooked);
 }
 
+// Gives back all of each piece of 512 KiB except its first small page: the touched memory is free again for
+// the system, but no piece of it is long enough for the host to take.
 WarmMemory::WarmMemory(uint64_t bytes) : held_(touched_pages(bytes, PageKind::kSmall)) {
   constexpr size_t kPiece = 512 << 10;
   for (size_t at = 0; at + kPiece <= held_.size(); at += kPiece) {

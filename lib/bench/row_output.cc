@@ -27,6 +27,8 @@ std::vector<Flag> row_output_flags() {
           {.name = "markdown", .help = "print tables of Markdown", .group = "output"}};
 }
 
+// The file is written anew with each row, as a whole: the machine first, then the rows, those of earlier
+// runs before the new ones.  So an interrupted run loses nothing but the row that it was measuring.
 RowOutput::RowOutput(const Flags& flags, SavedRows known)
     : stream_(flags.on("json-stream")),
       document_(flags.on("json")),

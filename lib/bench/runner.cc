@@ -14,6 +14,10 @@ constexpr double kLeastSeconds = 1e-9;
 
 // Puts the tasks in the order in which they run: each benchmark once, after the limits and peers that its
 // result is compared with.  One owner thread.
+//
+// add() goes depth first: it adds the limit and the peers of a benchmark, with theirs, before the benchmark
+// itself, and returns at once for a task that is planned already.  A benchmark that is not threaded is
+// planned with 1 thread, whatever number was asked for, so it runs once beside all of them.
 class Planner {
  public:
   explicit Planner(std::span<const Benchmark> catalog) : catalog_(catalog) {}
@@ -97,6 +101,7 @@ std::vector<Task> plan_tasks(std::span<const Benchmark> catalog, std::span<const
   return tasks;
 }
 
+// A result with the same number of threads is preferred to one with 1, wherever they stand.
 const Result* find_result(std::span<const Result> results, std::string_view name, int threads) {
   const Result* found = nullptr;
   for (const Result& result : results) {
@@ -162,6 +167,9 @@ class Runner::TimedRuns {
   std::vector<std::vector<Figure>> figures_;
 };
 
+// A benchmark whose data or library is missing says so by kUnavailable when it is made: it is skipped, and
+// others are not compared with it.  A wrong answer ends everything, since a number for a wrong answer is
+// worthless.
 Result Runner::run(const Task& task) {
   const Benchmark& benchmark = *task.benchmark;
   Result result;
@@ -204,6 +212,9 @@ std::vector<Runner::TimedRuns> Runner::make_beside(const Task& task, const Bench
   return beside;
 }
 
+// The answer is checked before the timed runs and after them, so that state which goes wrong over many runs
+// is found.  In each round the benchmarks in `beside` run right before this one: a disk or a virtual
+// machine that becomes slower for a while then slows both, and their ratio stays.
 void Runner::time_runs(TimedRuns& own, std::vector<TimedRuns>& beside, int runs, Result& result) const {
   own.warm();  // fills caches, and computes the answer that check() looks at
   own.check();

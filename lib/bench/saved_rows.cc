@@ -29,6 +29,8 @@ void add_machine(std::optional<Machine>& all, const Machine& machine) {
   add_name(all->program, machine.program);
 }
 
+// Adds a line of a file: that of a machine has the key "machine", and any other must be a row of the suite.
+// Throws kCorrupt with `origin`, which says file and line.
 void read_line(std::string_view line, const std::string& origin, std::string_view suite, SavedRows& saved) {
   Json json;
   try {
@@ -49,6 +51,8 @@ void read_line(std::string_view line, const std::string& origin, std::string_vie
 
 }  // namespace
 
+// Only lines that end with a line feed count: a run that was killed may have written a part of the last
+// one.
 SavedRows read_saved_rows(const std::vector<std::string>& files, std::string_view suite) {
   SavedRows saved;
   for (const std::string& file : files) {

@@ -6,6 +6,8 @@
 
 namespace ps {
 
+// The quantile lies at q (n - 1) in the sorted values, between two neighbours in most cases (Hyndman and
+// Fan, definition 7, which is that of R and numpy).
 double quantile(std::vector<double> values, double q) {
   PS_CHECK(!values.empty() && q >= 0 && q <= 1);
   std::sort(values.begin(), values.end());

@@ -35,6 +35,7 @@ void round_values(Batch& batch) {
 
 }  // namespace
 
+// A slot without values counts as values of 1, since formats such as libsvm write them so.
 void Digest::add(const Batch& batch) {
   examples += static_cast<uint64_t>(batch.size());
   for (float label : batch.labels) label_sum += label;
@@ -88,6 +89,8 @@ std::unique_ptr<Generator> make_generator(const SyntheticKind& kind, double scal
   return entry.make(options, kSeed);
 }
 
+// Generates blocks of examples, writes each in the format and adds it to the digest before it is forgotten.
+// The digest counts examples that have been rounded and sorted like those in the text.
 SyntheticData make_synthetic(const SyntheticKind& kind, double scale, uint64_t full_samples) {
   const uint64_t samples = scaled_samples(scale, full_samples);
   std::unique_ptr<Generator> generator = make_generator(kind, scale);

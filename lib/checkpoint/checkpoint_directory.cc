@@ -80,6 +80,7 @@ std::optional<Latest> read_latest(const std::string& directory) {
   fail(Code::kCorrupt, path, ": offset 0: ", quote(text), " names no checkpoint");
 }
 
+// An older attempt at this step may have left files, which would get in the way of the new ones.
 std::string begin_checkpoint(FileSystem& files, const std::string& directory, int64_t step) {
   const std::string folder = join_path(directory, step_folder(step));
   remove_checkpoint(files, folder);
@@ -87,6 +88,9 @@ std::string begin_checkpoint(FileSystem& files, const std::string& directory, in
   return folder;
 }
 
+// Each step makes durable what the next one refers to: files of the folder, then the manifest, which makes
+// the folder a checkpoint, then the folder's name, then LATEST, and last the directory's own name.  A crash
+// between two steps leaves a checkpoint that is whole, or none.
 void commit_checkpoint(FileSystem& files, const std::string& directory, const Manifest& manifest) {
   const std::string name = step_folder(manifest.step), folder = join_path(directory, name);
   files.sync_directory(folder);
@@ -97,6 +101,8 @@ void commit_checkpoint(FileSystem& files, const std::string& directory, const Ma
   files.sync_directory(parent_directory(directory));
 }
 
+// Looks for checkpoints to keep from step `step` down, and reads the manifest of each: damaged ones do not
+// count, so that `keep` usable ones stay.  All folders but those and their bases then go.
 void prune_checkpoints(FileSystem& files, const std::string& directory, int64_t step, int keep) {
   std::set<std::string> kept;
   auto keep_with_base = [&](int64_t one, const Manifest& manifest) {
@@ -142,6 +148,10 @@ static std::optional<Latest> trusted_latest(const std::string& directory,
   }
 }
 
+// Tries the checkpoint of LATEST first, if that can be trusted, and then all others from the newest on.  A
+// checkpoint that cannot be opened, or is found damaged while `read` reads it, is told to on_damage, and
+// the next one is tried.  Other errors of `read` would come again with each checkpoint, and end the search;
+// so does a lack of memory, which says nothing about the files.
 std::unique_ptr<CheckpointReader> open_newest_checkpoint(
     const std::string& directory, const std::function<void(const CheckpointReader&)>& read,
     const std::function<void(const Error&)>& on_damage) {

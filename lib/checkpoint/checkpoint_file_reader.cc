@@ -13,6 +13,7 @@ class SectionRows final : public RowCursor {
               std::shared_ptr<ChunkBuffers> buffers)
       : reader_(reader), section_(section), next_(begin), end_(end), buffers_(std::move(buffers)) {}
 
+  // Each block of rows begins with its keys; other chunks between are passed over.
   const RowBlock* next() override {
     while (next_ < end_ && reader_.chunks()[next_].id != kKeysChunk) ++next_;
     if (next_ >= end_) return nullptr;
@@ -34,6 +35,8 @@ class SectionGone final : public KeyCursor {
   SectionGone(const ChunkReader& reader, size_t begin, size_t end)
       : reader_(reader), next_(begin), end_(end) {}
 
+  // keys_ still has the chunk before when the next one is read, so that the order of keys is checked
+  // between chunks.
   const std::vector<uint64_t>* next() override {
     while (next_ < end_ && reader_.chunks()[next_].id != kGoneChunk) ++next_;
     if (next_ >= end_) return nullptr;
@@ -68,6 +71,9 @@ std::string_view state_piece(std::string_view chunk, std::string& name) {
 
 }  // namespace
 
+// Goes through the heads of all chunks once, and reads only those that begin a section or hold a state.  A
+// section reaches from the chunk behind its head to the next head.  Errors of decoders get the place of the
+// chunk here.
 CheckpointFileReader::CheckpointFileReader(const std::string& path) : chunks_(path, kCheckpointFileKind) {
   ChunkBuffers buffers;
   for (size_t i = 0; i < chunks_.chunks().size(); ++i) {
@@ -123,6 +129,7 @@ const CheckpointFileReader::SectionEntry& CheckpointFileReader::entry_of(const S
 std::unique_ptr<RowCursor> CheckpointFileReader::rows(const Section& section,
                                                       std::shared_ptr<ChunkBuffers> buffers) const {
   const SectionEntry& at = entry_of(section);
+  // A caller without buffers of its own reads this section alone, which can then be read ahead.
   if (!buffers) {
     buffers = std::make_shared<ChunkBuffers>();
     chunks_.read_ahead(at.begin, at.end, *buffers);
@@ -135,6 +142,7 @@ std::unique_ptr<KeyCursor> CheckpointFileReader::gone(const Section& section) co
   return std::make_unique<SectionGone>(chunks_, at.begin, at.end);
 }
 
+// A long state is several chunks with the same name, whose bytes are joined in their order.
 std::string CheckpointFileReader::state(const std::string& name) const {
   ChunkBuffers buffers;
   std::string out, piece_name;

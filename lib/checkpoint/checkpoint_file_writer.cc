@@ -59,6 +59,7 @@ CheckpointFileWriter::CheckpointFileWriter(const CheckpointTarget& target, const
 
 CheckpointFileWriter::~CheckpointFileWriter() = default;
 
+// A sparse partition that the base has too, with the same layout, is written as an increment.
 void CheckpointFileWriter::begin(const TableLayout& layout, uint32_t partition) {
   end_section();
   if (layout.sparse && target_.base != nullptr && target_.base->has(layout, partition)) {
@@ -78,6 +79,7 @@ void CheckpointFileWriter::write(const RowBlock& rows) {
   entry_.sections.back().rows += rows.size();
 }
 
+// The keys that are gone are known only when all rows of the section were compared, so they end it.
 void CheckpointFileWriter::end_section() {
   constexpr size_t kKeysOfAChunk = (1 << 20) / sizeof(uint64_t);
   if (!increment_) return;

@@ -22,6 +22,9 @@ TableLayout without_names(TableLayout layout) {
 
 CheckpointReader::CheckpointReader(const std::string& folder) : CheckpointReader(folder, Part::kWhole) {}
 
+// The lock comes before the first byte is read, so that the folder is not removed meanwhile.  sections_ and
+// states_ tell in which file each section and state is; the files are opened when they are needed.  An
+// increment opens its base as well, which must be a full checkpoint and the very one that it was made from.
 CheckpointReader::CheckpointReader(const std::string& folder, Part part)
     : folder_(folder), lock_(join_path(folder, kManifestFile)) {
   const std::string path = join_path(folder_, kManifestFile);
@@ -84,6 +87,8 @@ const CheckpointFileReader& CheckpointReader::file(size_t index) const {
   return *open.reader;
 }
 
+// Each section and state that the manifest lists must be in the file, with the same layout; and a section
+// that holds only changes needs a base.  Sections that the manifest does not list are never read.
 void CheckpointReader::check_sections(const CheckpointFileReader& file, const FileEntry& entry) const {
   for (const SectionEntry& expected : entry.sections) {
     const Section* section = file.section(expected.table, expected.partition);
@@ -100,6 +105,7 @@ void CheckpointReader::check_sections(const CheckpointFileReader& file, const Fi
   }
 }
 
+// The rows of an increment may replace rows of the base or be new ones, so their sum is a bound.
 uint64_t CheckpointReader::max_rows(const std::string& table, uint32_t partition) const {
   const auto found = sections_.find({table, partition});
   if (found == sections_.end()) return 0;
@@ -110,6 +116,7 @@ uint64_t CheckpointReader::max_rows(const std::string& table, uint32_t partition
   return rows;
 }
 
+// A section of an increment has changed rows alone, and is merged with the same section of the base.
 std::unique_ptr<RowCursor> CheckpointReader::rows(const std::string& table, uint32_t partition,
                                                   std::shared_ptr<ChunkBuffers> buffers) const {
   const CheckpointFileReader& own = file(sections_.at({table, partition}));
@@ -155,6 +162,8 @@ void CheckpointReader::verify_rows(const SectionEntry& entry,
        " and ", entry.gone);
 }
 
+// A thread that begins file i asks the system to read the file that comes after those of all threads, so
+// that the disk is busy while checksums are computed.
 void CheckpointReader::verify(ThreadPool& pool, bool rows) const {
   pool.run(static_cast<int64_t>(files_.size()), [&](int64_t i) {
     const size_t next = static_cast<size_t>(i + pool.threads());

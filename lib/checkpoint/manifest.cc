@@ -16,6 +16,8 @@ namespace ps {
 namespace {
 
 constexpr int kVersion = 2;
+// The last line of a manifest, and the end: a fixed number of bytes, so that the tail is found from the end
+// of the text.
 constexpr std::string_view kTailBegin = "  \"checksum\": \"", kTailEnd = "\"\n}\n";
 constexpr size_t kTailBytes = kTailBegin.size() + 16 + kTailEnd.size();
 
@@ -132,6 +134,7 @@ const ObjectSpec<ManifestJson>& ManifestJson::spec() {
   return spec;
 }
 
+// Returns the number of 16 hexadecimal digits.  Throws kCorrupt for any other text.
 uint64_t parse_checksum(const std::string& text) {
   uint64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
@@ -150,6 +153,8 @@ void check_name(const std::string& name) {
   fail(Code::kCorrupt, quote(name), " is not the name of a file");
 }
 
+// Returns the entry of a file, whose sections name tables of the manifest.  The name must be that of a file
+// of the folder, since it comes from the document and is opened.
 FileEntry decode_file(const FileJson& json, const std::map<std::string, const TableLayout*>& tables) {
   check_name(json.path);
   FileEntry file{
@@ -166,6 +171,7 @@ FileEntry decode_file(const FileJson& json, const std::map<std::string, const Ta
   return file;
 }
 
+// Two entries for the same rows or the same state would make it a matter of order which of them is read.
 void check_unique(const Manifest& manifest) {
   std::set<std::string> paths, states;
   std::set<std::pair<std::string, uint32_t>> sections;
@@ -181,6 +187,8 @@ void check_unique(const Manifest& manifest) {
   }
 }
 
+// Checks the references between the parts of the document: names of tables are unique, a section names a
+// table that is there and a partition of it, and no file, section or state is listed twice.
 Manifest from_json(const ManifestJson& json) {
   if (json.partitions != kPartitions) {
     fail(Code::kCorrupt, json.partitions, " partitions, expected ", kPartitions);
@@ -236,6 +244,8 @@ std::string tail(uint64_t checksum) {
 
 }  // namespace
 
+// The checksum is the last field of the document, so its line can be cut off, and be written again with the
+// checksum of all that stands before it.
 std::string encode_manifest(const Manifest& manifest) {
   std::string text = ManifestJson::spec().to_json(to_json(manifest)).dump(2) + "\n";
   PS_CHECK(text.ends_with(cat("  \"checksum\": \"\"\n}\n")));
@@ -247,6 +257,8 @@ uint64_t manifest_checksum(std::string_view text) {
   return hash_bytes(text.substr(0, text.size() - std::min(text.size(), kTailBytes)));
 }
 
+// The tail is compared as text, byte by byte, before the document is parsed: damaged or cut text is never
+// parsed.
 Manifest decode_manifest(std::string_view text, const std::string& name) {
   const size_t body = text.size() - std::min(text.size(), kTailBytes);
   if (text.substr(body) != tail(manifest_checksum(text))) {
@@ -260,6 +272,8 @@ Manifest decode_manifest(std::string_view text, const std::string& name) {
   }
 }
 
+// Shards write different sections of the same tables, so each table is taken from the first part that has
+// it, and files are taken from all.
 Manifest join_manifests(std::span<const Manifest> parts) {
   Manifest whole{.base = parts.front().base};
   std::set<std::string> tables;

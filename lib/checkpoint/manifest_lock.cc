@@ -38,6 +38,8 @@ ManifestLock::~ManifestLock() {
   close(file_);
 }
 
+// The lock is taken without waiting and held until the name is gone, so that no reader can lock the file
+// between.
 bool remove_unless_read(FileSystem& files, const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return true;

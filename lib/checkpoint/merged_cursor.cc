@@ -22,6 +22,7 @@ class MergedPartitions final : public RowCursor {
     drop_ended();
   }
 
+  // Fills a block from as many rounds as it takes; what is left of a round begins the next block.
   const RowBlock* next() override {
     const size_t block_rows = rows_of_a_block(layout_);
     out_.clear();
@@ -60,6 +61,7 @@ class MergedPartitions final : public RowCursor {
     drop_ended();
     round_.clear();
     next_ = 0;
+    // No later block has a key up to `last`, the least of the last keys of all blocks.
     uint64_t last = UINT64_MAX;
     for (const Source& source : sources_) last = std::min(last, source.block->keys.back());
     for (Source& source : sources_) {
@@ -80,6 +82,7 @@ class MergedPartitions final : public RowCursor {
     gather(refs, layout_.statistics.size(), &RowBlock::statistics);
   }
 
+  // Appends one array of the rows, `width` numbers a row, in the order of `refs`.
   template <class T>
   void gather(std::span<const RowRef> refs, size_t width, std::vector<T> RowBlock::*array) {
     constexpr size_t kAhead = 16;  // rows are prefetched so far ahead

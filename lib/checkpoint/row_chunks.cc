@@ -49,6 +49,8 @@ std::string encode_section(const Section& section) {
   return out + layout.name;
 }
 
+// All bounds are checked before the layout is made from them, since other code computes sizes of rows from
+// a layout without fear of overflow.
 Section decode_section(std::string_view bytes) {
   ByteReader in(bytes);
   Section section;
@@ -79,6 +81,8 @@ size_t rows_of_a_block(const TableLayout& layout) {
   return std::max<uint64_t>(1, kBlockBytes / layout.row_bytes());
 }
 
+// Differences of ascending keys are smaller than the keys, so that more of their byte planes are zeros,
+// which compress to nothing.
 void write_keys(ChunkWriter& writer, uint32_t id, std::span<const uint64_t> keys) {
   std::vector<uint64_t> differences(keys.size());
   uint64_t last = 0;
@@ -97,6 +101,8 @@ void write_rows(ChunkWriter& writer, const RowBlock& rows) {
   if (!rows.statistics.empty()) writer.add(kStatisticsChunk, as_bytes(rows.statistics), sizeof(float));
 }
 
+// Adds the differences up.  A difference of 0, or one that makes the sum overflow, means that keys do not
+// ascend; so the caller may rely on their order.
 void read_keys(const ChunkReader& reader, size_t chunk, ChunkBuffers& buffers, std::vector<uint64_t>& keys) {
   const ChunkInfo& info = reader.chunks()[chunk];
   const uint64_t count = info.raw_bytes / sizeof(uint64_t);
@@ -108,6 +114,8 @@ void read_keys(const ChunkReader& reader, size_t chunk, ChunkBuffers& buffers, s
   }
 }
 
+// Keys ascend, so the last one tells whether all are in bounds.  A key in a wrong partition would be given
+// to a table that another shard has.
 static void check_keys(const ChunkReader& reader, size_t chunk, const Section& section,
                        std::span<const uint64_t> keys) {
   const TableLayout& layout = section.layout;
@@ -121,6 +129,8 @@ static void check_keys(const ChunkReader& reader, size_t chunk, const Section& s
   }
 }
 
+// `rows` still has the keys of the block before when this begins, so that their order is checked from block
+// to block.  The number of keys tells the length of all other chunks of the block.
 void read_rows(const ChunkReader& reader, size_t& chunk, const Section& section, ChunkBuffers& buffers,
                RowBlock& rows) {
   const TableLayout& layout = section.layout;

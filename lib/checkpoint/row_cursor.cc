@@ -55,6 +55,8 @@ class MergedRows final : public RowCursor {
         changes_(changes_cursor_.get()),
         gone_(std::move(gone)) {}
 
+  // Merges two ascending streams.  A changed row comes before a row of the base with the same key, and
+  // replaces it; rows of the base whose keys are gone are left out.
   const RowBlock* next() override {
     out_.clear();
     while (out_.size() < block_rows_ && (base_.valid() || changes_.valid())) {
@@ -82,6 +84,7 @@ class MergedRows final : public RowCursor {
 
 }  // namespace
 
+// Bits are compared, not numbers: a NaN equals itself, and -0 differs from 0.
 bool same_row(const TableLayout& layout, const RowBlock& a, size_t i, const RowBlock& b, size_t j) {
   return same_numbers(a.values, i, b.values, j, static_cast<size_t>(layout.values())) &&
          same_numbers(a.stamps, i, b.stamps, j, layout.stamped ? 1 : 0) &&

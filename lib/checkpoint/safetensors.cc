@@ -52,6 +52,7 @@ std::optional<size_t> find_header_sum(std::string_view header) {
   return position + before.size();
 }
 
+// Returns the bytes of an element, or 0 for an unknown type.
 uint64_t element_bytes(const std::string& dtype) {
   static const std::map<std::string, uint64_t> kBytes = {
       {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"U16", 2}, {"I16", 2}, {"F16", 2}, {"BF16", 2},
@@ -78,6 +79,7 @@ int64_t TensorInfo::elements() const {
   return count;
 }
 
+// Lays the tensors one behind the other into the buffer.  Empty tensors at the beginning end at once.
 SafetensorsHeader::SafetensorsHeader(std::vector<TensorInfo> tensors, const Metadata& metadata)
     : tensors_(std::move(tensors)), metadata_(metadata) {
   uint64_t begin = 0;
@@ -91,6 +93,8 @@ SafetensorsHeader::SafetensorsHeader(std::vector<TensorInfo> tensors, const Meta
   end_tensors();
 }
 
+// The hasher has seen `passed_` bytes of the tensor `tensor_`.  A piece may end one tensor and begin the
+// next, and is divided where they meet.
 void SafetensorsHeader::add(std::string_view bytes) {
   while (!bytes.empty()) {
     PS_CHECK(!whole());
@@ -111,6 +115,9 @@ void SafetensorsHeader::end_tensors() {
   }
 }
 
+// The place of header_sum is zeros while the sum of the header is computed, and is then filled in.  Zeros
+// stand for tensors' sums too until all are known, so that the text has the same length at the beginning
+// and at the end: the writer then overwrites it in place.
 std::string SafetensorsHeader::text() const {
   std::string sums(kSumDigits, '0');
   for (uint64_t sum : sums_) sums += cat(" ", whole() ? sum_text(sum) : std::string(kSumDigits, '0'));
@@ -151,6 +158,8 @@ SafetensorsReader::Descriptor::~Descriptor() {
   if (number >= 0) close(number);
 }
 
+// The size of the header comes from the file, so it is bounded by the file and by the format before memory
+// is allocated for it.  Any error of parsing is damage of the file, and gets the code kCorrupt.
 SafetensorsReader::SafetensorsReader(std::string path) : path_(std::move(path)) {
   file_.number = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (file_.number < 0) fail_errno(Code::kUsage, "cannot open", path_, errno);
@@ -222,6 +231,9 @@ void SafetensorsReader::check_header(const std::string& header) {
   sums_.erase(sums_.begin());
 }
 
+// Each tensor must lie in the buffer and have as many bytes as its shape says.  Then the tensors are sorted
+// by place, which puts empty ones before the tensor that begins where they do, and must cover the buffer
+// from 0 to its end without holes, as the format demands.
 void SafetensorsReader::parse_header(const std::string& header, uint64_t buffer_bytes) {
   Json document = parse_json(header, path_);
   if (!document.is_object())
@@ -269,6 +281,8 @@ void SafetensorsReader::read_bytes(const TensorInfo& tensor, uint64_t offset, vo
   if (!sums_.empty()) check_bytes(tensor, offset, {static_cast<const char*>(out), bytes});
 }
 
+// Reads without the checksum, in as many calls as the system takes.  A file that has become shorter since
+// it was opened is damaged.
 void SafetensorsReader::read_stored(const TensorInfo& tensor, uint64_t offset, char* out,
                                     uint64_t bytes) const {
   PS_CHECK(offset + bytes <= tensor.bytes);
@@ -300,6 +314,7 @@ void SafetensorsReader::check_bytes(const TensorInfo& tensor, uint64_t offset, s
        sum_text(sum.hasher.digest()), ", expected ", sum_text(expected));
 }
 
+// read_bytes compares the checksum when the last piece has been read.
 void SafetensorsReader::verify(const TensorInfo& tensor) {
   constexpr uint64_t kPieceBytes = 1 << 20;
   std::string piece;
@@ -309,6 +324,7 @@ void SafetensorsReader::verify(const TensorInfo& tensor) {
   }
 }
 
+// Narrower and wider types are read into `stored` first and then converted value by value.
 void SafetensorsReader::read_floats(const TensorInfo& tensor, int64_t first, std::span<float> out) {
   if (tensor.dtype == "F32") return read(tensor, first, out);
   auto convert = [&]<class Stored>(Stored, auto to_float) {

@@ -23,6 +23,7 @@ namespace {
 // A buffer that is not set to zero when it is allocated, which would cost as much as filling it.
 class Bytes {
  public:
+  // Returns room for `size` bytes, without those that were there.
   char* take(size_t size) {
     if (size > capacity_) {
       capacity_ = size;
@@ -79,6 +80,8 @@ ChunkInfo decode_entry(ByteReader& in) {
 
 }  // namespace
 
+// The header is checked first, then footer and table, whose checksums build on the header's, and last the
+// entries of the table.  Only then may chunks be read, at places that are known to lie in the file.
 ChunkReader::ChunkReader(const std::string& path, const ChunkFileKind& kind) : path_(path) {
   file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   if (file_ < 0) fail_errno(Code::kUsage, "cannot open", path_, errno);
@@ -139,6 +142,7 @@ uint64_t ChunkReader::check_header(const ChunkFileKind& kind) const {
   const uint64_t checksum = in.get<uint64_t>();
   const uint64_t computed = hash_bytes(std::string_view(header).substr(0, kHeaderBytes - 8));
   if (checksum != computed) fail_at(0, cat("header: ", against(computed, checksum)));
+  // Bytes 8 to 15 are the kind of the file, filled up with zeros.
   const std::string expected = encode_header(kind);
   if (header.substr(8, 8) != expected.substr(8, 8)) {
     fail_at(8, cat("a file of kind ", quote(header.substr(8, 8).c_str()), ", expected ", quote(kind.name)));
@@ -160,6 +164,9 @@ uint64_t ChunkReader::check_table(uint64_t header_checksum) {
   sum_.checksum = in.get<uint64_t>();
   if (sum_.bytes != file_bytes_)
     fail_at(footer_offset, cat("written as ", sum_.bytes, " bytes, are ", file_bytes_));
+  // The footer is not trusted until its checksum is known to fit, which needs the table: so the place and
+  // the size of the table are checked before anything is allocated for it.  The table ends where the footer
+  // begins.
   const uint64_t last = footer_offset - kChunkHeadBytes;
   if (table.offset < kHeaderBytes || table.offset > last) fail_at(footer_offset, "table out of place");
   table.raw_bytes = table.stored_bytes = last - table.offset;
@@ -190,6 +197,9 @@ void ChunkReader::check_entries(uint64_t end) const {
   if (next != end) fail_at(next, "bytes that are no chunk");
 }
 
+// Checks all that the reader relies on before it allocates memory for a chunk or unpacks it.  Sizes are
+// compared as differences, which cannot overflow.  Unknown flags are the business of a newer version: the
+// chunk may be skipped if its id is optional.
 void ChunkReader::check_entry(size_t index, uint64_t end) const {
   const ChunkInfo& chunk = chunks_[index];
   if (end - chunk.offset < kChunkHeadBytes || chunk.stored_bytes > end - chunk.offset - kChunkHeadBytes) {
@@ -216,6 +226,8 @@ void ChunkReader::read_unchecked(const ChunkInfo& chunk, ChunkBuffers& buffers, 
       state.ahead->read(body, {out, chunk.stored_bytes})) {
     return;
   }
+  // Head and body lie one behind the other and come with one system call.  A read that gives less is done
+  // again in loops, which tell errors and the end of the file.
   iovec pieces[] = {{head, kChunkHeadBytes}, {out, chunk.stored_bytes}};
   const ssize_t count = preadv(file_, pieces, 2, static_cast<off_t>(chunk.offset));
   if (count == static_cast<ssize_t>(kChunkHeadBytes + chunk.stored_bytes)) return;
@@ -242,6 +254,8 @@ void ChunkReader::read_ahead() const {
   posix_fadvise(file_, 0, 0, POSIX_FADV_WILLNEED);
 }
 
+// A direct input reads past the system's cache, which a checkpoint that is read once would only fill.
+// Where direct access gains nothing, the system is asked to read ahead instead.
 void ChunkReader::read_ahead(size_t begin, size_t end, ChunkBuffers& buffers) const {
   if (begin >= end) return;
   const ChunkInfo& last = chunks_[end - 1];
@@ -262,6 +276,8 @@ std::string_view ChunkReader::read(size_t index, ChunkBuffers& buffers) const {
   return {raw, chunks_[index].raw_bytes};
 }
 
+// A chunk is checked, unpacked and put together from its planes, in this order.  Steps that the flags leave
+// out take no copy: the step before then writes to `out` itself.
 void ChunkReader::read(size_t index, ChunkBuffers& buffers, char* out) const {
   const ChunkInfo& chunk = chunks_[index];
   const int planes = static_cast<int>(chunk.flags >> kPlanesShift & kPlanesMask);
@@ -281,6 +297,7 @@ void ChunkReader::unpack(size_t index, ChunkBuffers& buffers, char* out) const {
   ChunkBuffers::State& state = *buffers.state_;
   char* const stored = state.stored.take(chunk.stored_bytes);
   read_stored(index, buffers, stored);
+  // The frame's own size must agree with the table, whose bound has been checked, before it may fill `out`.
   if (ZSTD_getFrameContentSize(stored, chunk.stored_bytes) != chunk.raw_bytes) {
     fail_chunk(index, cat("not a zstd frame of ", chunk.raw_bytes, " bytes"));
   }

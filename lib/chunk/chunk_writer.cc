@@ -74,6 +74,8 @@ std::string_view ChunkWriter::compress(std::string_view raw, int planes) {
   return size < raw.size() ? std::string_view(out.data(), size) : raw;
 }
 
+// A chunk that does not become shorter is stored as it came, and then its bytes are not split either: the
+// flags say nothing of planes that the stored bytes do not have.
 void ChunkWriter::add(uint32_t id, std::string_view raw, int planes) {
   if (raw.size() > kMaxChunkBytes) {
     fail(Code::kUsage, path_, ": a chunk of ", human_bytes(raw.size()), "; files hold chunks of up to ",
@@ -86,6 +88,9 @@ void ChunkWriter::add(uint32_t id, std::string_view raw, int planes) {
   write_chunk(id, shorter ? kZstdChunk | split : 0, raw.size(), stored);
 }
 
+// chunk := head checksum:u64 bytes[stored_bytes]          head as in encode_head
+// The chunk is listed only after it was written whole, so that the table never names bytes that are not
+// there.
 void ChunkWriter::write_chunk(uint32_t id, uint32_t flags, uint64_t raw_bytes, std::string_view stored) {
   constexpr size_t kWorthCopying = 64 << 10;  // to spare a system call
   ChunkInfo chunk{bytes_, id, flags, raw_bytes, stored.size(), 0};
@@ -101,6 +106,8 @@ void ChunkWriter::write_chunk(uint32_t id, uint32_t flags, uint64_t raw_bytes, s
   chunks_.push_back(chunk);
 }
 
+// The footer comes last, so that a file that was cut short has none.  Its checksum builds on those of the
+// header and of the table, and so on those of all chunks.
 ChunkFileSum ChunkWriter::finish() {
   const uint64_t table_offset = bytes_;
   const std::string table = encode_table(chunks_);

@@ -30,6 +30,8 @@ std::string encode_head(const ChunkInfo& chunk) {
   return out;
 }
 
+// The offset is the seed of the head's checksum, and that is the seed of the chunk's: a chunk at another
+// place, or with another head, has another checksum.
 uint64_t chunk_checksum(const ChunkInfo& chunk, std::string_view stored) {
   return hash_bytes(stored, hash_bytes(encode_head(chunk), chunk.offset));
 }
@@ -56,6 +58,7 @@ std::string encode_footer(uint64_t table_offset, uint64_t file_bytes, uint64_t s
 
 }  // namespace chunk_internal
 
+// The bit kOptionalChunk is no part of the letters.
 std::string chunk_name(uint32_t id) {
   std::string letters;
   put(letters, id & ~kOptionalChunk);

@@ -12,6 +12,8 @@ namespace {
 // gathered one after the other.
 constexpr size_t kNumbersAtOnce = 1024;
 
+// Writes byte `plane` of number i to out[plane * count + i].  A block of numbers is read once for each
+// plane, while it is in the cache.
 template <size_t kWidth>
 void split(const char* bytes, size_t count, char* out) {
   for (size_t begin = 0; begin < count; begin += kNumbersAtOnce) {
@@ -24,6 +26,8 @@ void split(const char* bytes, size_t count, char* out) {
   }
 }
 
+// The inverse of split: the inner loop gathers the bytes of one number, whose planes are `count` bytes
+// apart.
 template <size_t kWidth>
 void join(const char* planes, size_t count, char* out) {
   for (size_t begin = 0; begin < count; begin += kNumbersAtOnce) {

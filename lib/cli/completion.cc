@@ -82,6 +82,9 @@ std::string bash_case(const Flag& flag) {
   return cat("    ", pattern, ") mapfile -t COMPREPLY < <(", words, " -- \"$cur\"); return ;;\n");
 }
 
+// The script's function looks at the word before the cursor's: if that is a flag with a value, `cases`
+// answers with its choices, files or folders.  Else it answers with all flags for a word that begins with a
+// dash, and with the choices of positionals and perhaps files for any other.
 std::string bash(const Program& program) {
   std::string function = function_name(program), names, cases;
   for (const Flag& flag : visible_flags(program)) {
@@ -119,6 +122,7 @@ std::string bash(const Program& program) {
 // zsh
 // ----------------------------------------------------------------------------------------------------------------
 
+// Returns the action of _arguments that completes a value.  One blank is the action that completes nothing.
 std::string zsh_action(const std::string& argument, const std::vector<std::string>& choices) {
   if (!choices.empty()) return cat("(", join(choices, " "), ")");
   switch (value_kind(argument)) {
@@ -172,6 +176,8 @@ std::string fish_quote(std::string_view text) {
   return cat("'", escape(text, "'\\"), "'");
 }
 
+// Returns the options of `complete` for the value of a flag: -x for a value without files, -r -F for one
+// with files, and nothing for a switch.
 std::string fish_value(const Flag& flag) {
   if (flag.argument.empty()) return "";
   if (flag.beginnings) return cat(" -x -a ", fish_quote(join(flag.beginnings(), " ")));

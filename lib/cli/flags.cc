@@ -39,7 +39,9 @@ std::vector<std::string> names_of(const std::vector<Flag>& flags) {
   return names;
 }
 
-// Boost treats "--flag=" as a missing value; here it means an empty one, like "--flag ''".
+// Boost treats "--flag=" as a missing value; here it means an empty one, like "--flag ''".  The loop runs
+// from the back, so that inserting an argument does not move those that are still to be looked at.
+// Arguments behind "--" are no flags.
 std::vector<std::string> split_empty_values(const std::vector<Flag>& flags,
                                             std::span<const std::string> arguments) {
   std::vector<std::string> out(arguments.begin(), arguments.end());
@@ -55,7 +57,9 @@ std::vector<std::string> split_empty_values(const std::vector<Flag>& flags,
   return out;
 }
 
-// Returns the options of the command line in order.
+// Returns the options of the command line in order.  Throws kUsage in the words of this toolkit for each
+// error that Boost finds.  Flags must be written out: a unique beginning would stop being unique when a new
+// flag comes.
 std::vector<po::option> tokenize(const std::vector<Flag>& flags, std::span<const std::string> arguments,
                                  const std::string& program) {
   namespace style = po::command_line_style;
@@ -80,6 +84,7 @@ std::vector<po::option> tokenize(const std::vector<Flag>& flags, std::span<const
   }
 }
 
+// Throws kUsage unless the value is one of the choices; without choices each value is good.
 void check_choice(const std::vector<std::string>& choices, const std::string& value, const std::string& typed,
                   const std::string& program) {
   if (choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end()) return;
@@ -103,6 +108,7 @@ class FlagsBuilder {
     }
   }
 
+  // An empty variable counts as unset, so that a script can unset it for one program: PS_SEED= ps-train.
   void add_environment(const Environment& environment) {
     for (const Flag& flag : flags_) {
       if (!flag.environment) continue;
@@ -149,6 +155,9 @@ class FlagsBuilder {
     return is_short ? cat("-", flag.letter) : flag_text(flag.name);
   }
 
+  // Takes one value of a flag.  `replace`: it takes the place of the values of lower sources.  Each value
+  // gives an override of its own, and those of a flag that is repeated carry all values so far: overrides
+  // are applied in order, so the last one has the whole list.
   void accept(const Flag& flag, const std::string& typed, const std::string& text, bool replace) {
     check_choice(flag.choices, text, typed, program_.name);
     Flags::Value& value = out_.values_.at(flag.name);
@@ -181,6 +190,8 @@ class FlagsBuilder {
                                .typed = "--set"});
   }
 
+  // The first loop finds arguments that are missing.  A standalone flag, such as --help, works without
+  // them.
   void check_positionals() const {
     const std::vector<std::string>& given = out_.positionals_;
     for (size_t i = 0; i < program_.positionals.size() && i >= given.size(); ++i) {
@@ -246,6 +257,8 @@ std::optional<std::string> Flags::text(std::string_view name) const {
   return value != nullptr ? std::optional(*value) : std::nullopt;
 }
 
+// Returns the value that counts, parsed and within [minimum, maximum], or nullopt if there is none.  `kind`
+// says in messages which form a value has.
 template <class Parsed, class Parse>
 std::optional<Parsed> Flags::get(std::string_view name, std::string_view kind, Parsed minimum, Parsed maximum,
                                  Parse parser) const {
@@ -264,6 +277,7 @@ std::optional<int64_t> Flags::integer(std::string_view name, int64_t minimum, in
 
 std::optional<uint64_t> Flags::unsigned_integer(std::string_view name, uint64_t minimum,
                                                 uint64_t maximum) const {
+  // parse_count reads suffixes and exponents, but only up to 2^63 - 1; plain digits reach 2^64 - 1.
   auto parse = [](std::string_view text) -> std::optional<uint64_t> {
     if (std::optional<uint64_t> plain = parse_uint(text)) return plain;
     const std::optional<int64_t> count = parse_count(text);

@@ -62,6 +62,9 @@ void keep_own_program(const Environment& environment, LaunchedTrainer& found) {
   }
 }
 
+// Reads the variables of one launcher, the first two of which are known to be set.  Throws kUsage if the
+// process has another role, or if the numbers make no sense: a trainer that went on would train alone, or
+// twice.
 LaunchedTrainer read(const Environment& environment, const Variables& variables) {
   const std::string role = value_of(environment, variables.role);
   if (!role.empty() && role != variables.trainer_role) {
@@ -85,6 +88,8 @@ LaunchedTrainer read(const Environment& environment, const Variables& variables)
 
 }  // namespace
 
+// The first launcher of the list whose variables are set has started this process.  Schedulers stand behind
+// the launchers that may run under them.
 std::optional<LaunchedTrainer> launched_trainer(const Environment& environment) {
   for (const Variables& variables : kLaunchers) {
     bool started =

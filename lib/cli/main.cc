@@ -91,6 +91,8 @@ bool flush_standard_output() {
 
 }  // namespace
 
+// A parent may have left SIGPIPE ignored; by default it ends a program that nobody reads.  Output is
+// flushed last, after the body and its message: only then it is known that all of it was written.
 int run_main(const std::function<Program()>& program, int argc, const char* const* argv, const Body& body) {
   std::signal(SIGPIPE, SIG_DFL);
   const MemoryReserve reserve;

@@ -64,6 +64,9 @@ std::string describe(const Flag& flag) {
 
 }  // namespace
 
+// Each sentence begins a new line of the source, as mdoc has it: roff then chooses the space between
+// sentences.  Two blanks behind a full stop mark the end of a sentence.  A line that begins with a full
+// stop or an apostrophe would be a request of roff, unless \& stands before it.
 std::string manual_text(std::string_view text) {
   std::string out, rest(text);
   while (!rest.empty()) {

@@ -65,6 +65,10 @@ ProgressMode progress_mode(const Flags& flags) {
   return mode == "never" ? ProgressMode::kOff : ProgressMode::kAuto;
 }
 
+// A line has the form "label count unit rate/s time", with the time so far, if the total is unknown; else
+// it is
+//   label [===>   ] percent% count unit rate/s time left
+// The bar takes the columns that the rest leaves, at most 40, and is left out below 4.
 std::string progress_line(const ProgressTask& task, double done, double seconds, int width) {
   double rate = seconds > 0 ? done / seconds : 0;
   std::string counts = cat(short_count(done), " ", task.unit, " ", short_count(rate), "/s ");

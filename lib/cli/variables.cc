@@ -140,6 +140,9 @@ std::vector<std::string> process_variables() {
   return names;
 }
 
+// A variable is known if it belongs to a flag of this program, of any other program, or of the scripts and
+// tests.  Only the program's own variables are suggested, since another program's would have no effect
+// here.
 void warn_of_unknown_variables(const Program& program, const std::vector<std::string>& names, Log& log) {
   std::vector<std::string> own;
   for (const Flag& flag : all_flags(program)) {

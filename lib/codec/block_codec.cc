@@ -22,6 +22,7 @@ void BlockCodec::encode_values(const Encoding& in, std::string& bytes) {
     const int64_t size = std::min(block_size_, n - begin);
     const float* values = in.values.data() + begin;
     float* sums = in.residual != nullptr ? in.residual + begin : nullptr;
+    // The kernel that adds finds the largest size on the way, by which infinities and NaNs are refused.
     const uint32_t largest =
         sums != nullptr ? kernels.add(values, size, sums) : kernels.largest_size(values, size);
     if (largest >= kInfiniteSize) refuse(in);
@@ -40,6 +41,8 @@ void BlockCodec::check_size(std::string_view bytes, int64_t n) const {
        " values");
 }
 
+// Goes through the blocks without decoding them, since a receiver checks the bytes of its peers before it
+// uses any.
 void BlockCodec::check(std::string_view bytes, int64_t n) const {
   check_size(bytes, n);
   const char* from = bytes.data();

@@ -8,6 +8,8 @@
 
 namespace ps {
 
+// Residuals of a gradient of fixed size are one array, those of rows are kept by key within a bound of
+// memory, and those of slices belong to the caller.
 Codec::Codec(const CodecTarget& target, bool keeps_residual)
     : target_(target), keeps_residual_(keeps_residual) {
   PS_CHECK(target.rows >= 0 && target.cols > 0);
@@ -62,6 +64,7 @@ std::span<const float> Codec::add_residual(const Encoding& in) const {
   return {in.residual != nullptr ? in.residual : in.values.data(), in.values.size()};
 }
 
+// The order of the parts is the order of the additions, which all trainers keep.
 void Codec::add_up(std::span<const std::string_view> parts, std::span<float> sums) const {
   PS_CHECK(!parts.empty());
   decode(parts[0], sums);
@@ -72,12 +75,15 @@ void Codec::add_up(std::span<const std::string_view> parts, std::span<float> sum
   }
 }
 
+// Without a residual the value itself is not finite, and the other refuse finds it.  With one, the first
+// sum that is not finite is looked for.
 void Codec::refuse(const Encoding& in) {
   size_t odd = 0;
   while (odd + 1 < in.values.size() && in.residual != nullptr && std::isfinite(in.residual[odd])) ++odd;
   refuse(in.values, odd);
 }
 
+// If all values are finite, their sums with the residuals have overflowed.
 void Codec::refuse(std::span<const float> values, size_t odd_sum) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) fail(Code::kData, "value ", i, " of a gradient is ", values[i]);
@@ -88,6 +94,7 @@ void Codec::refuse(std::span<const float> values, size_t odd_sum) {
 
 // ---- on a device
 
+// Residuals begin as zeros on either side, so nothing is copied; the memory here is given back.
 void Codec::move_to(CodecDevice& device) {
   const std::optional<CodecFormat> format = format_there();
   PS_CHECK(format && steps_ == 0 && !target_.in_slices);
@@ -141,6 +148,8 @@ void Codec::save(std::string& out) const {
   save_state(out);
 }
 
+// Reads the parts in the order in which save has written them; a residual on the device is read here and
+// sent there.
 void Codec::load(ByteReader& in) {
   PS_CHECK(steps_ == 0);
   steps_ = in.get<uint64_t>();
@@ -155,6 +164,7 @@ void Codec::load(ByteReader& in) {
   if (!in.ok()) fail(Code::kCorrupt, "state of a codec is cut short");
 }
 
+// The count is compared with the remaining bytes before any row is made.
 void Codec::load_rows(ByteReader& in) {
   const size_t cols = static_cast<size_t>(target_.cols);
   const uint64_t count = in.get<uint64_t>();

@@ -29,6 +29,7 @@ bool dgc_runs_there(const DgcOptions& options) {
   return !options.clip_norm;
 }
 
+// With a device, momentum and residual live there, and the arrays here stay empty.
 DeepGradientCompression::DeepGradientCompression(const DgcOptions& options, const DgcTarget& target,
                                                  DgcDevice* device)
     : options_(options),
@@ -69,6 +70,7 @@ float DeepGradientCompression::clipped_scale(const DgcGradient& gradient) const 
                       : gradient.scale;
 }
 
+// Both ways make the same moves, bit for bit; only the encoding of the sent ones is always done here.
 void DeepGradientCompression::step_sparse(const DgcGradient& gradient, std::span<const float> weights,
                                           std::string& bytes) {
   PS_CHECK(gradient.values.size() == elements_ && weights.size() == elements_);
@@ -175,6 +177,8 @@ uint32_t DeepGradientCompression::least_from_sample(const DgcGradient& gradient,
   return selector_.least();
 }
 
+// `moves` is the sum of those of all trainers, so each weight moves by its mean.  The weights here move
+// even if the device has a copy of them, which moves too.
 void DeepGradientCompression::apply(const SparseVector& moves, std::span<float> weights) const {
   PS_CHECK(weights.size() == elements_);
   const float share = 1.0f / static_cast<float>(num_trainers_);
@@ -191,6 +195,8 @@ void DeepGradientCompression::save(std::string& out) const {
   put_array<float>(out, there_ ? residual : residual_);
 }
 
+// The arrays are read here even if they live on a device, and are sent there once they are known to be
+// whole.
 void DeepGradientCompression::load(ByteReader& in) {
   PS_CHECK(steps_ == 0);
   steps_ = in.get<int64_t>();

@@ -17,6 +17,7 @@ uint64_t density(double sparsity) {
   return kUnit - static_cast<uint64_t>(std::llround(sparsity * static_cast<double>(kUnit)));
 }
 
+// Checks that each step sends something, and that compression does not end once it has begun.
 void check_sparsity(const DgcRule& options, std::string_view path) {
   const std::string sparsity_path = json_path(path, "sparsity");
   if (options.sparsity.empty()) fail(Code::kUsage, sparsity_path, ": empty; expected at least one number");
@@ -90,6 +91,9 @@ bool dgc_compresses(const DgcRule& options, std::span<const int64_t> shape) {
   return options.exclude == "none" || dimensions > 1;
 }
 
+// The steps of the ramp are divided equally among the entries of `sparsity`: entry since x entries /
+// rampup_step.  The last entry holds from then on.  Densities are whole parts of kUnit, so that all
+// trainers round alike.
 uint64_t dgc_selected(const DgcRule& options, int64_t step, uint64_t elements) {
   if (step < options.rampup_begin_step || elements == 0) return elements;
   PS_CHECK(elements <= kMaxSparseSize);

@@ -54,6 +54,9 @@ class Int8Codec final : public BlockCodec {
  private:
   int64_t encoded_bytes(int64_t n) const override { return int64_t{sizeof(float)} + n; }
 
+  // A block that is rounded to the nearest is a row of int8.  For stochastic rounding the random numbers
+  // come from the seed, the step and the number of the block, so that they do not depend on the order of
+  // work.
   void encode_block(const float* values, int64_t n, Block block, char* out) const override {
     if (!stochastic_) return row_codec(RowType::kInt8, target().cpu).encode(values, 1, n, out);
     const VectorKernels& kernels = this->kernels();

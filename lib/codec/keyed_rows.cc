@@ -18,6 +18,7 @@ float* KeyedRows::find(uint64_t key) const {
   return number == KeyIndex::kNone ? nullptr : row(number);
 }
 
+// Rows lie in blocks that never move, so pointers to them stay valid while others are added.
 float* KeyedRows::add(uint64_t key) {
   const size_t number = keys_.size();
   if (number == blocks_.size() * block_rows_) {

@@ -60,6 +60,8 @@ class LowRankCodec final : public Codec {
     read_factors(bytes, shape(static_cast<size_t>(n)));
   }
   void encode_values(const Encoding& in, std::string& bytes) override;
+  // The residual is saved by Codec; Q is the start of the next step, without which it would begin at
+  // random.
   void save_state(std::string& out) const override {
     put_array<float>(out, there() != nullptr ? there()->factor() : std::span<const float>(q_));
   }
@@ -116,6 +118,8 @@ void LowRankCodec::check_factor(const FactorShape& shape, std::span<const float>
   fail(Code::kData, "a gradient of ", shape.rows, " rows has values that are too large for low_rank");
 }
 
+// Bytes that a device has made were not seen by encode_values, so Q is looked at here: it has infinities if
+// the sums were too large.
 void LowRankCodec::check_encoded(std::string_view bytes, int64_t n) const {
   const FactorShape shape = this->shape(static_cast<size_t>(n));
   if (!shape.pays()) return;
@@ -138,6 +142,7 @@ Floats LowRankCodec::read_factors(std::string_view bytes, const FactorShape& sha
   return factors;
 }
 
+// Writes P^T Q row by row straight to `values`; a matrix that was sent whole is copied.
 void LowRankCodec::decode(std::string_view bytes, std::span<float> values) const {
   PS_CHECK(values.size() % static_cast<size_t>(target().cols) == 0);
   const FactorShape shape = this->shape(values.size());

@@ -71,6 +71,8 @@ class OneBitCodec final : public BlockCodec {
 
   int64_t encoded_bytes(int64_t n) const override { return int64_t{sizeof(SignBlock)} + word_bytes(n); }
 
+  // The words pass through an aligned array, since `out` may begin at any byte.  A mean that overflows is
+  // refused here, before the block is sent.
   void encode_block(const float* values, int64_t n, Block, char* out) const override {
     Words words;
     const SignBlock block = kernels().encode_signs(values, n, words.data());
@@ -79,6 +81,7 @@ class OneBitCodec final : public BlockCodec {
     check_encoded_block(out, n);
   }
 
+  // A mean of finite values may overflow in float, since its sum does.
   void check_encoded_block(const char* in, int64_t n) const override {
     if (is_finite(read(in))) return;
     fail(Code::kData, "a gradient has values that are too large for the mean of ", n, " of them");

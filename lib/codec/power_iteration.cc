@@ -21,6 +21,8 @@ bool normalise(const VectorKernels& kernels, float* vector, int64_t n) {
 
 }  // namespace
 
+// Directions of the last step stay; only a vector that is zero is drawn anew, from numbers that do not
+// depend on the order of work.
 void warm_start(const VectorKernels& kernels, const FactorShape& shape, uint64_t seed, uint64_t key,
                 uint64_t step, std::span<float> q) {
   for (int64_t k = 0; k < shape.rank; ++k) {
@@ -55,6 +57,7 @@ void orthogonalise(const VectorKernels& kernels, const FactorShape& shape, std::
   }
 }
 
+// Goes down the rows of M, each of which is added to all vectors of Q while it is in the cache.
 void multiply_transposed(const VectorKernels& kernels, const FactorShape& shape,
                          std::span<const float> matrix, std::span<const float> p, std::span<float> q) {
   std::ranges::fill(q, 0.0f);
@@ -67,6 +70,7 @@ void multiply_transposed(const VectorKernels& kernels, const FactorShape& shape,
   }
 }
 
+// Vectors are added in order, which fixes the bits of the sum.
 void product_row(const VectorKernels& kernels, const FactorShape& shape, std::span<const float> p,
                  std::span<const float> q, int64_t row, float* out) {
   std::fill_n(out, shape.cols, 0.0f);

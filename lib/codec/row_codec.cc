@@ -50,6 +50,8 @@ std::optional<RowType> find_row_type(uint8_t number) {
   return static_cast<RowType>(number);
 }
 
+// The last block of a row and its last byte of signs may be filled in part only, so both numbers are
+// rounded up.
 uint64_t encoded_row_bytes(RowType type, int64_t cols) {
   const uint64_t width = static_cast<uint64_t>(cols);
   switch (type) {
@@ -68,6 +70,7 @@ uint64_t encoded_row_bytes(RowType type, int64_t cols) {
   return 0;
 }
 
+// kLevels is in the order of CpuLevel, and the codecs of each level are in that of RowType.
 const RowCodec& row_codec(RowType type, CpuLevel cpu) {
 #define PS_CODECS(level) level::kRowCodecs,
   static constexpr const RowCodec* kLevels[] = {PS_FOR_CPU_LEVELS(PS_CODECS)};

@@ -43,6 +43,8 @@ uint32_t size_of_rank(std::span<const float> values, uint64_t count) {
   return high << 20 | middle << 9 | low;
 }
 
+// Chooses the lines of the sample, which depend on `draw`, size and count alone, so that a device chooses
+// the same ones.
 void Selector::begin(uint64_t size, uint64_t count, uint64_t draw) {
   PS_CHECK(size <= kMaxSparseSize && count <= size);
   size_ = size, count_ = count;
@@ -54,12 +56,16 @@ void Selector::begin(uint64_t size, uint64_t count, uint64_t draw) {
   sample_rank_ = selection_sample_rank(sample, size, count);
 }
 
+// A size of zero would collect zeros, which are never selected, so the least size is 1: the smallest float
+// above zero.
 uint32_t Selector::least() {
   if (count_ == 0 || sample_.empty())
     return kInfiniteSize;  // no value reaches it: finish selects from all values
   return std::max(1u, size_of_rank(sample_, sample_rank_));
 }
 
+// The kernel writes all n values before it knows which to keep, so there must be room for all of them.
+// Doubling makes the copies rare.
 Collected Selector::room(int64_t n) {
   const size_t needed = num_collected_ + static_cast<size_t>(n);
   if (index_.size() < needed) {
@@ -83,6 +89,7 @@ void Selector::collect_all(std::span<const float> values, uint32_t least) {
 void Selector::keep_largest(SparseVector& sparse) const {
   const std::span<const float> values(value_.data(), num_collected_);
   const uint32_t least = num_collected_ > count_ ? size_of_rank(values, count_) : 0;
+  // The number of values of size `least` that are kept: those that the larger ones leave.
   uint64_t equal = count_;
   if (least > 0) {
     for (float value : values) equal -= size_of(value) > least ? 1 : 0;
@@ -109,6 +116,8 @@ void Selector::finish(std::span<const float> values, SparseVector& sparse) {
   keep_largest(sparse);
 }
 
+// The steps of a selection for values that are in memory already: the pass that collects runs only if the
+// sample has set a threshold.
 void Selector::select(std::span<const float> values, uint64_t count, uint64_t draw, SparseVector& sparse) {
   begin(values.size(), count, draw);
   for (size_t n = 0; n < lines_.size(); ++n) std::copy_n(&values[lines_[n]], kLine, &sample_[n * kLine]);

@@ -87,6 +87,8 @@ class SharedScaleCodec final : public BlockCodec {
  private:
   int64_t encoded_bytes(int64_t n) const override { return chunk_bytes(bits_, n); }
 
+  // Values are multiplied by 2^-exponent and rounded to whole numbers of at most bound_.  Numbers of 16
+  // bits pass through an aligned array, since `out` may begin at any byte.
   void encode_block(const float* values, int64_t n, Block, char* out) const override {
     const VectorKernels& kernels = this->kernels();
     const int exponent = shared_exponent(kernels.largest_size(values, n), bits_);

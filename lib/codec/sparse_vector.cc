@@ -26,6 +26,7 @@ constexpr uint32_t kLongRun = 65535;
 }
 
 // Calls body(run) for each index.
+// run of an index := number of unselected values between the index before it and the index itself
 template <class Body>
 void for_runs(const SparseVector& sparse, Body&& body) {
   uint32_t next = 0;
@@ -51,6 +52,7 @@ void encode_run16(const SparseVector& sparse, std::string& bytes) {
   });
 }
 
+// bytes := varint(count) varint(run)[count]
 void encode_varints(const SparseVector& sparse, std::string& bytes) {
   append_varints(bytes, 1, [&] { return uint64_t{sparse.size()}; });
   size_t i = 0;
@@ -62,6 +64,8 @@ void encode_varints(const SparseVector& sparse, std::string& bytes) {
   });
 }
 
+// The number of entries follows from the length, since each takes 8 bytes.  Indices must ascend, so that no
+// value is added twice.
 void decode_index32(ByteReader& in, uint64_t size, SparseVector& sparse) {
   if (in.remaining() % (sizeof(uint32_t) + sizeof(float)) != 0) refuse("a length that is no multiple of 8");
   sparse.index.resize(in.remaining() / (sizeof(uint32_t) + sizeof(float)));
@@ -98,6 +102,8 @@ uint64_t value_bytes(SparseEncoding encoding, uint64_t count) {
   return count * (encoding == SparseEncoding::kVarintF16 ? sizeof(uint16_t) : sizeof(float));
 }
 
+// The count is bounded by the remaining bytes, of which each run takes one at least, before anything is
+// allocated.  Behind the runs exactly the bytes of the values may follow.
 void decode_varints(ByteReader& in, uint64_t size, SparseVector& sparse, SparseEncoding encoding) {
   std::string_view bytes = in.get_bytes(in.remaining());
   uint64_t count = 0, next = 0, run = 0;
@@ -140,6 +146,7 @@ int8_t to_units(float value, int exponent) {
   return static_cast<int8_t>(std::clamp(std::nearbyint(std::ldexp(value, -exponent)), -most, most));
 }
 
+// bytes := exponent:i8 value:i8[count]        a value is value x 2^exponent; nothing at all for no values
 void encode_int8(const SparseVector& sparse, std::string& bytes) {
   if (sparse.size() == 0) return;
   const int exponent = unit_exponent(sparse.value);
@@ -174,6 +181,8 @@ float from_level(uint8_t level, int exponent) {
   return std::ldexp((level & 1) != 0 ? -1.0f : 1.0f, exponent + (level >> 1));
 }
 
+// bytes := exponent:i8 u8[(count + 3) / 4]
+// bits 2n and 2n + 1 of a byte belong to its n-th value: 1 for a negative value, 2 for the larger size
 void encode_int2(const SparseVector& sparse, std::string& bytes) {
   if (sparse.size() == 0) return;
   const int exponent = level_exponent(sparse.value);
@@ -215,6 +224,8 @@ bool rounds_values(SparseEncoding encoding) {
          encoding == SparseEncoding::kVarintInt2;
 }
 
+// Rounds as encode_sparse does, with the same exponent of all values, so that the sender knows the values
+// that the receiver gets, and keeps the difference.
 void round_values(SparseEncoding encoding, std::span<float> values) {
   if (encoding == SparseEncoding::kVarintInt8) {
     const int exponent = unit_exponent(values);
@@ -230,6 +241,7 @@ void round_values(SparseEncoding encoding, std::span<float> values) {
   half_codec().decode(halves.data(), 1, static_cast<int64_t>(values.size()), values.data());
 }
 
+// Appends the indices and then the values, in the form that the encoding has for each.
 void encode_sparse(SparseEncoding encoding, const SparseVector& sparse, std::string& bytes) {
   if (encoding == SparseEncoding::kIndex32) put_array<uint32_t>(bytes, sparse.index);
   if (encoding == SparseEncoding::kRun16) encode_run16(sparse, bytes);
@@ -242,6 +254,8 @@ void encode_sparse(SparseEncoding encoding, const SparseVector& sparse, std::str
   half_codec().encode(sparse.value.data(), 1, static_cast<int64_t>(sparse.size()), bytes.data() + begin);
 }
 
+// Indices come first and tell the number of values; the values fill the rest.  Values must be finite, since
+// a single infinity would spoil the weights of all trainers.
 void decode_sparse(SparseEncoding encoding, std::string_view bytes, uint64_t size, SparseVector& sparse) {
   PS_CHECK(size <= kMaxSparseSize);
   sparse.clear();

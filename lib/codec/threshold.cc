@@ -35,6 +35,7 @@ struct ThresholdOptions : FeedbackOptions {
 };
 
 // Calls body(index, value) for each element.  Throws kCorrupt.
+// Indices must ascend, so that each value is set once, and be below `size`, since `values` ends there.
 template <class Body>
 void for_elements(float tau, std::string_view bytes, uint64_t size, Body&& body) {
   if (bytes.size() % sizeof(uint32_t) != 0)
@@ -64,6 +65,8 @@ class ThresholdCodec final : public Codec {
   }
 
  private:
+  // Works in chunks, whose found values are encoded and taken out of the residual at once.  The bits of
+  // positive floats have the order of the floats, so those of tau_ are the least size to collect.
   void encode_values(const Encoding& in, std::string& bytes) override {
     PS_CHECK(in.values.size() <= kMaxSparseSize);
     const std::span<const float> sums = add_residual(in);

@@ -43,6 +43,7 @@ class TopKCodec final : public Codec {
         selector_(selection_, target.cpu),
         seed_(hash_key(target.seed) ^ hash_key(~target.key)) {}
 
+  // Values that were not sent are zeros.
   void decode(std::string_view bytes, std::span<float> values) const override {
     SparseVector sparse;
     decode_sparse(encoding_, bytes, values.size(), sparse);
@@ -59,6 +60,7 @@ class TopKCodec final : public Codec {
   }
 
  private:
+  // Values are rounded before they are taken out of the residual, which so keeps the rounding errors too.
   void encode_values(const Encoding& in, std::string& bytes) override {
     PS_CHECK(in.values.size() <= kMaxSparseSize);
     const std::span<const float> sums = add_residual(in);

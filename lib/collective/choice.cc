@@ -21,6 +21,8 @@ double AllReduceCost::at(size_t data_bytes) const {
 }
 
 bool is_candidate(const AllReduceAlgorithm& algorithm, int size) {
+  // An algorithm is measured if its busiest rank sends at most so many times the data at the largest size
+  // of kCostMeasures.
   constexpr double kMostTimes = 16;
   const double largest = static_cast<double>(kCostMeasures.back().bytes);
   return algorithm.in_rank_order && algorithm.most_sent(largest, size) <= kMostTimes * largest;
@@ -32,6 +34,8 @@ std::string encode_costs(const std::vector<AllReduceCost>& costs) {
   return out;
 }
 
+// Each text has the seconds of every algorithm in the order of `own`, as encode_costs writes them: doubles
+// and nothing else.
 std::vector<AllReduceCost> slowest_costs(const std::vector<AllReduceCost>& own,
                                          const std::vector<std::string>& gathered) {
   std::vector<AllReduceCost> slowest = own;

@@ -51,6 +51,8 @@ double message_slot(const ClusterParameters& cluster, double bytes) {
 
 // The cost of `count` messages of `bytes` through one link, until the last one is received.
 static ExchangeCost burst(const ClusterParameters& cluster, double count, double bytes) {
+  // The total is L + 2 o + count n G, and (count - 1) times the time by which g or o holds a message up
+  // beyond n G.
   const double transfer = transfer_seconds(cluster, bytes);
   const double held_up = message_slot(cluster, bytes) - transfer;
   ExchangeCost cost;
@@ -71,6 +73,7 @@ static ExchangeCost times(double count, ExchangeCost cost) {
           count * cost.codec};
 }
 
+// Returns the larger cost, which is the time until two things that go on at once have both ended.
 static const ExchangeCost& later(const ExchangeCost& a, const ExchangeCost& b) {
   return a.total() < b.total() ? b : a;
 }
@@ -82,6 +85,7 @@ struct ChunkCosts {
 
 static ChunkCosts chunk_costs(const ClusterParameters& cluster, double bytes) {
   ChunkCosts costs = {burst(cluster, 1, bytes), sum_of(cluster, bytes), {}};
+  // The parts of `further` add up to one message_slot.
   costs.further.transfer = transfer_seconds(cluster, bytes);
   costs.further.overhead = message_slot(cluster, bytes) - costs.further.transfer;
   return costs;
@@ -98,6 +102,8 @@ static ExchangeCost rank_server_cost(const ClusterParameters& cluster, const Ste
   const double others = static_cast<double>(cluster.ranks - 1);
   const double chunks = static_cast<double>(gradient_chunks(cluster, payload));
   const ChunkCosts chunk = chunk_costs(cluster, payload.dense_bytes / chunks);
+  // The first chunk comes in and is added.  For each of the others * chunks - 1 chunks that follow, the
+  // slower of the link and the adder counts.  At the end the last sum goes out to all others.
   ExchangeCost cost = chunk.message;
   cost += chunk.add;
   cost += times(others * chunks - 1, later(chunk.further, chunk.add));
@@ -153,9 +159,9 @@ static ExchangeCost chain_cost(const ClusterParameters& cluster, const StepBytes
   return cost;
 }
 
-// Returns the time until the root of a tree of so many ranks has the sum of the first chunk.  Its children have 1, 2,
-// 4, … ranks below them, themselves included, and the last child has the rest; they send one after the other, each when
-// it has its own sum.
+// Returns the time until the root of a tree of so many ranks has the sum of the first chunk.  Its children
+// have 1, 2, 4, … ranks below them, themselves included, and the last child has the rest; they send one
+// after the other, each when it has its own sum.
 static ExchangeCost first_sum(int64_t ranks, const ChunkCosts& chunk) {
   if (ranks == 1) return {};
   const int64_t others = tree_rounds(ranks) - 1;  // children before the last
@@ -173,8 +179,8 @@ static ExchangeCost first_sum(int64_t ranks, const ChunkCosts& chunk) {
   return cost;
 }
 
-// Returns the time in which a chunk gets from the root to all ranks.  The root sends it to its last child first, and then
-// to the child before, which may have more ranks below it.
+// Returns the time in which a chunk gets from the root to all ranks.  The root sends it to its last child
+// first, and then to the child before, which may have more ranks below it.
 static ExchangeCost last_copy(int64_t ranks, const ChunkCosts& chunk) {
   if (ranks == 1) return {};
   const int64_t others = tree_rounds(ranks) - 1;
@@ -199,6 +205,8 @@ static ExchangeCost tree_cost(const ClusterParameters& cluster, const StepBytes&
   return cost;
 }
 
+// In each of 2 (N - 1) steps every rank sends a part of V / N bytes to the next rank; in the first N - 1 of
+// them it adds the part that it receives.  A step waits for the one before, so each pays the latency.
 static ExchangeCost ring_cost(const ClusterParameters& cluster, const StepBytes& payload) {
   const double steps = static_cast<double>(cluster.ranks - 1);
   const double part = payload.dense_bytes / static_cast<double>(cluster.ranks);
@@ -213,6 +221,8 @@ static ExchangeCost halving_doubling_cost(const ClusterParameters& cluster, cons
   const int64_t inner = power_of_two_below(cluster.ranks);
   ExchangeCost cost;
   double bytes = payload.dense_bytes;
+  // Each number of bytes is sent twice, on the way down when it is added and on the way back when it is
+  // gathered.
   for (int64_t left = inner; left > 1; left /= 2) {
     bytes /= 2;
     cost += times(2, burst(cluster, 1, bytes));
@@ -259,12 +269,18 @@ const ExchangeEntry& exchange_entry(ExchangeKind exchange) {
 static double full_links(ExchangeKind exchange, const ClusterParameters& cluster) {
   const double ranks = static_cast<double>(cluster.ranks);
   switch (exchange) {
+    // With V bytes of gradients and without servers, 2 (N - 1) V arrive in all, and (N - 1) V on the link
+    // of rank 0 in one direction.
     case ExchangeKind::kServer:
       return cluster.servers == 0 ? 2 : std::min(ranks, static_cast<double>(cluster.servers));
+    // 2 (N - 1) V arrive in all: V on each link of two ranks, and 2 V on the link of a rank in the middle,
+    // from below and from above.
     case ExchangeKind::kChain:
       return std::max(2.0, ranks - 1);
+    // 2 (N - 1) V arrive in all, and V from each child at the root.
     case ExchangeKind::kTree:
       return 2 * (ranks - 1) / static_cast<double>(tree_rounds(cluster.ranks));
+    // All ranks send and receive the same number of bytes at the same time.
     case ExchangeKind::kDirect:
     case ExchangeKind::kRing:
     case ExchangeKind::kHalvingDoubling:
@@ -274,7 +290,8 @@ static double full_links(ExchangeKind exchange, const ClusterParameters& cluster
   PS_CHECK(false);
 }
 
-// Returns how many connections use the busiest link at once, in one direction.  A client of servers has one to each port.
+// Returns how many connections use the busiest link at once, in one direction.  A client of servers has one
+// to each port.
 static double busy_connections(ExchangeKind exchange, const ClusterParameters& cluster) {
   const double others = static_cast<double>(cluster.ranks - 1),
                lanes = static_cast<double>(cluster.connections);
@@ -299,6 +316,8 @@ static double busy_connections(ExchangeKind exchange, const ClusterParameters& c
 
 ClusterParameters with_exchange_bandwidth(ExchangeKind exchange, ClusterParameters cluster) {
   if (cluster.ranks < 2) return cluster;
+  // A bandwidth of 0 stands for a link without limit, so that any limit replaces it.  The limits that have
+  // been applied are cleared in the result, which may be passed to this function again.
   const auto hold_to = [&](double rate) {
     cluster.bandwidth = cluster.bandwidth > 0 ? std::min(cluster.bandwidth, rate) : rate;
   };
@@ -314,6 +333,8 @@ ExchangeCost exchange_cost(ExchangeKind exchange, const ClusterParameters& clust
   return exchange_entry(exchange).cost(with_exchange_bandwidth(exchange, cluster), payload);
 }
 
+// Trees, chains and the server send each chunk up and down over N - 1 links; the other exchanges send
+// between all ranks, or between partners in every round.
 double exchange_messages(ExchangeKind exchange, const ClusterParameters& cluster, const StepBytes& payload) {
   const double ranks = static_cast<double>(cluster.ranks);
   switch (exchange) {

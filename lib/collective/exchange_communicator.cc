@@ -14,6 +14,8 @@ ExchangeCommunicator::ExchangeCommunicator(std::unique_ptr<Exchange> exchange, c
       algorithm_(algorithm == kAutomatic ? nullptr : &all_reduce_algorithm(algorithm)),
       timeout_(timeout) {}
 
+// Runs `body` as one collective.  An error of this rank goes to all others, which would otherwise wait for
+// it until their timeout.
 void ExchangeCommunicator::call(Collective collective, uint8_t algorithm, const std::function<void()>& body) {
   exchange_->begin(collective, algorithm, timeout_);
   try {
@@ -57,6 +59,8 @@ std::vector<std::string> ExchangeCommunicator::gather(std::string bytes) {
   std::vector<std::string> all(static_cast<size_t>(size()));
   if (size() > 1) {
     call(Collective::kGather, 0, [&] {
+      // Each rank sends everything before it receives anything, which cannot deadlock since sending waits
+      // for nobody.  It begins with the rank after it, so that no rank is sent to by all others at once.
       for (int i = 1; i < size(); ++i) exchange_->send((rank() + i) % size(), bytes);
       for (int i = 1; i < size(); ++i) {
         const int from = (rank() + i) % size();
@@ -126,6 +130,8 @@ void ExchangeCommunicator::measure(size_t index, std::vector<AllReduceCost>& cos
   }
 }
 
+// The first all-reduce measures all candidates.  All ranks do so in the same call, and choose by the same
+// costs, those of the slowest rank, so that they agree on the algorithm without further messages.
 const AllReduceAlgorithm& ExchangeCommunicator::choose(size_t data_bytes) {
   if (costs_.empty()) {
     std::vector<AllReduceCost> own;

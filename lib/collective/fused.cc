@@ -8,6 +8,7 @@ namespace {
 
 // Returns the number of arrays at the front that form one all-reduce; it is at least one.
 size_t num_fused(std::span<const Elements> arrays) {
+  // A larger array than kFusedBytes stops the loop at once, and forms an all-reduce of its own.
   size_t bytes = 0, count = 0;
   for (const Elements& array : arrays) {
     if (array.type() != arrays[0].type() || bytes + array.size_bytes() > kFusedBytes) break;
@@ -17,6 +18,7 @@ size_t num_fused(std::span<const Elements> arrays) {
   return std::max<size_t>(count, 1);
 }
 
+// Copies the arrays one behind the other, all-reduces the copy, and copies the sums back.
 template <class T>
 void reduce_together(Communicator& communicator, std::span<const Elements> arrays) {
   std::vector<T> all;

@@ -31,6 +31,8 @@ double median_exchange_seconds(Communicator& communicator, size_t bytes) {
 
 }  // namespace
 
+// Each rank gives its numbers as doubles, one behind the other.  The largest ones are the same on all
+// ranks.
 std::vector<double> largest_of_all(Communicator& communicator, std::span<const double> own) {
   std::string bytes;
   put_array(bytes, own);

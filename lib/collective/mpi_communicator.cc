@@ -44,6 +44,9 @@ int checked_int(size_t count) {
 class MpiCommunicator final : public Communicator {
  public:
   MpiCommunicator() {
+    // A program that has initialised MPI itself also finalises it.  The world is duplicated, so that these
+    // collectives cannot meet those of the program, and errors in it are returned instead of ending the
+    // process.
     int initialised = 0, finalised = 0, provided = 0;
     MPI_Finalized(&finalised);
     if (finalised != 0) fail(Code::kUsage, "MPI has been finalised in this process");
@@ -84,6 +87,8 @@ class MpiCommunicator final : public Communicator {
 
   using Communicator::reduce_scatter;
   void reduce_scatter(Elements data, std::span<const size_t> counts) override {
+    // The sum of the own part comes into an array of its own, since the other parts of `data` have to stay
+    // as they are.
     const Layout layout(counts);
     const ElementRange own = layout.parts.at(static_cast<size_t>(rank_));
     std::vector<char> sum(own.count() * data.element_bytes());
@@ -109,6 +114,7 @@ class MpiCommunicator final : public Communicator {
   }
 
   std::vector<std::string> gather(std::string bytes) override {
+    // MPI has to know how much it receives: the sizes are gathered first, then the bytes.
     std::vector<int64_t> sizes(static_cast<size_t>(size_));
     sizes[static_cast<size_t>(rank_)] = static_cast<int64_t>(bytes.size());
     all_gather(sizes);
@@ -123,6 +129,8 @@ class MpiCommunicator final : public Communicator {
   }
 
   std::vector<std::string> all_to_all(std::vector<std::string> bytes) override {
+    // Ranks exchange the sizes first, from which each one knows where the bytes of the others begin in
+    // `in`.
     std::vector<int64_t> out_sizes, in_sizes(bytes.size());
     std::string out;
     for (const std::string& each : bytes) {
@@ -161,6 +169,7 @@ class MpiCommunicator final : public Communicator {
   // Calls body for pieces whose number of elements fits in an int.
   template <class Body>
   static void for_pieces(Elements data, Body&& body) {
+    // The pieces depend on the number of elements alone, so that all ranks make the same calls.
     constexpr size_t kPiece = size_t{1} << 30;
     for (size_t done = 0; done < data.count(); done += kPiece) {
       body(data.part(done, std::min(kPiece, data.count() - done)));

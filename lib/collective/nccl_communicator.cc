@@ -132,6 +132,8 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
     const StagedParts staged = stage_parts(data, counts);
     const int own = rank();
     call("reduce-scatter", [&] {
+      // NCCL scatters equal parts alone.  Parts of different sizes are reduced one by one to their ranks,
+      // in one group, so that NCCL runs them at once.
       if (are_equal(counts)) {
         return check(nccl_.ReduceScatter(staged.there, staged.at(own), staged.count(own), staged.type,
                                          NcclOperation::kSum, handle_, stream()),
@@ -154,6 +156,7 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
     const StagedParts staged = stage_parts(data, counts);
     const int own = rank();
     call("all-gather", [&] {
+      // The same holds for gathering: parts of different sizes are broadcast one by one, in one group.
       if (are_equal(counts)) {
         return check(
             nccl_.AllGather(staged.at(own), staged.there, staged.count(own), staged.type, handle_, stream()),
@@ -184,6 +187,8 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
  private:
   // Loads the library, and learns of all ranks that they have done so too.
   void open() {
+    // A rank that fails here still takes part in the gathering and sends its error: so all ranks fail with
+    // it at once, instead of waiting for a rank that never comes.
     std::string own;
     try {
       nccl_ = load_nccl(options_.library);
@@ -218,6 +223,8 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
          opening.substr(space + 1));
   }
 
+  // Throws the error of the first rank that failed, else kUsage if ranks have different versions of NCCL.
+  // Takes the identity of the communicator from rank 0.
   void agree(const std::vector<std::string>& openings) {
     for (size_t of = 0; of < openings.size(); ++of) refuse_failure(static_cast<int>(of), openings[of]);
     std::string first;
@@ -245,6 +252,8 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
 
   // Returns room on the device.
   char* stage(size_t bytes) {
+    // The members say that there is no room while the old one is gone, in case the new one cannot be
+    // allocated.
     if (bytes <= staged_bytes_) return staged_;
     if (staged_ != nullptr) device_->release(std::exchange(staged_, nullptr));
     staged_bytes_ = 0;
@@ -271,6 +280,8 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
     return {there, nccl_type(data.type()), data.element_bytes(), std::move(parts)};
   }
 
+  // Copies the array to the device piece by piece, and calls body(piece, place of its copy).  The pieces
+  // bound the memory that the device needs.
   template <class Body>
   void for_staged_pieces(Elements data, const Body& body) {
     const size_t most = kStagedBytes / data.element_bytes();
@@ -314,6 +325,8 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
     for (;;) {
       NcclResult state = NcclResult::kSuccess;
       check(nccl_.CommGetAsyncError(handle_, &state), "ncclCommGetAsyncError");
+      // A remote error is worth a look at the network, which may name the rank that has died; if it does
+      // not, the error of NCCL is thrown.
       if (state == NcclResult::kRemoteError) find_dead();
       check(state, name);
       if (state == NcclResult::kSuccess && device_->is_done()) return;

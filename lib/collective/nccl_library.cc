@@ -40,6 +40,7 @@ class NcclSymbols {
   void* const library_;
 };
 
+// Returns true for results that a wrong call causes, rather than the machine or another rank.
 bool is_mistake(NcclResult result) {
   return result == NcclResult::kInternalError || result == NcclResult::kInvalidArgument ||
          result == NcclResult::kInvalidUsage;
@@ -50,6 +51,8 @@ bool is_mistake(NcclResult result) {
 NcclLibrary load_nccl(const std::string& file) {
   const NcclSymbols symbols(file);
   NcclLibrary found{};
+  // All functions are looked up before any of them is called, so that an older library is recognised by the
+  // first one that it lacks.
   symbols.find("ncclGetVersion", found.GetVersion);
   symbols.find("ncclGetUniqueId", found.GetUniqueId);
   symbols.find("ncclCommInitRankConfig", found.CommInitRankConfig);

@@ -8,6 +8,8 @@
 
 namespace ps {
 
+// Limits and choices of a list are those of its elements.  A field that may be left open takes either a
+// value of its type or the word auto, and its description then stands beside both.
 Json FieldSpec::schema() const {
   Json out = type();
   if (!open) out["description"] = help;

@@ -37,6 +37,9 @@ static void append_optional(std::vector<T>& out, size_t out_size, const std::vec
   }
 }
 
+// Appends examples [begin, end) of a sparse slot.  Values come before keys, because out.keys.size() is the
+// number of values that `out` has or stands for.  `shift` moves offsets of `in` to where their keys are in
+// `out`, modulo 2^32.
 static void append_sparse(SlotData& out, const SlotData& in, int64_t begin, int64_t end) {
   int64_t first = in.offsets[static_cast<size_t>(begin)], last = in.offsets[static_cast<size_t>(end)];
   append_optional(out.values, out.keys.size(), in.values, first, last, 1.0f);
@@ -47,6 +50,8 @@ static void append_sparse(SlotData& out, const SlotData& in, int64_t begin, int6
   for (size_t i = before; i < out.offsets.size(); ++i) out.offsets[i] += shift;
 }
 
+// Weights and groups come before labels, because labels.size() is the number of examples that they have or
+// stand for.
 void Batch::append_range(const DataSchema& schema, const Batch& other, int64_t begin, int64_t end) {
   append_optional(weights, labels.size(), other.weights, begin, end, 1.0f);
   append_optional(groups, labels.size(), other.groups, begin, end, uint64_t{0});
@@ -67,6 +72,8 @@ static void shrink(std::vector<T>& values, size_t size) {
   if (values.size() > size) values.resize(size);
 }
 
+// Each array is cut by itself, since an example of which only some fields were appended has made only some
+// of them longer.  Keys end where the offsets of the last whole example end.
 void Batch::truncate(const DataSchema& schema, int64_t size) {
   size_t examples = static_cast<size_t>(size);
   shrink(labels, examples);
@@ -108,6 +115,8 @@ static void expect_size(const std::string& what, size_t found, size_t expected) 
   if (found != expected) fail(Code::kData, "batch: ", what, ": ", found, " elements, expected ", expected);
 }
 
+// The order matters: offsets are known to exist before the first and last are looked at, and they ascend
+// before the last of them is taken for the number of keys.
 static void check_slot_data(const SlotData& slot, const SlotSchema& schema, size_t examples) {
   const std::string name = cat("slot ", quote(schema.name));
   expect_size(name, slot.offsets.size(), schema.dense ? 0 : examples + 1);

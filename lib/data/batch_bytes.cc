@@ -35,6 +35,8 @@ class BatchDecoder {
  public:
   explicit BatchDecoder(ByteReader& in) : in_(in) {}
 
+  // Decodes the batch, and returns for each slot if its keys were left out.  All arrays then have the
+  // lengths that the bytes claim; check_batch finds out if offsets ascend and ids fit their slots.
   std::vector<bool> decode(size_t num_slots, Batch& batch) {
     const size_t examples = in_.get<uint32_t>();
     const uint8_t flags = in_.get<uint8_t>();

@@ -20,6 +20,8 @@ std::string_view BlockStream::head(std::string& name) {
   return {};
 }
 
+// Goes through the blocks of one file after the other.  head() may have opened the first file already; its
+// splitter is made only here, since the format may follow from that head.
 bool BlockStream::next(Block& block) {
   while (source_ || open()) {
     if (!splitter_) splitter_ = format_->split(options_, *source_);

@@ -65,6 +65,8 @@ static bool records_header_is_whole(std::string_view head) {
   }
 }
 
+// A header of records is needed as a whole, because it has the schema.  Text is needed up to the end of its
+// first line that is neither blank nor a comment.
 bool head_is_enough(std::string_view head) {
   if (is_records(head)) return records_header_is_whole(head);
   if (head.size() >= kEnoughText) return true;
@@ -72,6 +74,8 @@ bool head_is_enough(std::string_view head) {
   return end != std::string_view::npos && !first_line(head.substr(0, end + 1)).empty();
 }
 
+// Records are binary, and have no lines by which to tell them.  Several other formats may accept a line:
+// the first one in the order of the catalogue is taken.
 const FormatEntry& recognize_format(const DataOptions& data, std::string_view head, std::string_view file) {
   if (is_records(head)) return kRecords;
   std::string_view line = first_line(head);

@@ -44,6 +44,9 @@ void combine(const SlotData& slot, size_t b, Combinations& all, Combinations& sc
   std::swap(all, scratch);
 }
 
+// Returns the crossed slot of B = `examples` examples.  `all` begins with one combination, that of no slot,
+// and each slot multiplies their number by that of its ids.  An example without an id in one of the slots
+// has none.
 SlotData cross_of(const std::vector<const SlotData*>& slots, Key seed, size_t examples) {
   SlotData out;
   out.offsets.push_back(0);
@@ -81,6 +84,8 @@ void add_cross_slots(const std::vector<Cross>& crosses, DataSchema& schema) {
 }
 
 void cross_slots(const std::vector<Cross>& crosses, const DataSchema& schema, Batch& batch) {
+  // The crosses wait here until all are made: to append one would move batch.slots, and with it the slots
+  // from which the next is made.
   std::vector<SlotData> made;
   for (const Cross& cross : crosses) {
     std::vector<const SlotData*> slots;

@@ -162,6 +162,7 @@ DataSchema DataOptions::single_slot() const {
 
 DataSchema DataOptions::with_labels(DataSchema schema, size_t num_classes,
                                     const std::vector<std::string>& columns) const {
+  // Without multi_label each label column is a slot of its own with one id, 0, whose value is the label.
   for (size_t i = 0; i < columns.size() && !multi_label; ++i) {
     if (schema.find(columns[i]) >= 0)
       fail(Code::kUsage, "data.csv.labels: ", quote(columns[i]), " is the name of another slot of the data");

@@ -40,6 +40,8 @@ static void check_labels(const DataOptions& options, const FormatEntry& format) 
   }
 }
 
+// Throws kUsage if the options ask for a part of the data, and the format cannot tell which examples are in
+// it.
 static void check_parts(const DataOptions& options, const DataSet& data) {
   if (!data.parser->has_parts()) {
     fail(Code::kUsage, "data.validation: files of format ", quote(data.format->name),
@@ -62,6 +64,10 @@ static void check_parts(const DataOptions& options, const DataSet& data) {
   }
 }
 
+// Opens the data step by step, as each step needs the one before: files, format, schema, vocabulary,
+// parser.  The head of the first file is read only if the format is unknown or needs it, because that waits
+// for a stream.  Checks of the options and the format alone come before the vocabulary, which reads all
+// files.
 DataSet open_data_set(const DataOptions& options, const std::vector<std::string>& paths,
                       const SourceContext& context, std::shared_ptr<const Vocabulary> vocabulary) {
   DataSet data;

@@ -96,6 +96,8 @@ class GzipDecoder : public CompressedDecoder {
   ~GzipDecoder() override { inflateEnd(&stream_); }
 
  private:
+  // A new member begins with the call after the end of the last one.  Z_BUF_ERROR says only that nothing
+  // could be done without more input or room, which read() takes care of.
   size_t decode(RawFile& raw, char* out, size_t size) override {
     if (between_) inflateReset(&stream_);
     between_ = false;
@@ -129,6 +131,8 @@ class ZstdDecoder : public CompressedDecoder {
   ~ZstdDecoder() override { ZSTD_freeDStream(stream_); }
 
  private:
+  // zstd begins the next frame by itself; the result is 0 exactly at the end of a frame whose output is all
+  // written.
   size_t decode(RawFile& raw, char* out, size_t size) override {
     ZSTD_inBuffer input = {input_.data(), input_.size(), 0};
     ZSTD_outBuffer output = {out, size, 0};

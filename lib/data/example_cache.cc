@@ -14,6 +14,8 @@ static uint64_t most_bytes(const DataOptions& options) {
   return available_memory_bytes() / 2;
 }
 
+// A full shuffle needs all examples even in a single pass; otherwise one pass keeps none.  If the memory
+// limit was not given, a cache that may be dropped takes half of it.
 ExampleCache::ExampleCache(const DataOptions& options, const DataSchema& schema, bool stream, int passes)
     : schema_(schema),
       required_(options.shuffles_all() || (stream && passes > 1)),
@@ -37,6 +39,8 @@ void ExampleCache::restart() {
   store_ = std::make_unique<ExampleStore>(schema_, store_limit_);
 }
 
+// A cache that does not fit is dropped as a whole: with a part of the examples missing, the next pass would
+// have to read all files in any case.
 void ExampleCache::append(const Batch& batch, int64_t begin, int64_t end) {
   if (!store_) return;
   store_->append_range(batch, begin, end);

@@ -22,6 +22,8 @@ void ExampleStore::append_range(const Batch& batch, int64_t begin, int64_t end) 
   }
 }
 
+// Copies an array into memory of exactly its size, and returns a view of it, which stays valid as long as
+// the store.  Values must fit the narrower type.
 template <class Packed, class T>
 std::span<const Packed> ExampleStore::pack_array(const std::vector<T>& values) {
   if (values.empty()) return {};
@@ -33,6 +35,7 @@ std::span<const Packed> ExampleStore::pack_array(const std::vector<T>& values) {
   return {packed, values.size()};
 }
 
+// The bitwise or of all keys fits into 32 bits exactly if each key does.
 ExampleStore::PackedSlot ExampleStore::pack_slot(const SlotData& slot) {
   PackedSlot packed;
   packed.offsets = pack_array<uint32_t>(slot.offsets);
@@ -47,6 +50,8 @@ ExampleStore::PackedSlot ExampleStore::pack_slot(const SlotData& slot) {
   return packed;
 }
 
+// Makes a piece of the open examples.  Normalizing comes first: arrays whose elements are all standard then
+// take no memory.
 void ExampleStore::pack() {
   open_.normalize(schema_);
   Piece& piece = pieces_.emplace_back();
@@ -85,6 +90,8 @@ static void append_optional(std::vector<T>& out, size_t size, std::span<const T>
   }
 }
 
+// Appends examples [begin, end) of a packed slot.  `shift` leads from positions among the keys of the piece
+// to those among the keys of `out`; it may wrap around below 0, which the addition undoes.
 void ExampleStore::append_slot(const PackedSlot& in, const SlotSchema& schema, size_t begin, size_t end,
                                SlotData& out) {
   if (schema.dense) {
@@ -111,6 +118,8 @@ void ExampleStore::append_piece(const Piece& piece, size_t begin, size_t end, Ba
   out.labels.insert(out.labels.end(), piece.labels.data() + begin, piece.labels.data() + end);
 }
 
+// Goes from piece to piece: example i is number i % kPiece of piece i / kPiece.  The piece behind the last
+// is open_, whose examples are not packed yet.
 void ExampleStore::append_range_to(int64_t begin, int64_t end, Batch& out) const {
   while (begin < end) {
     int64_t first = begin % kPiece, last = std::min(kPiece, first + end - begin);

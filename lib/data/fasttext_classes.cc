@@ -27,6 +27,8 @@ class LabelLearner {
     while (left_ > 0 && splitter.next(block)) read(block.text());
   }
 
+  // Returns the labels as classes, in the order of their bytes; none if all of them are numbers, which are
+  // classes as they are.
   std::vector<std::string> finish() const {
     if (!words_) return {};
     return {labels_.begin(), labels_.end()};

@@ -41,6 +41,7 @@ class Words {
   std::string_view rest_;
 };
 
+// Adds a value to what is known of its slot.  Returns false if it is no number.
 bool add_value(std::string_view word, SlotValues& slot) {
   if (!parse_uint(word)) {
     if (!parse_double(word)) return false;
@@ -64,6 +65,8 @@ bool add_slot(Words& words, bool first_line, SlotValues& slot) {
   return true;
 }
 
+// Adds a line.  The first one decides how many slots there are.  Returns false if a line has another number
+// of them, or does not consist of counts and as many values behind each.
 bool add_line(std::string_view line, std::vector<SlotValues>& slots) {
   const bool first = slots.empty();
   Words words(line);
@@ -119,6 +122,7 @@ InferredSlots infer_slots(std::string_view head, std::string_view file) {
   out.label_slot = "label";
   for (size_t i = 0; i < found.size(); ++i) {
     SlotOptions slot;
+    // Slots are numbered from 1 without the label, so a slot before it is one higher than its index.
     slot.name = i == label ? out.label_slot : cat("slot", i + (i < label));
     if (i != label && found[i].dense) {
       if (!found[i].one_length)

@@ -69,6 +69,8 @@ void expand_folder(const std::string& path, int depth, std::vector<InputFile>& o
   }
 }
 
+// Appends the file of a path, or all files of a folder or a list, in order.  A list that contains itself
+// would never end, so the depth is limited.
 void expand(const std::string& path, int depth, std::vector<InputFile>& out) {
   if (depth > kMaxDepth)
     fail(Code::kUsage, "cannot open ", quote(path), ": lists or folders within each other too deep");

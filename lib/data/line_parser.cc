@@ -19,6 +19,9 @@ void LineParser::parse_with(LineScratch*, const char* p, const char* end, Batch&
   parse_line(p, end, batch);
 }
 
+// Appends the example of a line if it is of the part and is sampled; a line with an error becomes a bad
+// line.  Examples are appended first and dropped afterwards, because part and sampling depend on what the
+// line holds.  `size` is the number of examples to go back to.
 void LineParser::parse_or_reject(LineScratch* scratch, const char* p, const char* end, const Block& block,
                                  uint64_t line, bool checks, Parsed& out) const {
   int64_t size = out.batch.size();
@@ -56,6 +59,9 @@ bool LineParser::labels_fit(const Batch& batch) const {
   }
 }
 
+// `line` is the number of the line at p, and `end` its end without \r.  Each line ends in \n, which the
+// splitter appends to a last line without one, so that memchr always finds it.  The loop stops behind the
+// first bad line beyond max_bad_lines_, where the run ends.
 void LineParser::parse_lines(const Block& block, bool checks, Parsed& out) const {
   out.batch.clear(schema_);
   out.bad.clear();

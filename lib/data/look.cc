@@ -63,6 +63,8 @@ std::string_view whole_lines(const InputHead& head) {
 // estimates the rest.  One owner thread.
 class Look {
  public:
+  // The look reads in the order of the data, once, and without the transformations of values, since those
+  // are decided by what it finds.
   Look(const DataOptions& options, const std::vector<std::string>& paths, const LookSettings& settings)
       : options_(options), paths_(paths), settings_(settings), input_(whole_lines(settings.head)) {
     options_.batch_size = kBatchSize;
@@ -112,7 +114,10 @@ class Look {
     }
   }
 
-  // Finds the slots.  Multislot is recognised if no other format is, and tables by their header.
+  // Finds the slots.  With format auto the order of the questions decides: fasttext and jsonl are told by
+  // the beginning of the first line; vw by its bars, which might be taken for separators; then tables by
+  // their first two lines; then multislot, if all lines have its form; and last the other formats by the
+  // first line.  A format that is found here replaces auto in options_, from which the reader is made.
   void find_slots() {
     if (is_table_format(options_.format)) return learn_columns();
     if (options_.format == "fasttext") return learn_labels();
@@ -177,6 +182,7 @@ class Look {
     return true;
   }
 
+  // Reads batches until there are enough examples.  Less than the whole data then stand for all of them.
   void read() {
     ReaderSettings settings;
     settings.threads = settings_.threads;
@@ -194,6 +200,7 @@ class Look {
     }
   }
 
+  // A batch of the reader has at least one example, so it has a smallest and a largest label.
   void add(const Batch& batch) {
     const auto [smallest, largest] = std::minmax_element(batch.labels.begin(), batch.labels.end());
     const bool first = out_.examples == 0;

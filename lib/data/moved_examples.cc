@@ -70,6 +70,9 @@ class Holders {
 
 // Tells the others how many examples this trainer holds, and receives their numbers.
 //   share := batch_size:i64 total:i64 files:u32 size:i64[files]         (total: 0 if files are dealt out)
+// File f of trainer r is file f * W + r of all, where W is the number of trainers.  Throws kData unless all
+// trainers have the same batch size and total: else they would cut the same permutation into different
+// batches.
 Holders find_holders(const HeldShare& share, ExampleExchange& exchange) {
   std::string own_share;
   put(own_share, share.batch_size);
@@ -110,6 +113,8 @@ class MovedExamples : public ExampleOrder {
     thread_ = start_thread([this] { work(); });
   }
 
+  // The exchange is stopped only while the thread still needs it: an order that has come to its end leaves
+  // it to the next pass.  done_ cannot change under the lock, so that the decision stays right.
   ~MovedExamples() override {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -120,6 +125,9 @@ class MovedExamples : public ExampleOrder {
     thread_.join();
   }
 
+  // Batches of other trainers stay empty, without a wait.  When the thread is done and no batch is left,
+  // the data have ended, or error_ says why they have not.  A batch that was taken makes room for the
+  // thread.
   void take(int64_t, Batch& batch) override {
     if (number_++ % num_trainers_ != rank_) return;
     std::unique_lock<std::mutex> lock(mutex_);
@@ -146,6 +154,13 @@ class MovedExamples : public ExampleOrder {
     changed_.notify_all();
   }
 
+  // Exchanges the examples of at_once batches of each trainer in a round.
+  // Trainer r uses the batches r, r + W, … of the permutation `order`, so that the batches [first, first +
+  // at_once * W) are those of a round.  given[r] has the examples of trainer r's batches that lie here.
+  // All trainers make the same number of rounds, as `first` and num_batches are the same everywhere: a
+  // trainer without a batch in the last round still gives its examples to the others.  Before the next
+  // round the thread waits until fewer than 2 * at_once batches are ready, so that it is at most two rounds
+  // ahead of the owner.
   void move_all() {
     const Holders holders = find_holders(share_, exchange_);
     const std::vector<uint32_t> order = random_order(holders.total(), random_);
@@ -194,6 +209,9 @@ class MovedExamples : public ExampleOrder {
     return bytes;
   }
 
+  // Puts this trainer's batches together.  given[r] has the examples of trainer r in the order of their
+  // use, as examples_of wrote them, so next[r] goes through them once: each example of a batch is the next
+  // one of its holder.  The bytes come from outside, and are checked before they are used.
   void append_received(const Holders& holders, const std::vector<std::span<const uint32_t>>& batches,
                        const std::vector<std::string>& given) {
     std::vector<Batch> examples(given.size());

@@ -31,6 +31,9 @@ class ZstdEncoder : public Encoder {
   void finish(std::string& out) override { encode({}, ZSTD_e_end, out); }
 
  private:
+  // Appends the output in pieces of kEncodeBuffer bytes, which are cut to what zstd has written.  To
+  // continue, it suffices that all input is taken, as zstd keeps the rest; to end, nothing may be left in
+  // it.
   void encode(std::string_view bytes, ZSTD_EndDirective directive, std::string& out) {
     ZSTD_inBuffer input = {bytes.data(), bytes.size(), 0};
     for (;;) {
@@ -71,6 +74,7 @@ class GzipEncoder : public Encoder {
   void finish(std::string& out) override { encode({}, Z_FINISH, out); }
 
  private:
+  // A piece that zlib has filled to the end may not have been enough; the first that has room left was.
   void encode(std::string_view bytes, int flush, std::string& out) {
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
     stream_.avail_in = static_cast<uInt>(bytes.size());
@@ -138,6 +142,7 @@ bool OutputStream::finish() {
   return write_raw(encoded_);
 }
 
+// A pipe that nobody reads any more is no error: the caller stops, as programs before `head` do.
 bool OutputStream::write_raw(std::string_view bytes) {
   while (!bytes.empty()) {
     ssize_t written = ::write(file_, bytes.data(), bytes.size());

@@ -54,7 +54,10 @@ bool ParsePipeline::can_read() const {
   return !ended_ && !reading_ && slots_[next_read_ % slots_.size()].free;
 }
 
-// Reads into the next slot and parses it, without the lock.
+// Reads into the next slot and parses it, without the lock.  reading_ keeps the other threads from reading
+// at the same time, and so in order.  It is given up before the block is parsed, so that another thread
+// reads the next block meanwhile.  The slot of the end, or of an error of reading, is done without being
+// parsed.
 void ParsePipeline::read_and_parse(std::unique_lock<std::mutex>& lock) {
   Slot& slot = slots_[next_read_++ % slots_.size()];
   slot.free = false;
@@ -83,6 +86,10 @@ void ParsePipeline::work() {
   }
 }
 
+// Takes back the slot that was handed out, and waits for the next one in order.  A consumer that parses
+// reads a block whenever it may while its own is not done: that block may be its own, or a later one.  So
+// it never waits while there is work that nobody does, and a single thread with one slot does all of it
+// itself.
 const Parsed* ParsePipeline::next() {
   std::unique_lock lock(mutex_);
   if (handed_out_) {

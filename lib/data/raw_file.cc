@@ -34,6 +34,9 @@ RawFile::~RawFile() {
   if (owned_) close(descriptor_);
 }
 
+// Blocks until bytes can be read, the input has ended, or it is interrupted; returns false in the last
+// case.  One poll waits for the input and for the interrupt, so that another thread or a signal handler
+// ends the wait at once.
 bool RawFile::wait() const {
   if (!may_wait_) return true;
   pollfd waits[2] = {{descriptor_, POLLIN, 0},

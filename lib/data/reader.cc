@@ -26,6 +26,7 @@ class BadLineCounter {
   BadLineCounter(int64_t most, Log* log) : most_(most), log_(log) {}
 
   int64_t count() const { return count_; }
+  // Returns true if the next bad line is one too many.
   bool is_last_straw() const { return count_ == most_; }
 
   void skip(const BadLine& line) {
@@ -56,6 +57,10 @@ class KeptShare {
     num_shares_ = num_shares;
   }
 
+  // Appends those of the block's examples [0, end) that are of this share.  Example `total_` of all shares
+  // is in batch total_ / batch_size_ of the data, so that the loop cuts the block where a batch ends: each
+  // turn deals with `part` examples of one batch, which are all of one share.  Blocks need not begin where
+  // batches do.  If there is one share, the first turn takes all.
   void append(const Parsed& parsed, int64_t end, ExampleCache& cache) {
     if (parsed.file_number >= file_sizes_.size()) file_sizes_.resize(parsed.file_number + 1);
     file_sizes_[parsed.file_number] += end;
@@ -90,6 +95,10 @@ class PipelineSource : public ExampleSource {
   PipelineSource(ParsePipeline& pipeline, BadLineCounter& counter, KeptShare& kept, ExampleCache& cache)
       : pipeline_(pipeline), counter_(counter), kept_(kept), cache_(cache) {}
 
+  // Gives the examples of the next block that has some.  The block with the line that ends the run is given
+  // up to that line, and the error is thrown by the next call, so that all examples before it are used.  If
+  // none come before it in its block, the error is thrown at once.  The cache is finished only when the
+  // pipeline has ended well.
   bool next(const Batch*& batch, int64_t& begin, int64_t& end) override {
     if (refused_) counter_.refuse(*refused_);
     const Parsed* parsed = nullptr;
@@ -157,6 +166,10 @@ class BatchReader::Impl {
     pipeline_.reset();
   }
 
+  // Each pass has random numbers of its own, so that its order does not depend on what was drawn before.
+  // finish_cache comes before the pipeline is dropped, since it may read the rest of the data from it.
+  // order_ reads from the pipeline, and goes first.  The bytes that the constructor has read of the first
+  // file count for the first pass, and bytes_read_ is set to 0 for later ones alone.
   void begin_pass(int pass) {
     random_ = Random(settings_.seed, (kShuffleStream << 32) + static_cast<uint64_t>(pass));
     if (begun_ && data_.stream && !cache_.keeps()) {
@@ -177,6 +190,9 @@ class BatchReader::Impl {
     begun_ = true;
   }
 
+  // num_batches_ is the number of the batch that order_ gives next; if shares skip each other's batches,
+  // those of all shares count.  Batches that are not this reader's are passed over, which costs less than
+  // to copy them.
   bool next(Batch& batch) {
     PS_CHECK(begun_);
     for (; !is_own(num_batches_); ++num_batches_) {
@@ -228,7 +244,8 @@ class BatchReader::Impl {
                                  settings_.stride);
   }
 
-  // Takes the next batch of the data, or skips it.  Returns false if there is none, or if the input has ended.
+  // Takes the next batch of the data, or skips it.  Returns false if there is none, or if the input has
+  // ended.  A skip cannot tell that the data have ended; the take that follows gives an empty batch then.
   bool move_on(Batch& batch, bool skips) {
     batch.clear(data_.schema);
     try {
@@ -262,6 +279,9 @@ class BatchReader::Impl {
     data_.blocks->set_format(*data_.format);
   }
 
+  // `read` runs on the reading thread, which owns the blocks from here on.  `parse` runs on any thread of
+  // the pipeline, also for several blocks at once: it reads constant members alone.  Transformations are
+  // done there too, so that they are spread over the threads.
   void start_pipeline() {
     if (begun_) open_blocks();
     auto read = [this](Block& block) { return data_.blocks->next(block); };
@@ -308,7 +328,8 @@ class BatchReader::Impl {
     }
   }
 
-  // Reads the rest of the data into the cache.
+  // Reads the rest of the data into the cache.  The loop is empty because each source puts into the cache
+  // what it gives.
   void load_rest() {
     std::unique_ptr<ExampleSource> source = make_source();
     const Batch* batch = nullptr;

@@ -35,11 +35,14 @@ uint64_t checksum_of(std::string_view bytes) {
   return hash_bytes(bytes, bytes.size());
 }
 
+// Appends elements [begin, end) of an array, without their number.
 template <class T>
 void put_part(std::string& out, const std::vector<T>& values, int64_t begin, int64_t end) {
   put_array(out, std::span(values).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
 }
 
+// Appends a slot of examples [begin, end).  Offsets count from the first key of these examples, so that
+// those of each chunk begin with 0, wherever the chunk was cut.
 void put_sparse(std::string& out, const SlotData& slot, int64_t begin, int64_t end) {
   uint32_t first = slot.offsets[static_cast<size_t>(begin)], last = slot.offsets[static_cast<size_t>(end)];
   put(out, last - first);
@@ -65,6 +68,8 @@ void put_examples(std::string& out, const DataSchema& schema, const Batch& batch
   }
 }
 
+// Returns nearly the bytes of an example in a chunk: label, weight and group (the latter two also if there
+// are none), values of dense slots, and the offset, keys and values of sparse ones.
 uint64_t example_bytes(const DataSchema& schema, const Batch& batch, int64_t index) {
   uint64_t bytes = 4 + 4 + 8;
   for (size_t s = 0; s < schema.slots.size(); ++s) {
@@ -121,6 +126,9 @@ void check_keys(const SlotSchema& schema, const std::vector<Key>& keys) {
   fail(Code::kData, "id ", largest, " of slot ", quote(schema.name), " is outside dim ", schema.dim);
 }
 
+// Offsets that begin with 0, ascend and end with the number of keys make every range of keys lie within the
+// array.  The checks of arrays come before their allocation: a number of keys that the chunk does not have
+// is refused first.
 void read_sparse(ByteReader& reader, const SlotSchema& schema, uint32_t examples, SlotData& slot) {
   uint32_t keys = reader.get<uint32_t>(), valued = reader.get<uint32_t>();
   if (valued > 1) fail_lengths(schema.name);
@@ -133,6 +141,8 @@ void read_sparse(ByteReader& reader, const SlotSchema& schema, uint32_t examples
   check_finite(slot.values, schema.name);
 }
 
+// Reads the schema of a slot.  The width of a dense slot is bounded, so that its product with any number of
+// examples fits into 64 bits.
 SlotSchema read_slot(ByteReader& reader) {
   SlotSchema slot;
   uint32_t dense = reader.get<uint32_t>();
@@ -162,6 +172,8 @@ void encode_records_header(const DataSchema& schema, std::string& out) {
   out += bytes;
 }
 
+// The head has the size and checksum of the examples, so its place is kept free until they are encoded
+// behind it.
 void encode_records_chunk(const DataSchema& schema, const Batch& batch, std::string& out) {
   for (int64_t begin = 0, end; begin < batch.size(); begin = end) {
     end = chunk_end(schema, batch, begin);
@@ -189,6 +201,9 @@ bool is_records(std::string_view head) {
   return head.starts_with(kMagic);
 }
 
+// Heads of all three kinds have kRecordsHeaderBytes, of which the first 4 or 8 tell the kind.  Sizes are
+// bounded here, since the caller allocates that many bytes next.  ByteReader gives zeros beyond the end, so
+// that one check of ok() is enough.
 RecordsHead decode_records_head(std::string_view head) {
   ByteReader reader(head);
   RecordsHead decoded{};

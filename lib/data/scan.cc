@@ -37,6 +37,8 @@ static const char* number_end(const char* p) {
   return exponent;
 }
 
+// Scans any number by std::from_chars, which takes no plus sign, and would accept names of infinity and
+// NaN.
 Scan scan_float_slow(const char*& p, float& value) {
   const char* begin = p;
   bool negative = *begin == '-';
@@ -74,9 +76,9 @@ bool divide(uint64_t mantissa, int decimals, float& value) {
     value = static_cast<float>(mantissa) / kFloatPowers[decimals];
     return true;
   }
-  // The same in double, and a second rounding, which is harmless unless the first one fell near the middle between two
-  // floats.  A mantissa above 2^53 is rounded too: each of the two roundings moves the quotient by less than one of its own
-  // last places, or by two where it is just below a power of two.
+  // The same in double, and a second rounding, which is harmless unless the first one fell near the middle
+  // between two floats.  A mantissa above 2^53 is rounded too: each of the two roundings moves the quotient
+  // by less than one of its own last places, or by two where it is just below a power of two.
   if (decimals < -22 || decimals > 22) return false;
   const double wide = decimals < 0 ? static_cast<double>(mantissa) * kDoublePowers[-decimals]
                                    : static_cast<double>(mantissa) / kDoublePowers[decimals];
@@ -102,6 +104,8 @@ bool scan_exponent(const char*& p, int& exponent) {
 
 }  // namespace
 
+// Collects the digits before and behind the point in `mantissa`, up to 8 at a time, so that the number is
+// mantissa x 10^(exponent - decimals).  divide() rounds it correctly in nearly all cases.
 Scan scan_float(const char*& p, float& value) {
   using scan_internal::scan_digits;
   const char* q = p;

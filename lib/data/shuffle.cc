@@ -8,6 +8,7 @@
 
 namespace ps {
 
+// Copies the examples piece by piece, so that a source needs no more memory than one piece.
 bool StoreSource::next(const Batch*& batch, int64_t& begin, int64_t& end) {
   batch_.clear(store_.schema());
   begin = 0;
@@ -88,6 +89,8 @@ class ShuffledWindow : public ExampleOrder {
   }
 
  private:
+  // Reads until the window is full, or the source has ended.  Examples are taken one at a time, because the
+  // window may be full, and the store may have to be compacted, within a batch of the source.
   void fill() {
     while (static_cast<int64_t>(waiting_.size()) < window_ &&
            (begin_ < end_ || source_->next(from_, begin_, end_))) {
@@ -99,6 +102,7 @@ class ShuffledWindow : public ExampleOrder {
     }
   }
 
+  // Copies the examples that wait to a new store, and lets `waiting_` refer to their places there.
   void compact() {
     auto kept = std::make_unique<ExampleStore>(schema_, memory_limit_);
     Batch one;
@@ -157,6 +161,8 @@ std::unique_ptr<ExampleOrder> shuffled_window(const DataSchema& schema, std::uni
   return std::make_unique<ShuffledWindow>(schema, std::move(source), window, memory_limit, random);
 }
 
+// Fisher and Yates's shuffle, from the back: each turn puts one of the first i numbers, all equally likely,
+// at place i - 1.
 std::vector<uint32_t> random_order(int64_t size, Random random) {
   if (size > UINT32_MAX) fail(Code::kExhausted, "more than 2^32 examples to shuffle: use shuffle 'window'");
   std::vector<uint32_t> order(static_cast<size_t>(size));

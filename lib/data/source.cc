@@ -40,6 +40,7 @@ bool ByteSource::ready() {
   return peeked_used_ < peeked_.size() || (decoder_ && decoder_->pending()) || raw_->ready();
 }
 
+// Collects bytes by read(), which gives those of an earlier peek first: so a second peek sees them again.
 std::string_view ByteSource::peek(bool (*enough)(std::string_view)) {
   std::string head;
   while (!enough(head)) {

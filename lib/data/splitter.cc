@@ -28,6 +28,8 @@ static void make_room(std::string& bytes, size_t size) {
   if (bytes.size() < size) bytes.resize(size);
 }
 
+// Reads more bytes behind the first `size`.  Returns false at the end, or after an error, which is kept for
+// later.  Room grows by half of what is there, so that even a long line is moved only a few times.
 bool LineSplitter::read_some(std::string& bytes, size_t& size) {
   size_t most = std::max(kBlockBytes, size + size / 2 + 4096), got = 0;
   make_room(bytes, most + 1 + Block::kPadding);
@@ -40,6 +42,10 @@ bool LineSplitter::read_some(std::string& bytes, size_t& size) {
   return got > 0;
 }
 
+// Invariant: bytes[0, end) are whole lines, and all line ends among bytes[0, searched) lie before `end`.
+// It reads until there is a line, and goes on as long as the block is not full and reading would not block.
+// At the end of the input a last line without \n gets one.  After an error the lines before it are returned
+// all the same, and the next call throws it.
 size_t LineSplitter::fill(std::string& bytes, size_t& size) {
   size_t end = 0, searched = 0;
   while (end == 0 || (size < kBlockBytes && source_.ready())) {
@@ -63,6 +69,9 @@ size_t LineSplitter::fill(std::string& bytes, size_t& size) {
   return end;
 }
 
+// Begins with the bytes that were left of the last block, and leaves those behind its last whole line to
+// the next.  A block without lines comes only at the end of the input or before an error: the call of
+// itself then returns false, or throws the error.
 bool LineSplitter::next(Block& block) {
   if (fault_) std::rethrow_exception(std::exchange(fault_, nullptr));
   if (ended_) return false;
@@ -94,6 +103,8 @@ bool RecordsSplitter::append(Block& block, size_t size) {
   return true;
 }
 
+// Appends one header, chunk or end with what follows its head.  Outside a stream only a header may come,
+// and within one anything else.
 bool RecordsSplitter::next_part(Block& block) {
   if (!append(block, kRecordsHeaderBytes)) {
     if (open_) fail(Code::kCorrupt, "cut short");

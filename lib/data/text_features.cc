@@ -39,6 +39,8 @@ void check_text_features(const TextFeatureOptions& options, std::string_view pat
          ": leave out one of the two");
 }
 
+// Appends the runs of `shortest` to `longest` characters of a word: run [first, first + size) is the text
+// between boundaries first and first + size.  `boundaries` is scratch.
 void add_characters(const TextFeatureOptions& options, std::string_view word, uint64_t seed,
                     std::vector<size_t>& boundaries, std::vector<Key>& keys) {
   find_characters(word, boundaries);
@@ -86,6 +88,8 @@ void add_text_features(const TextFeatureOptions& options, std::string_view text,
   std::vector<size_t> boundaries;
   std::string bracketed;
   size_t at = 0;
+  // `bracketed` is "<word>".  `word` is the part of it without brackets, in lower case unless words stand
+  // between blanks.
   for (;;) {
     const std::string_view found = blanks ? next_between_blanks(text, at) : next_word(text, at);
     if (found.empty()) break;
@@ -101,6 +105,7 @@ void add_text_features(const TextFeatureOptions& options, std::string_view text,
     if (options.char_ngrams == 0) continue;
     add_characters(options, options.whole_words ? bracketed : word, seed, boundaries, keys);
   }
+  // `run` is the id of words [first, first + size), which follows from that of the run one shorter.
   for (size_t first = 0; first < words.size(); ++first) {
     Key run = words[first];
     for (size_t size = 2;

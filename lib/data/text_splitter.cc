@@ -8,12 +8,16 @@
 
 namespace ps {
 
+// A block may have fewer than after_ words, or none, so the words behind the first may come from several
+// blocks.
 bool TextSplitter::is_followed() const {
   size_t behind = 0;
   for (size_t i = 1; i < waiting_.size(); ++i) behind += waiting_[i].first.size();
   return !waiting_.empty() && behind >= after_;
 }
 
+// Appends one block to waiting_, with its first words.  Its memory is that of `room`, which gets an empty
+// block in exchange.  An error waits as well, until the blocks before it are handed out.
 void TextSplitter::read_ahead(Block& room) {
   try {
     ended_ = !lines_.next(room);
@@ -34,6 +38,8 @@ void TextSplitter::read_ahead(Block& room) {
   std::swap(last.block, room);
 }
 
+// Reads until the words behind the first waiting block are known, then hands that out: with the last words
+// before it, recent_, and the first after_ words of the blocks behind.
 bool TextSplitter::next(Block& block) {
   while (!ended_ && !is_followed()) read_ahead(block);
   if (waiting_.empty()) {

@@ -16,6 +16,7 @@ void replace_by_logarithms(std::vector<float>& values) {
   }
 }
 
+// Scales values [size] to L2 norm 1; zeros stay.  Sums in double, in order.
 void scale_row(float* values, int64_t size) {
   double sum = 0;
   for (int64_t i = 0; i < size; ++i) sum += double{values[i]} * values[i];
@@ -43,6 +44,8 @@ DataSchema transformed_schema(const DataOptions& data, DataSchema schema) {
   return schema;
 }
 
+// Crosses come first, since they combine ids as they were parsed.  Logarithms come before the scaling to
+// unit length, which would be undone by them.  Labels are never changed.
 void transform(const DataOptions& data, const DataSchema& parsed, Batch& batch) {
   cross_slots(data.cross, parsed, batch);
   DataSchema schema = parsed;

@@ -60,6 +60,8 @@ size_t Vocabulary::Hash::operator()(std::string_view word) const {
   return hash_bytes(word);
 }
 
+// The most frequent word has id 1, and words of equal counts have the order of their bytes, so that the ids
+// do not depend on the order of a hash table.  `size` counts id 0 too.
 Vocabulary::Vocabulary(std::vector<Word> counted, int64_t size, uint64_t total)
     : words_(std::move(counted)), total_(total) {
   std::sort(words_.begin(), words_.end(), [](const Word& a, const Word& b) {
@@ -97,6 +99,8 @@ std::shared_ptr<const Vocabulary> Vocabulary::make(const DataOptions& data,
   return std::make_shared<const Vocabulary>(std::move(words), data.text.vocabulary_size, counts.total);
 }
 
+// A line is a word, a blank and its count.  The counts of all lines make the total, also that of kOther and
+// of words that are too rare for an id.
 Vocabulary Vocabulary::load(const std::string& path, int64_t size) {
   std::string text = read_file(path);
   std::vector<Word> words;

@@ -18,6 +18,9 @@ namespace {
 // Sorts the ids of single rows, with scratch memory.  One owner thread.
 class RowSorter {
  public:
+  // Sorts the ids [begin, end) of a slot, and moves their values with them.  Short rows are sorted by
+  // counting; of longer rows, the ones with values as pairs, and the others by their leading bits, or by
+  // std::sort if these are not spread or the row is very long.
   void sort(SlotData& slot, size_t begin, size_t end) {
     std::span<Key> keys(slot.keys.data() + begin, end - begin);
     std::span<float> values;

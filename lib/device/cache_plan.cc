@@ -50,6 +50,8 @@ uint32_t keys_of_call(uint64_t rows) {
 // an eighth of the rows: the number of keys is halved until that holds.
 CachedRowsOptions fit(const RowDevice& device, const ParameterSpec& spec, CachedRowsOptions shape,
                       uint64_t bytes) {
+  // The smallest possible cache tells whether there is any that fits.  With calls of a single bucket,
+  // `most` is then the number of rows that no shape of the cache exceeds.
   shape.rows = kBucket;
   shape.most_keys = kBucket;
   const uint64_t least = device.bytes_for(shape);
@@ -72,6 +74,9 @@ CachedRowsOptions with_rows(CachedRowsOptions shape, int64_t rows) {
 
 }  // namespace
 
+// A number of rows in the options holds for each parameter; otherwise the bytes are divided among the
+// sparse parameters in equal parts.  The free memory is compared at the end with the sum, so that the error
+// names all that is needed.
 CachePlan plan_caches(const RowDevice& device, const DeviceOptions& options,
                       const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers) {
   const auto sparse = std::ranges::count_if(parameters, &ParameterSpec::sparse);

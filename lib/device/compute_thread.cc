@@ -33,6 +33,7 @@ bool ComputeThread::ended() const {
   return body_ == nullptr;
 }
 
+// The exception goes to the caller, who throws it in the owner's thread.
 double ComputeThread::finish(std::exception_ptr& thrown) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return body_ == nullptr; });
@@ -60,6 +61,7 @@ void ComputeThread::work() {
     body_ = nullptr;
     lock.unlock();
     changed_.notify_all();
+    // This is called without the lock, since it may wake the owner, which asks ended() at once.
     on_end_();
     lock.lock();
   }

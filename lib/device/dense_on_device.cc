@@ -14,6 +14,8 @@ uint64_t DenseOnDevice::bytes_of(const LocalStore& store, const ParameterSpec& s
   return static_cast<uint64_t>(spec.rows * spec.cols) * arrays * sizeof(float);
 }
 
+// The first pull moves the parameter to the device: floats_ has the weights, and behind them each array of
+// the optimizer's state, size_ floats in each.  Later pulls only point to that memory.
 void DenseOnDevice::pull(ParameterView<float>& view) {
   if (!is_there_) {
     store_.copy_stored(parameter_, floats_);
@@ -38,6 +40,7 @@ void DenseOnDevice::get_gradient(std::span<float> values) {
   kernels_.receive(values.data(), gradient_.data(), values.size_bytes());
 }
 
+// The state follows the weights in stored_, so the step gets one address for each.
 void DenseOnDevice::push() {
   const auto step = store_.optimizer(parameter_).current_step();
   PS_CHECK(is_there_ && step);
@@ -46,6 +49,7 @@ void DenseOnDevice::push() {
   changed_ = true;
 }
 
+// The copy here is kept: it goes on being trained, and the store has the values of this moment.
 void DenseOnDevice::put_back() {
   if (!changed_) return;
   changed_ = false;

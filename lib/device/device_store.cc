@@ -8,6 +8,8 @@
 
 namespace ps {
 
+// Makes the caches of the plan.  The weights of a parameter stay on the device if the model there uses them
+// and the lender does not read the gradients, for which they would have to come to the host at each push.
 DeviceStore::DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_ptr<RowDevice> device,
                          const CachePlan& plan, bool own_thread, std::optional<ModelBesideRows> model)
     : StoreInFront(inner), lender_(lender), device_(std::move(device)), own_thread_(own_thread) {
@@ -39,6 +41,7 @@ void DeviceStore::finish_pull(const PullTicket& ticket, std::span<const KeyPlan>
 
 // ---- ahead
 
+// Keeps the keys of the batch, by cache, for load_ahead; the plans themselves may be gone by then.
 void DeviceStore::look_ahead(std::span<const KeyPlan> plans) {
   inner().look_ahead(plans);
   std::vector<std::vector<uint64_t>>& keys = batches_.emplace_back();
@@ -62,12 +65,16 @@ void DeviceStore::run_beside(const std::function<void()>& compute) {
   } catch (...) {
     worked = std::current_exception();
   }
+  // The batch may have been ready for some time when this thread ends its own work; that time is the delay
+  // of the training.
   const double now = monotonic_seconds();
   late_seconds_ += std::max(0.0, now - thread_->finish(computed));
   if (computed) std::rethrow_exception(computed);
   if (worked) std::rethrow_exception(worked);
 }
 
+// Loads the rows of the next batch once, as soon as all of them have come.  If the batch is computed before
+// that, they are left to its own pull, which waits for them.
 void DeviceStore::work_until_ended() {
   const auto ended = [this] { return thread_->ended(); };
   lender_.work_until([&] { return ended() || lender_.next_has_come(); });
@@ -120,6 +127,9 @@ void DeviceStore::pull_cached(std::span<const KeyPlan> plans, std::vector<Parame
   device_->read_all(reads);
 }
 
+// The order matters: the inner store begins the step, whose rule and scale the caches then ask it for; the
+// device applies the step to its rows; and the lender ends it last, when it may ask for the changed rows
+// back.
 void DeviceStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                        const StepInfo& info) {
   inner().push(plans, views, info);

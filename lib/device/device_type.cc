@@ -39,6 +39,8 @@ std::optional<int> cuda_number(std::string_view type) {
   return number_of(type, kCuda);
 }
 
+// A name may have several devices, of which each must be known and none may come twice: both would share
+// memory that each counts as its own.
 void check_device_type(std::string_view type) {
   if (type == "cpu") return;
   const std::vector<std::string_view> all = split(type, ',');

@@ -10,6 +10,7 @@
 
 namespace ps {
 
+// The first of several devices computes the model.
 std::shared_ptr<ModelDevice> open_model_device(std::string_view type) {
   check_device_type(type);
   PS_CHECK(type != "cpu");

@@ -5,6 +5,7 @@
 
 namespace ps {
 
+// Lends the wanted dense parameters to the device, and leaves out those that the local store cannot lend.
 ModelStore::ModelStore(ParameterStore& inner, LocalStore& local, std::span<const ParameterSpec> parameters,
                        const std::vector<bool>& wanted, std::shared_ptr<ModelDevice> kernels, Device& host)
     : StoreInFront(inner), kernels_(std::move(kernels)), device_(host, kernels_) {

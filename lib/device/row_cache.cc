@@ -29,6 +29,7 @@ class RowCache::Timer {
   const double start_ = monotonic_seconds();
 };
 
+// Takes the rows over from the lender, which from here on only begins their steps.
 RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter, ValueRounding rounding,
                    NewRows new_rows)
     : rows_(std::move(rows)),
@@ -98,6 +99,8 @@ RowsRead RowCache::begin_pull(std::span<const uint64_t> keys, float* weights) {
 RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradients) {
   const std::optional<CurrentStep<float>> step = lender_.optimizer(parameter_).current_step();
   PS_CHECK(step && steps() > 0);
+  // The lender has begun the step already.  Rows that come now must have seen all steps but this one, which
+  // the device then applies to them.
   const int64_t before = static_cast<int64_t>(steps()) - 1;
   idle_steps_.reset();  // the idle steps of the pull
   reloaded_.clear();
@@ -121,6 +124,8 @@ RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradi
 }
 
 // Returns how many of the first keys can have a slot on the device together.
+// The length ends at the first key whose bucket has no slot left.  in_bucket_ is all zeros between two
+// calls: the second loop undoes the counts of the first, which takes less time than clearing all buckets.
 size_t RowCache::round_length(std::span<const uint64_t> keys) {
   const size_t most = std::min<size_t>(keys.size(), rows_->most_keys());
   size_t length = 0;
@@ -237,6 +242,8 @@ void RowCache::load(std::span<const uint64_t> keys, uint64_t touched) {
 
 // ---- the next batch
 
+// Loads as many keys at a time as a call of the device takes beside the keys of the present batch, which
+// each call touches again so that none of their rows is evicted.
 void RowCache::load_ahead(std::span<const uint64_t> present, std::span<const uint64_t> next) {
   if (!all_there_) return;                        // not even the present batch fits
   if (new_rows_ != NewRows::kAtFirstUse) return;  // the present step may make rows and remove them
@@ -396,6 +403,8 @@ void RowCache::write(const StampedRows& rows) {
   lender_.put_rows(parameter_, block);
 }
 
+// Goes through the buckets of the device in order, as many at once as a call takes, and lets write choose
+// the rows that have changed.
 void RowCache::put_back() {
   if (!changed_) return;
   changed_ = false;
@@ -410,6 +419,7 @@ void RowCache::put_back() {
   written_up_to_ = steps();
 }
 
+// This is asked for batches that are still to come, so no row is touched, and nothing is loaded or evicted.
 std::vector<uint64_t> RowCache::missing(std::span<const uint64_t> keys) {
   std::vector<uint64_t> all;
   while (!keys.empty()) {
@@ -425,6 +435,7 @@ std::vector<uint64_t> RowCache::missing(std::span<const uint64_t> keys) {
   return all;
 }
 
+// The next push must not take it for granted that the rows of the last pull are on the device.
 void RowCache::return_all() {
   put_back();
   rows_->clear();

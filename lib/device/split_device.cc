@@ -41,12 +41,15 @@ class SplitRows final : public CachedRows {
   }
 
   uint32_t num_buckets() const override { return num_buckets_; }
+  // The buckets of all devices have numbers in one row: those of device d begin at first_bucket_[d].
   uint32_t bucket(uint64_t key) const override {
     const size_t d = owner_of(key, rows_.size());
     return first_bucket_[d] + rows_[d]->bucket(key);
   }
   uint32_t most_keys() const override { return rows_[0]->most_keys(); }
 
+  // Each device answers for the keys of its part, and `positions` tells where each answer belongs in the
+  // call.
   void look_up(std::span<const uint64_t> keys, uint8_t* found, uint64_t* stamps, float* rows) override {
     split(keys);
     for (size_t d = 0; d < rows_.size(); ++d) {
@@ -100,6 +103,8 @@ class SplitRows final : public CachedRows {
     }
   }
 
+  // The gradients of a part are gathered in the order of its keys.  Every device applies the same step and
+  // scale, so a row gets the same bits on any of them.
   void step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
             const CurrentStep<float>& step, float scale) override {
     split(keys);
@@ -115,6 +120,8 @@ class SplitRows final : public CachedRows {
     }
   }
 
+  // Gives each device the part of [first, first + count) that lies among its own buckets, with its own
+  // numbers.
   void copy_buckets(uint32_t first, uint32_t count, StampedRows& out) override {
     out = {};
     for (size_t d = 0; d < rows_.size(); ++d) {
@@ -131,6 +138,7 @@ class SplitRows final : public CachedRows {
   }
 
  private:
+  // Deals the keys of a call to the parts of their devices.  The order of the keys stays within each part.
   void split(std::span<const uint64_t> keys) {
     for (Part& part : parts_) part.positions.clear(), part.keys.clear();
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -208,6 +216,8 @@ CachedRowsOptions SplitDevice::part_of(const CachedRowsOptions& options) const {
   return part;
 }
 
+// Every device gets the same number of rows, so the device with the least memory sets the limit of all.
+// The minimum before the product keeps it from overflowing.
 uint64_t SplitDevice::free_bytes() const {
   uint64_t least = UINT64_MAX;
   for (const auto& device : devices_) least = std::min(least, device->free_bytes());
@@ -220,6 +230,8 @@ uint64_t SplitDevice::bytes_for(const CachedRowsOptions& options) const {
   return bytes;
 }
 
+// All devices have equal parts of the bytes, and a row takes as much memory on each, so the first one
+// answers for all.
 uint64_t SplitDevice::rows_for(uint64_t bytes, const CachedRowsOptions& options) const {
   return devices_[0]->rows_for(bytes / devices_.size(), options) * devices_.size();
 }

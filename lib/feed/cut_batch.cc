@@ -16,6 +16,7 @@ PartOfBatch part_of_batch(const PreparedBatch& prepared, int64_t examples, size_
   return {begin, std::min(prepared.batch.size(), begin + examples)};
 }
 
+// Copies the samples of the part's examples; their offsets begin with 0 again.
 void cut_samples(const SampledKeys& whole, const PartOfBatch& part, SampledKeys& out) {
   out.offsets.clear();
   out.keys.clear();
@@ -26,7 +27,12 @@ void cut_samples(const SampledKeys& whole, const PartOfBatch& part, SampledKeys&
   out.keys.assign(whole.keys.begin() + first, whole.keys.begin() + first + out.offsets.back());
 }
 
-// Deals the transposed part of a use out to the parts.  Positions of a key ascend, so that those of each part do.
+// Deals the transposed part of a use out to the parts.  Positions of a key ascend, so that those of each
+// part do.
+// The outer loop goes through the touched keys in ascending order, the inner one through the positions of
+// key m.  A part that meets a key for the first time begins an entry of `touched` and `starts` for it; as
+// keys come in turn, it is the last entry whenever it is there.  Positions and examples are counted from
+// the part's first.  The end of the last key's positions follows when all are dealt.
 void deal_transposed(const KeyUse& whole, size_t position, size_t parameter, int64_t examples,
                      std::vector<PreparedBatch>& parts) {
   const auto use_of = [&](size_t part) -> KeyUse& { return parts[part].plans[parameter].uses[position]; };
@@ -47,6 +53,8 @@ void deal_transposed(const KeyUse& whole, size_t position, size_t parameter, int
     use_of(part).starts.push_back(static_cast<uint32_t>(use_of(part).positions.size()));
 }
 
+// Cuts one use into the parts.  `index` is cut at the offsets of examples; it needs no change, since the
+// parts have all keys of the plan.
 void cut_use(const KeyUse& whole, size_t position, size_t parameter, int64_t examples,
              const PreparedBatch& prepared, std::vector<PreparedBatch>& parts) {
   for (size_t n = 0; n < parts.size(); ++n) {
@@ -62,6 +70,9 @@ void cut_use(const KeyUse& whole, size_t position, size_t parameter, int64_t exa
 
 }  // namespace
 
+// Parts are made in three steps.  The first copies the examples and makes room for the plans.  The second
+// cuts the uses, each for all parts at once, so that a transposed use is gone through only once.  The last
+// lets the uses refer to the offsets of the parts' own batches, which do not move any more.
 void cut_batch(const Network<float>& network, const PreparedBatch& prepared, int64_t examples,
                std::vector<PreparedBatch>& parts) {
   parts.resize(static_cast<size_t>((prepared.batch.size() + examples - 1) / examples));

@@ -33,6 +33,8 @@ PrepareAhead::~PrepareAhead() {
   stop();
 }
 
+// Ends the threads.  The reader is interrupted only if its data have not ended: a thread may then be
+// waiting for input, and no other pass may begin.
 void PrepareAhead::stop() {
   bool ended;
   {
@@ -45,6 +47,9 @@ void PrepareAhead::stop() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+// The slot that was handed out last is given back first, since the threads may need it to get on; without
+// threads, it is the only one.  The error of the reader comes after the last batch, that of planning in
+// place of its batch.
 const PreparedBatch* PrepareAhead::next(const std::function<bool()>& stop) {
   constexpr std::chrono::milliseconds kAskStop(100);
   Slot& slot = slots_[static_cast<size_t>(next_) % slots_.size()];
@@ -65,6 +70,7 @@ const PreparedBatch* PrepareAhead::next(const std::function<bool()>& stop) {
   return &slot.prepared;
 }
 
+// The plans go back to the cache before the slot is free: afterwards another thread may write to it.
 void PrepareAhead::release_current() {
   if (current_ == nullptr) return;
   if (kept_.cache != nullptr) kept_.cache->give(current_->batch, current_->prepared.plans);
@@ -77,6 +83,8 @@ void PrepareAhead::release_current() {
   changed_.notify_all();
 }
 
+// The slots behind the current one have the next batches in order.  As many calls ahead as there are slots
+// would be the slot that is in use.
 const PreparedBatch* PrepareAhead::peek(size_t calls) {
   if (threads_.empty() || calls >= slots_.size()) return nullptr;
   const Slot& slot = slots_[(static_cast<size_t>(next_) + calls - 1) % slots_.size()];
@@ -150,6 +158,8 @@ bool PrepareAhead::take_batch(Slot*& slot) {
   return true;
 }
 
+// Progress counts in examples if they come from memory, else in stored bytes, and is not known for a
+// stream.
 void PrepareAhead::note_progress() {
   ReaderProgress progress = reader_.progress();
   const bool from_memory = progress.total_examples > 0;

@@ -44,6 +44,8 @@ class PreparedDecoder {
   PreparedDecoder(std::string_view bytes, const Network<float>& network, PreparedBatch& prepared)
       : in_(bytes), network_(network), prepared_(prepared) {}
 
+  // Decodes in the order of the grammar.  Slots without ids wait for the first use that names them; none
+  // may be left waiting at the end.
   void decode() {
     const uint8_t training = in_.get<uint8_t>();
     expect(training <= 1, "flag of training");
@@ -105,6 +107,8 @@ class PreparedDecoder {
 
 }  // namespace
 
+// Slots that a use looks up are sent without their ids, because the plan's keys and the use's index have
+// them already.
 void encode_prepared(const PreparedBatch& prepared, std::string& out) {
   std::vector<bool> looked_up(prepared.batch.slots.size());
   for (const KeyPlan& plan : prepared.plans) {

@@ -2,6 +2,9 @@
 
 namespace ps {
 
+// The last pass ends first, because its threads own the reader.  The plans get their limit from what the
+// reader has to spare once the pass has begun; batches are counted from the beginning of the pass, so that
+// plans of skipped ones are not mistaken for others.
 int64_t ReaderSource::begin_pass(const SourcePass& pass, const Stop& stop) {
   end_pass();
   reader_.begin_pass(pass.pass);

@@ -27,6 +27,9 @@ bool AheadWork::ready() const {
   return front_ready() || pulls_to_begin() || (link_ && link_->failed() && !results_.empty());
 }
 
+// Does one thing for each call: first it begins the pulls of all batches that have come, so that their
+// weights are on the way while a batch is computed; then it computes the batch at the front if its weights
+// are there.
 void AheadWork::work() {
   if (link_ && link_->failed()) link_->check();
   if (pulls_to_begin()) begin_pulls();
@@ -50,6 +53,7 @@ void AheadWork::begin_pulls() {
   }
 }
 
+// The weights of the readers' rows come with the batch, and all others from the servers.
 void AheadWork::train(Waiting& front) {
   decode_batch(front.body.bytes(), network_, planners_, prepared_, rows_);
   link_->finish_pull(*front.step, prepared_.plans, views_);

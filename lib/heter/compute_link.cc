@@ -59,6 +59,8 @@ Payload shared_payload(const std::shared_ptr<const std::string>& body) {
 
 }  // namespace
 
+// Tries one compute trainer after another until one accepts the hello. go_to_next throws when all were
+// tried for long enough.
 ComputeLink::ComputeLink(Transport& transport, RemoteStore& store, const std::vector<ParameterSpec>& specs,
                          ComputeLinkOptions options)
     : transport_(transport),
@@ -142,6 +144,8 @@ void ComputeLink::reconnect(const Error& error) {
   open();
 }
 
+// Sends the batch to one compute trainer after another until one answers it. go_to_next throws when a
+// further one would not help, which ends the loop.
 Frame ComputeLink::ask(const std::shared_ptr<const std::string>& body) {
   for (;;) {
     answer_.reset();

@@ -53,6 +53,9 @@ class ComputeService::ReaderSession final : public Session {
  public:
   ReaderSession(ComputeService& service, SessionLink link) : service_(service), link_(std::move(link)) {}
 
+  // Limits what a peer can make this process receive: before a valid hello only a hello may have a body,
+  // and a reader that has ended the run sends no batch any more.  An unknown type gets no limit here, and
+  // is refused.
   std::optional<uint64_t> max_body_bytes(uint16_t type) override {
     switch (ComputeFrame{type}) {
       case ComputeFrame::kHello:
@@ -165,6 +168,10 @@ void ComputeService::forget_closed() {
   none_since_ = setup_.transport.loop().now();
 }
 
+// Called in every turn of run().  It has something to do when no reader has been connected for
+// reader_timeout, while some have not ended the run.  Without goes_on that is an error.  With it, the
+// service ends well if some other reader has ended the run, or still takes part in it at the servers: then
+// the others go on without the missing ones.
 void ComputeService::check_readers() {
   if (!works_.empty() || unfinished_.empty()) return;
   if (setup_.transport.loop().now() < add_time(none_since_, options_.reader_timeout)) return;
@@ -178,6 +185,7 @@ void ComputeService::check_readers() {
   } catch (const Error& error) {
     fail(Code::kUnavailable, missing, "; ", error.message());
   }
+  // A reader may have come back while the servers were asked.
   if (!works_.empty()) return;
   log_.info("The others ", run_ended_ ? "have ended the run" : "go on", " without reader ",
             ranks_text(unfinished_));

@@ -103,6 +103,8 @@ void CopiesWork::answer_no_data() {
   waiting_.pop_front();
 }
 
+// The reader may have announced several steps beyond the end; all of them are answered now, and those that
+// still come are answered by receive_step.
 void CopiesWork::end_pass(int64_t pass) {
   ended_pass_ = pass;
   for (; has_next() && !has_batch() && waiting_.front().no_data->pass <= pass; waiting_.pop_front()) {
@@ -110,6 +112,7 @@ void CopiesWork::end_pass(int64_t pass) {
   }
 }
 
+// `left` must not fall from batch to batch: rows of steps before the last one have left the copies.
 CopiesWork::Next CopiesWork::begin_batch(uint64_t step, std::optional<int64_t>& pass,
                                          const ReturnedLayout& layout) {
   current_ = std::move(waiting_.front());
@@ -156,6 +159,8 @@ void CopiesWork::finish_batch() {
   free_steps_.push_back(std::move(step_));
 }
 
+// Batches that were computed, but are not held by the servers yet, fail too: the reader sends them again
+// when it has joined.  Afterwards the work is as new, but for its link to the servers.
 void CopiesWork::drop(const Error& error) {
   for (Responder* responder : {&join_, &stay_, &current_.responder}) responder->fail(error);
   for (Waiting& batch : waiting_) batch.responder.fail(error);

@@ -11,6 +11,8 @@ void EpochRequests::begin() {
   error_.reset();
 }
 
+// The weak pointer expires when begin() makes another epoch, and when this object is gone; it is looked at
+// before `this` is used.
 void EpochRequests::ask(ComputeFrame type, const std::shared_ptr<const std::string>& body,
                         std::function<void(Answer&)> on_answer) {
   link_.request(type, body,

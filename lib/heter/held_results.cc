@@ -4,6 +4,9 @@
 
 namespace ps {
 
+// The result is stored before the push, since the link may call held() during it.  The id, unlike the
+// number of the step, belongs to one push alone: a step that has failed may be pushed again, while the link
+// still has the callback of its first push.
 void HeldResults::push(DenseLink& link, DenseLink::DenseStep& step, uint64_t number,
                        std::span<const ParameterView<float>> views, Responder responder, Payload result) {
   const uint64_t id = num_pushed_++;

@@ -47,7 +47,8 @@ void check_size(size_t size) {
        " bytes, which a compute trainer does not take: try a smaller data.batch_size");
 }
 
-// step:u64 size:u64 prepared[size] pad
+// Appends step:u64 size:u64 prepared[size] pad.  The size is not known before the batch is encoded; it is
+// written over its zero afterwards.
 void put_prepared(uint64_t step, const PreparedBatch& prepared, std::string& out) {
   put(out, step);
   put(out, uint64_t{0});
@@ -85,7 +86,8 @@ void check_rows_of(const PreparedBatch& prepared, const ReturnedRows& rows) {
   }
 }
 
-// Reads the part of a result before the gradients.
+// Reads the part of a result before the gradients.  All numbers must be those that this reader expects of
+// its own batch and network, before memory is taken for what they announce.
 BatchResult get_figures(ByteReader& in, const PreparedBatch& prepared, const FigureSizes& sizes) {
   BatchResult result;
   const uint64_t rows = in.get<uint32_t>(), cols = in.get<uint32_t>(), losses = in.get<uint32_t>();
@@ -149,6 +151,8 @@ const ObjectSpec<ComputeWelcome>& ComputeWelcome::spec() {
   return spec;
 }
 
+// The size is checked before the rows of each parameter are appended, so that a batch that is too large is
+// refused before it takes the memory.
 std::string encode_batch(uint64_t step, const PreparedBatch& prepared,
                          const std::vector<ParameterSpec>& specs,
                          std::span<const ParameterView<float>> views) {
@@ -212,6 +216,8 @@ std::string encode_ahead_again(const AheadBatch& ahead, std::span<const char> be
   return out;
 }
 
+// Reads the message in its order.  The rows must be some of those that the batch uses, which only the
+// decoded batch tells.
 AheadBatch decode_ahead(std::span<char> body, const Network<float>& network,
                         Network<float>::Planners& planners, const ReturnedLayout& layout,
                         PreparedBatch& prepared) {
@@ -271,6 +277,8 @@ std::pair<uint64_t, std::span<const char>> split_first(std::span<const char> bod
   return {first, body.subspan(sizeof first)};
 }
 
+// The head is copied; the gradients are sent from the memory of `views`, each parameter's followed by zeros
+// up to the alignment.  `Both` keeps the head and that memory for as long as the payload lives.
 Payload encode_result(const BatchFigures& figures, const PreparedBatch& prepared,
                       const std::vector<ParameterSpec>& specs, std::span<const ParameterView<float>> views,
                       std::shared_ptr<const void> keep) {
@@ -297,6 +305,8 @@ Payload encode_result(const BatchFigures& figures, const PreparedBatch& prepared
   return payload;
 }
 
+// Gradients are copied into the buffers from which the reader pushes them.  A body that is too short leaves
+// `in` without bytes, which is noticed at the end, and the batch is not pushed.
 BatchResult decode_result(std::span<const char> body, const PreparedBatch& prepared, const FigureSizes& sizes,
                           const std::vector<ParameterSpec>& specs,
                           std::span<const ParameterView<float>> views) {

@@ -16,6 +16,8 @@ void OneBatchWork::receive(Frame frame, Responder& responder) {
   stage_ = Stage::kArrived;
 }
 
+// A batch whose gradients are on their way needs no work, since the link calls finish(); only an error of
+// the link is work, since work() throws it, and the batch is answered with it.
 bool OneBatchWork::ready() const {
   switch (stage_) {
     case Stage::kIdle:
@@ -51,6 +53,7 @@ void OneBatchWork::train() {
   }
   result_ = compute(views_, link_->gradients());
   stage_ = Stage::kPushing;
+  // The step is read before the push, which may call finish() at once, and that drops the body.
   const uint64_t next = step_of_batch(body_.bytes()) + 1;
   link_->push(views_, [this] { finish(); });
   if (!setup_.asynchronous) link_->begin_pull(next);

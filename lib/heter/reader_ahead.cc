@@ -22,6 +22,7 @@ ReaderAhead::ReaderAhead(RemoteStore& remote, ComputeLink& link, const std::vect
       stored_(remote.links(), specs,
               options.asynchronous ? std::vector<TableLayout>(specs.size()) : layouts_of(local, specs.size()),
               [this](uint64_t number, size_t p, const RowBlock& rows) { take_rows(number, p, rows); }) {
+  // Batches belong to the next pass if the process before this one has ended its last pass.
   const RunPosition start = remote.run().position();
   pass_ = start.pass + (start.pass_ended ? 1 : 0);
 }
@@ -68,12 +69,15 @@ void ReaderAhead::ask_rows(Batch& batch) {
                        {PullMode::kTrain, batch.step, PullScope::kReaders, /*push_follows=*/false});
     return;
   }
+  // The rows that the shards send now have all steps before `left`, if not more.  Steps before the copies
+  // began count too, since the shards had applied them all when the beginning was read.
   batch.left = std::max(copies_.first, std::min(batch.step, remote_.pushes().applied_steps()));
   std::vector<std::vector<uint64_t>> entering(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (specs_[p].sparse) windows_[p].add(batch.keys[p], entering[p]);
   }
   batch.rows = {};
+  // The format numbers messages from 1 on.
   batch.rows.number = batch.step + 1;
   batch.asked = stored_.ask(std::move(entering));
 }
@@ -89,7 +93,9 @@ bool ReaderAhead::rows_arrived(const Batch& batch) const {
   return batch.pulls ? batch.pulls->arrived() : stored_.arrived(batch.asked);
 }
 
-// Drops the batches whose steps all shards have applied, and the rows that only these batches use.
+// Drops the batches whose steps all shards have applied, and the rows that only these batches use.  The
+// reader itself keeps no rows: the keys in `leaving` only have to leave the windows, so that the next batch
+// that uses them asks for them again.
 void ReaderAhead::forget_applied() {
   std::vector<uint64_t> leaving;
   for (; num_pushed_ > 0 && batches_.front().step < remote_.pushes().applied_steps(); --num_pushed_) {
@@ -111,6 +117,7 @@ void ReaderAhead::join() {
   ask_copies(ComputeFrame::kJoin, "");
 }
 
+// An answer is only kept here, since it comes in the loop; wait_until handles it.
 void ReaderAhead::ask_copies(ComputeFrame type, std::string body) {
   requests_.ask(type, std::make_shared<const std::string>(std::move(body)),
                 [this](Answer& answer) { copies_.answer = answer.take(); });
@@ -140,8 +147,10 @@ void ReaderAhead::send_beginning() {
   ask_copies(ComputeFrame::kBeginning, std::move(body));
 }
 
-// Sends all batches again, from step `first` on.  All shards have applied the steps before it, and this reader
-// has pushed them.
+// Sends all batches again, from step `first` on.  All shards have applied the steps before it, and this
+// reader has pushed them.  Batches that stay keep their place, whether they were pushed or not, and get new
+// windows, in the order of steps: their rows are asked for anew, as the shards have them now. kStay is
+// answered when these copies are gone, so that a reader that only waits learns of it.
 void ReaderAhead::begin_copies(uint64_t first) {
   requests_.link().note_success();
   for (; !batches_.empty() && batches_.front().step < first; batches_.pop_front()) {
@@ -164,6 +173,9 @@ void ReaderAhead::begin_copies(uint64_t first) {
 
 // ---- to the compute trainer and back
 
+// Returns the message of a batch.  A batch that is sent again may have been pushed, so that its prepared
+// data are gone; they are then taken from its former message.  In asynchronous mode the pull of the rows is
+// free for another batch afterwards.
 std::string ReaderAhead::encode(Batch& batch) {
   if (!options_.asynchronous) {
     const AheadBatch ahead{batch.step, batch.left, batch.pass, std::move(batch.rows)};
@@ -292,6 +304,8 @@ void ReaderAhead::end_pass(int64_t pass) {
   pass_ = pass + 1;
 }
 
+// Returns true if the next step may be pushed without data: all steps before it are known to have some, so
+// that the pass has not ended before it, and the shards take it.
 bool ReaderAhead::may_push_without_data() const {
   const uint64_t step = remote_.pushes().next_step();
   return ending_.reaches(step) && step <= remote_.pushes().applied_steps() + lead_;

@@ -82,6 +82,8 @@ Buffer ReaderWork::hold(Frame& frame) {
   return body;
 }
 
+// `keep` shares the gradient buffers with the answer, which points into them, and counts their bytes until
+// it is sent.
 Payload ReaderWork::compute(std::span<const ParameterView<float>> views, const GradientBuffers& gradients) {
   auto keep = std::make_shared<const CountedGradients>(gradients, held_.answers);
   if (computation_) {

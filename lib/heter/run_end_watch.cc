@@ -40,6 +40,9 @@ void RunEndWatch::ask() {
                     [this](Answer answer) { answer_.emplace(std::move(answer)); });
 }
 
+// Returns the reason if the answer says that the run is over.  Servers with checkpoints tell its passes,
+// which is final.  Others can only say that the last run has ended: that counts when it has been the answer
+// for `patience`, and a run that has begun since sets the time back.
 std::optional<std::string> RunEndWatch::judge(const RunEnd& end) {
   if (end.passes > 0)
     return cat("the run has ended after ", end.passes, " passes, and nothing is left to train");
@@ -53,6 +56,8 @@ std::optional<std::string> RunEndWatch::judge(const RunEnd& end) {
   return cat("the run has ended, and no reader has come for ", significant(to_seconds(patience_), 3), " s");
 }
 
+// One question is under way at a time, with a pause before the next one.  A server that has moved is asked
+// again at its new address.  An answer ends the question before it is judged.
 std::optional<std::string> RunEndWatch::over() {
   constexpr Duration kPause = std::chrono::seconds(1);  // between questions
   const Time now = transport_.loop().now();

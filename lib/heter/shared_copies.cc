@@ -11,6 +11,9 @@ namespace ps {
 
 // ---- readers that come and go
 
+// The first reader to come, when no other is there, says how many there are.  If the rank of the reader has
+// a place already, its former connection is lost with the messages that were on their way, so that all
+// readers join again.
 void SharedCopies::enter(CopiesWork& work) {
   const size_t size = static_cast<size_t>(work.trainers());
   const bool alone = std::ranges::all_of(members_, [](const CopiesWork* each) { return each == nullptr; });
@@ -108,6 +111,9 @@ bool SharedCopies::connect_one() {
   return false;
 }
 
+// Makes the copies from the beginning that the first reader has sent. copies_ is set after all bytes were
+// decoded, so that damaged ones leave no copies.  Every reader then gets the first step as the answer to
+// its join.
 void SharedCopies::begin() {
   blame(*members_.front());
   const Buffer body = std::move(*std::exchange(beginning_, std::nullopt));
@@ -124,6 +130,8 @@ void SharedCopies::begin() {
 
 // ---- steps
 
+// No reader has data for this step: it ends the pass, and counts as a step as it does on the servers.  The
+// windows get an empty batch for it, since they must have one for each step from first_ on.
 void SharedCopies::end_pass() {
   for (CopiesWork* each : members_) {
     blame(*each);
@@ -164,6 +172,10 @@ void SharedCopies::train_step() {
   }
 }
 
+// Decodes the batch of each reader that has one. step.left is the smallest of their `left`: all these
+// readers know that the steps before it are applied, so that the rows that only such steps have used are
+// the same on the shards, from which a later batch gets them.  A reader without a batch asks for no rows
+// and does not count.
 SharedCopies::Step SharedCopies::begin_batches() {
   const ReturnedLayout layout = [this](uint32_t p) {
     if (p >= specs_.size() || !specs_[p].sparse) ps::fail(Code::kData, "batch: rows of parameter ", p);
@@ -199,6 +211,9 @@ void SharedCopies::drop_before(uint64_t step) {
 }
 
 // Adds the keys of the step to the windows.  Its rows that are not yet in the copies enter these.
+// `entering` has the keys that no step of the window uses.  Several batches may have sent such a row; all
+// of them sent the same bits, of which copy_wanted takes the first.  Rows that were sent, but are among the
+// copies, are older than these and are dropped.
 void SharedCopies::add_rows(const std::vector<std::vector<ReturnedRows::Slice>>& sent) {
   std::vector<uint64_t> entering;
   std::vector<RowBlock> taken;
@@ -228,6 +243,9 @@ void SharedCopies::apply(const std::vector<CopiesWork*>& trained) {
   copies_->push(trained[0]->prepared().plans, trained[0]->views(), total);
 }
 
+// A statistic becomes the mean of the values that the batches have computed, weighted by their examples, as
+// on the servers: mean = sum over batches of size / total.samples * value.  With one batch, or without any
+// examples, a share of 1 copies the value as it is.
 void SharedCopies::average_statistics(const std::vector<CopiesWork*>& trained, const StepInfo& total) {
   std::vector<float> shares;
   for (const CopiesWork* each : trained) {
@@ -243,6 +261,9 @@ void SharedCopies::average_statistics(const std::vector<CopiesWork*>& trained, c
   }
 }
 
+// Sums the gradients of all batches into the buffers of a pull of the copies, in the order of ranks, and
+// pushes the sum as one batch.  Rows are matched by their keys: plans_ has the union of the keys of all
+// batches.
 void SharedCopies::apply_sum(const std::vector<CopiesWork*>& trained, const StepInfo& total) {
   copies_->pull(plans_, PullMode::kTrain, stored_);
   for (size_t p = 0; p < specs_.size(); ++p) {

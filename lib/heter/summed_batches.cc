@@ -38,6 +38,7 @@ std::vector<uint64_t> union_of(std::span<const std::span<const uint64_t>> lists)
   return all;
 }
 
+// The first batch with a row sets its sum instead of adding to zeros, as servers do: 0 + x is not x for -0.
 void sum_rows(std::span<const uint64_t> keys, std::span<const RowGradients> batches, size_t cols,
               float* sums) {
   std::vector<bool> is_set(keys.size());
@@ -76,6 +77,8 @@ void mean_of(std::span<const float* const> batches, std::span<const float> share
   }
 }
 
+// is_copied[at] says that some batch before has given the row of wanted[at].  `own` has the rows of one
+// batch that are new; their keys ascend, as those of the batch do.
 void copy_wanted(std::span<const RowBlock* const> sent, std::span<const uint64_t> wanted,
                  std::vector<RowBlock>& taken) {
   std::vector<bool> is_copied(wanted.size());

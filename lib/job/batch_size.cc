@@ -7,6 +7,7 @@ namespace ps {
 
 namespace {
 
+// Returns the value of a key of a section; null if the document has no such key.
 const Json* find_key(const Json& document, const char* section, const char* key) {
   const auto found = document.find(section);
   if (found == document.end() || !found->is_object()) return nullptr;
@@ -22,6 +23,9 @@ void drop_open_batch(Json& document) {
   if (find_key(document, "data", "global_batch_size") != nullptr) document["data"].erase("batch_size");
 }
 
+// data.batch_size <- the share of the global batch that each of `trainers` trainers has in each of the
+// `accumulate` batches of a step.  It must divide evenly: with a rest, steps would have other sizes than
+// the job says, and other gradients.
 void divide_global_batch(const Json& document, int64_t trainers, int64_t accumulate, DataOptions& data) {
   if (!data.global_batch_size) return;
   const int64_t whole = *data.global_batch_size;

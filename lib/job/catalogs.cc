@@ -59,6 +59,7 @@ std::string paragraph(std::string_view text) {
   return manual_text(out);
 }
 
+// Escapes the characters that mdoc would change: a backslash, and a minus, which would become a hyphen.
 std::string escaped(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -143,6 +144,9 @@ std::string section(const std::string& title, const std::string& name, const Any
   return cat(".Ss ", title, "\nKeys of\n.Cm ", name, " :\n.Pp\n", key_list(spec, {}));
 }
 
+// Returns the section of a catalogue.  Keys that all entries have are listed once, at its head, from the
+// first entry; `others` are its remaining keys, which key_list leaves out there.  Then each entry follows
+// with the keys of its own.
 std::string catalog_section(const Listing& list) {
   std::string out = cat(".Ss ", list.title, "\nValues of\n.Cm type\nin\n.Cm ", list.where, " .\n");
   std::vector<std::string> common = common_keys(list);
@@ -170,6 +174,8 @@ std::vector<std::string> catalog_kinds() {
   return kinds;
 }
 
+// Jobs and recipes are files of the installation; activations have names alone; all other kinds have a help
+// text each.
 std::string list_catalog(const std::string& kind) {
   std::string out;
   if (kind == "activations") {
@@ -196,6 +202,8 @@ std::string list_catalog(const std::string& kind) {
   return out;
 }
 
+// Writes the sections in the order in which a job file has them, then the catalogues.  Formats are left
+// out, since data.format is the name of one alone, without keys beside it.
 std::string job_keys_manual() {
   std::string out = section("job", "job", JobOptions::spec()) + section("data", "data", DataOptions::spec()) +
                     section("data.slots", "an element of data.slots", SlotOptions::spec()) +

@@ -70,6 +70,8 @@ class UpToDate final : public RowCursor {
   RowBlock out_;
 };
 
+// Returns a state of the checkpoint.  An error in it is one of the checkpoint, and not of what the user has
+// typed: kCorrupt.
 Json state_json(const CheckpointReader& reader, const char* name) {
   const std::string state = reader.state(name);
   try {
@@ -81,6 +83,10 @@ Json state_json(const CheckpointReader& reader, const char* name) {
 
 }  // namespace
 
+// Makes the network of the checkpoint's own job and schema, which give the parameters, and reads the state
+// of each optimizer, by which rows are brought up to date.  Servers may have other optimizers than the job,
+// as with local SGD, where they only add; the state of the servers' run tells that they wrote the
+// checkpoint.
 CheckpointModel::CheckpointModel(const CheckpointReader& reader, const RowChoice& choice, CpuLevel cpu)
     : reader_(reader),
       choice_(choice),
@@ -150,6 +156,8 @@ std::unique_ptr<RowCursor> CheckpointModel::rows(size_t table) {
   return std::make_unique<UpToDate>(held.layout, held.optimizer.get(), choice_.with_state, std::move(merged));
 }
 
+// Makes the row as it would be if it had been there from the first step without a gradient: initial
+// weights, then the decay and the like of all steps so far.
 void CheckpointModel::untrained_row(size_t table, uint64_t key, float* weights) {
   const Table& held = held_[table];
   const int64_t width = held.layout.width;

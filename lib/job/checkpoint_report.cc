@@ -68,6 +68,7 @@ class TableComparison {
   double largest_ = 0;
 };
 
+// Returns the table of this name, and sets `index` to its place; null if there is none.
 const ModelTable* find_table(const ModelSource& source, const std::string& name, size_t& index) {
   for (index = 0; index < source.tables().size(); ++index) {
     if (source.tables()[index].name == name) return &source.tables()[index];
@@ -75,6 +76,8 @@ const ModelTable* find_table(const ModelSource& source, const std::string& name,
   return nullptr;
 }
 
+// Compares two tables of one name.  Rows of different widths have nothing in common, so only the widths are
+// told.
 Json compare_table(ModelSource& a, size_t i, ModelSource& b, size_t j) {
   const ModelTable &left = a.tables()[i], &right = b.tables()[j];
   if (left.width != right.width)
@@ -90,6 +93,8 @@ uint64_t count(const Json& table, const char* key) {
 
 }  // namespace
 
+// A folder with a manifest is a checkpoint itself.  In a folder of several, the file LATEST names the
+// newest; the largest step is taken only if that file is missing.
 std::string checkpoint_folder(const std::string& path) {
   if (exists(join_path(path, kManifestFile))) return path;
   if (const std::optional<Latest> latest = read_latest(path)) return join_path(path, latest->folder);

@@ -59,6 +59,10 @@ const AskedCheckpoint* CheckpointSave::checkpoint() const {
   return answers_->checkpoint ? &*answers_->checkpoint : nullptr;
 }
 
+// Looks for the files of the checkpoint in the directory that this process may see.  A manifest there of
+// another run with the same step is not it, which the generation tells.  If they are there, the thread
+// reads them in place; otherwise the servers send copies, after which is_ready begins the thread.  A
+// checkpoint with a base has only what changed since, and cannot be kept as files.
 void CheckpointSave::write(Target target) {
   target_ = std::move(target);
   const AskedCheckpoint& checkpoint = *answers_->checkpoint;
@@ -73,6 +77,8 @@ void CheckpointSave::write(Target target) {
   });
 }
 
+// The work goes on here when copies have come, as nothing else calls this object.  An error of copying ends
+// the work; the thread is then never begun.
 bool CheckpointSave::is_ready() {
   if (!answers_->checkpoint || !target_) return answers_->checkpoint.has_value();
   if (answers_->copied && !written_.valid()) {

@@ -31,6 +31,9 @@ ClassNames::ClassNames(const DataOptions& data, int64_t cols)
        " predictions an example, which are no probabilities of them");
 }
 
+// With several labels, appends all names with a probability above kDecided, which may be none.  With one
+// label, appends the name of the largest prediction; a single prediction is the probability of the second
+// of two classes.
 void ClassNames::append(std::span<const float> predictions, std::string& out) const {
   if (multi_label_) {
     bool first = true;

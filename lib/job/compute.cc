@@ -23,6 +23,8 @@ namespace ps {
 
 namespace {
 
+// Writes the port to the file and then a line of JSON to standard output, by which scripts learn that
+// readers may come.
 void announce(const Job& job, const ComputeEndpoint& endpoint, int port) {
   if (!endpoint.port_file.empty()) write_file(endpoint.port_file, cat(port, "\n"));
   const Json line = {{"event", "ready"}, {"job", job.job.name}, {"port", port}};
@@ -134,6 +136,8 @@ std::vector<Address> compute_addresses(const Job& job) {
   return parse_addresses(job.cluster.compute, "cluster.compute");
 }
 
+// Checks the task and the servers first, then the device and the steps, and last the strategy: a compute
+// trainer gets rows from readers, so these must be exchanged with each batch, and as they are.
 void check_role(const Job& job, const RunOptions& options) {
   if (options.role == "trainer") return;
   const std::string flag = cat("--role ", options.role);
@@ -171,6 +175,8 @@ void end_run_of_reader(const Job& job, const RunOptions& options, const DataSche
   tell_end_of_run(running.transport(), compute_link_options(job, options, schema, running->run().id()));
 }
 
+// Connects to the compute trainers.  With pull_ahead, `ahead_` stands between trainer and link, and keeps
+// several batches on their way; it needs the layouts of all tables, but no rows.
 ReaderPart::ReaderPart(const Job& job, const RunOptions& options, const DataSchema& schema,
                        RunningStrategy& running, const Network<float>& network, Device& device, Log& log)
     : running_(running), link_(make_compute_link(job, options, schema, running, network, log)) {

@@ -78,6 +78,10 @@ void add_largest_keys(const DataOptions& options, const LookSettings& settings, 
 
 }  // namespace
 
+// Looks at the data with the options that are known, and fills in the open values from that.  Standard
+// input can be read only once, so its first kHeadBytes are read here and returned, for the reader of the
+// training to begin with.  Ids of the test data count for data.dim too; `options` gets the format and slots
+// that were found, so that the look at the test data reads them in the same way.
 InputHead fill_from_data(Json& document, int threads, Log& log) {
   const std::vector<std::string> open = open_values(document);
   DataOptions options = known_data_options(document);

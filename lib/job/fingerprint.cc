@@ -45,6 +45,7 @@ void leave_out_labels(Json& model) {
 
 }  // namespace
 
+// Each element of the list may itself have several addresses with commas between, as a flag has.
 std::vector<Address> parse_addresses(const std::vector<std::string>& lists, const char* key) {
   std::vector<Address> all;
   for (const std::string& text : lists) {
@@ -91,6 +92,9 @@ Json job_fingerprint(const Job& job) {
   return out;
 }
 
+// Adds to the fingerprint the keys on which the order of examples depends, and leaves out those that change
+// nothing of the bits: devices, and how far a trainer pulls ahead.  A key that came to be later is added
+// only if it is set, so that checkpoints from before it still have the same identity.
 Json job_identity(const Job& job) {
   Json out = job_fingerprint(job);
   out["train"].erase("pull_ahead");
@@ -154,6 +158,8 @@ void check_max_trainers(const Job& job) {
   }
 }
 
+// Checks what servers and trainers must agree on, and then asks the strategy.  Servers that are to answer
+// pulls ahead are told so by the consistency.
 ServerPlan server_plan(const Job& job, CpuLevel cpu) {
   const StrategyEntry& strategy = find_strategy(job.train.strategy);
   if (strategy.serve == nullptr) {
@@ -166,6 +172,8 @@ ServerPlan server_plan(const Job& job, CpuLevel cpu) {
   return plan;
 }
 
+// The parameters follow from the schema of the data, which servers do not read: the first trainer brings it
+// in its hello.
 ServedJob served_job(const Job& job, CpuLevel cpu) {
   const ServerPlan plan = server_plan(job, cpu);
   auto parameters = [&job, plan](const DataSchema& schema) {

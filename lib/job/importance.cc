@@ -59,6 +59,8 @@ std::string table_text(const Json& importance) {
 
 }  // namespace
 
+// The number of the slot stands for that of the pass, from which the reader's shuffle follows: each slot
+// gets another order.
 int64_t SwappedSlotSource::begin_pass(const SourcePass& pass, const Stop&) {
   reader_.begin_pass(0);
   shuffled_.begin_pass(static_cast<int>(slot_));
@@ -67,6 +69,8 @@ int64_t SwappedSlotSource::begin_pass(const SourcePass& pass, const Stop&) {
   return 0;
 }
 
+// Takes a batch from each reader and swaps their data of one slot.  All other slots, labels and weights
+// stay.
 const PreparedBatch* SwappedSlotSource::next(const Stop& stop) {
   if (stop() || !reader_.next(prepared_.batch)) return nullptr;
   if (!shuffled_.next(other_) || other_.size() != prepared_.batch.size()) {
@@ -77,6 +81,10 @@ const PreparedBatch* SwappedSlotSource::next(const Stop& stop) {
   return &prepared_;
 }
 
+// Tests once with the data as they are, then once for each slot with that slot swapped.  A figure that is
+// missing or undefined is refused after the first test, before the many that follow.  Slots of labels are
+// left out: without its label an example has no figure.  If several labels have the figure, each of them
+// gets a list of its own.
 Json slot_importance(Trainer& trainer, const Network<float>& network, const std::string& figure,
                      BatchSource& source, SwappedSlotSource& swapped, const std::function<bool()>& stop) {
   larger_is_better(figure, kFlag);  // throws before anything is read

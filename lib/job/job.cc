@@ -60,6 +60,9 @@ void check_utf8(const Override& change) {
   }
 }
 
+// Sets one key.  With --set the text is JSON, or a string if it is not valid JSON.  A flag of its own
+// follows the type of its key: text for a string, even if it looks like a number, and counts such as 10k
+// for an integer.
 void apply_override(Json& document, const Override& change) {
   check_utf8(change);
   if (change.is_list) {
@@ -159,6 +162,7 @@ struct CostLabel {
   std::string label;  // the slot that the cost names; empty: none
 };
 
+// Returns the labels of the main cost and of the auxiliary ones, with the keys where they stand.
 std::vector<CostLabel> labels_of_costs(const ModelOptions& model) {
   const auto label_of = [](const Json& cost) {
     const bool named = cost.is_object() && cost.contains("label") && cost["label"].is_string();
@@ -170,8 +174,8 @@ std::vector<CostLabel> labels_of_costs(const ModelOptions& model) {
   return labels;
 }
 
-// Throws kUsage unless each cost of a table with several label columns reads one of them, and each of them is read, since
-// layers could read it else.
+// Throws kUsage unless each cost of a table with several label columns reads one of them, and each of them
+// is read, since layers could read it else.
 void check_label_columns(const DataOptions& data, const std::vector<CostLabel>& costs) {
   const std::vector<std::string>& columns = data.csv.labels;
   for (const CostLabel& cost : costs) {
@@ -256,6 +260,7 @@ std::string recipe_folder() {
   return shared_folder("recipes");
 }
 
+// A file of this name comes before a ready-made job, so that an installation never hides a user's file.
 std::string find_job(const std::string& name) {
   if (name == "-" || exists(name) || name.find('/') != std::string::npos) return name;
   const std::string folder = job_folder();
@@ -307,6 +312,8 @@ Json with_overrides(Json document, const std::string& path, std::span<const Over
   });
 }
 
+// Fills in open values first, since the document has to be complete before it is parsed.  Errors after that
+// name the flag or file that they come from.  The checks that need several sections at once come last.
 Job make_job(Json document, const std::string& path, std::span<const Override> overrides,
              const FillIn& fill) {
   drop_open_batch(document);
@@ -338,6 +345,8 @@ Job load_job(const std::string& path, std::span<const Override> overrides, const
   return make_job(with_overrides(read_job_document(file), file, overrides), file, overrides, fill);
 }
 
+// The sections with a type of their own are kept as JSON in Job; their catalogues complete them here, which
+// checks them too.
 Json effective_job(const Job& job) {
   Json out = Job::spec().to_json(job);
   out["optimizer"] = complete(optimizer_catalog(), job.optimizer, "optimizer", "optimizer");

@@ -60,6 +60,10 @@ std::optional<LaunchedTrainer> find_launched(const Flags& flags) {
   return launched_trainer(process_environment());
 }
 
+// Makes the job from a file, then the flags, then `more`.  The parts of a saved model that belonged to its
+// run are forgotten before the flags, which may set them anew.  With --print-config the job is printed and
+// nothing returned; if there are no data from which its open values could follow, the document is printed
+// with these values still open.
 std::optional<Job> job_of_flags(const Flags& flags, const std::optional<LaunchedTrainer>& launched,
                                 std::span<const Override> more, InputHead& head, Log& log) {
   const std::string path = find_job_file(flags), task = *flags.text("job");

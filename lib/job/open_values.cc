@@ -83,6 +83,8 @@ int64_t dim(const DataLook& look) {
        ", too large for a dim: leave it out, or give data.hash_bits");
 }
 
+// Fills in the section `data`.  The format is set wherever slots, columns or classes were learnt, since
+// they are those of this format: a later look that recognised another one could not use them.
 void fill_in_data(Json& data, const DataLook& look) {
   if (is_open(data, "slots")) {
     data.erase("slots");
@@ -108,6 +110,9 @@ void fill_in_data(Json& data, const DataLook& look) {
   if (is_open(data, "unit_length")) data["unit_length"] = unit_length(look);
 }
 
+// Returns one more than the largest label, of the slot of labels if examples have several, else of the
+// labels; 2 or more for the latter, as one class would leave nothing to learn.  Throws kUsage for labels
+// that are no classes.
 int64_t num_classes(const DataLook& look, const std::string& path) {
   if (look.labels) {
     if (look.labels->schema.dim > 0) return look.labels->schema.dim;
@@ -205,6 +210,8 @@ DataOptions known_data_options(const Json& document) {
   return DataOptions::spec().parse(data, "data");
 }
 
+// Fills in the data first, then the passes, the layers, and the period of the schedule, which takes the
+// passes that were filled in before it.
 void fill_in(Json& document, const DataLook& look) {
   if (look.examples == 0) fail(Code::kData, "there is no example in the data");
   if (document.contains("data")) fill_in_data(document["data"], look);

@@ -22,6 +22,7 @@ PeerExamples::~PeerExamples() {
   thread_.join();
 }
 
+// The empty function that is posted wakes the loop, which then sees that there is work.
 std::vector<std::string> PeerExamples::exchange(std::vector<std::string> bytes) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (error_) std::rethrow_exception(error_);
@@ -52,6 +53,10 @@ bool PeerExamples::begin_exchange(std::vector<std::string>& bytes) {
   return !closing_;
 }
 
+// Waits on the loop, not on changed_, so that connections are served all the time: for an exchange, or for
+// the end.  The lock is not held while bytes travel.  An error is kept in error_ and rethrown by exchange;
+// failed_ tells that it came from the connections and not from stop().  The loop goes on after an error, as
+// the destructor still has to end it.
 void PeerExamples::work() {
   std::vector<std::string> bytes;
   for (;;) {

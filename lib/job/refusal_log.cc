@@ -4,6 +4,8 @@
 
 namespace ps {
 
+// Logs at most one refusal in kSecondsBetween, and counts the others, so that a stranger who tries again
+// and again does not fill the log.  The lock is given back before the log is written.
 void RefusalLog::add(const std::string& peer, const Error& reason) {
   constexpr double kSecondsBetween = 1;
   std::string others;

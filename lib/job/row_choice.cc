@@ -90,6 +90,8 @@ bool RowChoice::chooses(const TableLayout& layout) const {
   return layout.sparse && (!all_keys || min_shows || set != RowSet::kAll);
 }
 
+// Returns null if all rows are chosen.  The cheap tests come first: the key, then the shows, then the
+// score, for which a delta reads the earlier checkpoint in step with this one.
 KeepRow chosen_rows(const RowChoice& choice, const CheckpointReader& reader, const TableLayout& layout,
                     const ParameterSpec& spec) {
   if (!choice.chooses(layout)) return nullptr;

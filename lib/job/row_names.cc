@@ -98,6 +98,9 @@ std::shared_ptr<const NameList> column_names(const CsvOptions& csv, const DataSc
 
 }  // namespace
 
+// Only data whose ids have words have names: text with a vocabulary, and tables.  Hashing to fewer bits
+// would give several words one id, so that there are none then.  The network tells for each parameter the
+// slots whose ids are its rows.
 RowNames row_names(const Job& job, const DataSchema& schema, const std::string& vocabulary) {
   RowNames out;
   const std::string& format = job.data.format;

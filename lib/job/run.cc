@@ -186,6 +186,8 @@ void Run::build(const DataSchema& schema) {
   if (strategy().run().position().resumed) return resume();
   if (leads() && options_.task == "train" && !options_.resume && options_.lost_run == 0)
     check_no_models(job_.train.save_dir);
+  // A process without servers that resumes gets its weights from a checkpoint, in start_checkpoints, and
+  // loads none here.
   const bool may_resume = options_.resume && strategy().local() != nullptr;
   const bool holds_all = strategy().local() != nullptr;
   if ((leads() || holds_all) && !may_resume)
@@ -314,6 +316,9 @@ bool Run::train_or_leave(Json& result) {
   }
 }
 
+// Returns true if the servers had ended the run before this process came, as after a restart at the very
+// end.  A reader then has no connection to its compute trainers, but still tells them that it will not
+// come.
 bool Run::was_finished() const {
   if (!strategy().run().finished()) return false;
   const int64_t passes = strategy().run().finished_passes();
@@ -345,6 +350,8 @@ void Run::start_checkpoints(Json& result) {
   }
 }
 
+// With several trainers a checkpoint belongs to a step that all make, so there PeerCheckpoints calls write.
+// A process alone writes here, and also when it is told to stop, so that it can resume at this batch.
 void Run::after_batch(bool stopping, const Json& result) {
   const bool alone = checkpoints_ && strategy().run().peer_checkpoints() == nullptr;
   if (alone && (stopping || checkpoints_->due())) checkpoints_->write(result);
@@ -388,6 +395,7 @@ bool Run::train_passes(Json& result) {
   for (int pass = trainer_->progress().pass();
        pass < job_.train.passes && !(validation_ && validation_->stops()); ++pass) {
     PassResult trained = trainer_->train_pass(pass, rest_->first(pass, *input_.source), stop_);
+    // The leader is the lowest rank that lives, so a rank above 0 leads only when those below it are lost.
     if (leads() && options_.rank > 0)
       log_.warning("trainers below this one are gone: it saves in their place");
     result["passes"].push_back(trained.json());
@@ -445,6 +453,9 @@ void Run::report_rows(Json& pass) {
   }
 }
 
+// Tests on data.test_files, or on data.files if there are none.  The measurement of importance goes through
+// the data once for each slot, so that readers are told of kManyPasses, and keep the data in memory if they
+// fit.
 bool Run::test() {
   const double start = monotonic_seconds();
   const auto& paths = job_.data.test_files.empty() ? job_.data.files : job_.data.test_files;
@@ -480,6 +491,8 @@ bool Run::measure_importance(const std::vector<std::string>& paths) {
   return !options_.stop();
 }
 
+// Writes a line for each example, in the order of the input.  `open` turns false when the reader of the
+// output has closed it, as head(1) does; that ends the run like a stop, without an error.
 bool Run::predict() {
   input_.reader = data_.make_reader(job_.data.files, "none", 1);
   build(input_.reader->schema());
@@ -540,6 +553,9 @@ bool run_task(const Job& job, const RunOptions& options, ServerFinder& servers, 
 
 }  // namespace
 
+// Checks first that the process may have this part, before anything is opened.  Then it opens the page,
+// which already shows the servers for which the process waits, and the finder of servers, which outlives
+// the runs that go back to a checkpoint.
 bool run_job(const Job& job, const RunOptions& asked, Log& log) {
   RunOptions options = asked;
   check_part(job, options);

@@ -39,6 +39,10 @@ void RunCheckpoints::begin_new() {
   if (group_.rank() == 0) checkpointer_.begin_new();
 }
 
+// Restores parameters, position and the state of the strategy, in this order: the strategy compares its
+// state with the restored schedule.  All trainers compare their steps before any of them reads its
+// position; without a checkpoint they compare too, so that one trainer does not begin anew while the others
+// go on.
 bool RunCheckpoints::resume(Json& result) {
   claim_directory();
   if (checkpoint_steps(directory_).empty()) {
@@ -108,6 +112,9 @@ std::string RunCheckpoints::write_own_state() {
   return written;
 }
 
+// Runs on trainer 0.  Puts together the positions of all trainers and the entries of the files that they
+// have written themselves.  If one of them could not write its file, the whole checkpoint is given up, and
+// the one before it stays.
 void RunCheckpoints::finish(const Json& result, std::span<const std::string> positions,
                             std::span<const std::string> own) {
   CheckpointStates states = {{kResultState, result.dump()},

@@ -22,6 +22,9 @@ bool is_cell(const std::string& evaluator) {
 
 }  // namespace
 
+// Keeps every stride_-th point.  When the curve is full, it drops each second kept point and doubles the
+// stride; the points that stay, numbers 0, 2 stride_, 4 stride_ and so on, are those that the new stride
+// would have kept.
 void BoundedCurve::add(double x, double y) {
   latest_ = {x, y};
   if (added_++ % stride_ != 0) return;
@@ -49,6 +52,8 @@ void RunCurves::add(const Json& report) {
   add_evaluators(report["evaluators"], event, false);
 }
 
+// Adds the points of a batch or of the end of a pass.  Fewer samples than before mean that another pass has
+// begun, or that the run has gone back to a checkpoint: the throughput is then counted from the beginning.
 void RunCurves::add_training(const Json& report, bool pass_ends) {
   const int64_t samples = report["samples"].get<int64_t>();
   if (samples < last_samples_) last_samples_ = 0, last_seconds_ = 0;

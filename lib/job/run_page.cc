@@ -83,6 +83,8 @@ class RunPageService {
 
 }  // namespace
 
+// Refuses an exposed page without tokens first.  The pages share the curves with this object, to which the
+// training thread adds reports while the thread of the page reads them.
 RunPage::RunPage(const Job& job, const RunOptions& options, Log& log) {
   check_exposure(options.security, options.status_host);
   const PageFacts facts{job.job.name, describe_exposure(options.security, options.status_host), options.rank,

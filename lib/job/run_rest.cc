@@ -28,6 +28,8 @@ RunRest::RunRest(const Job& job, TaskData& data, const Network<float>& network, 
       make_source_(std::move(make_source)),
       log_(log) {}
 
+// In a pass whose rest was dealt anew, the strand replaces the share.  If there is none for this rank, or
+// if it cannot be read again, the trainer begins with an empty source, and gets its data from next.
 BatchSource& RunRest::first(int pass, BatchSource& share) {
   const RunPosition position = run_.position();
   if (!position.dealt || pass != position.pass) return share;
@@ -36,6 +38,8 @@ BatchSource& RunRest::first(int pass, BatchSource& share) {
   return *source_;
 }
 
+// Takes strands of the rest until one can be trained.  Data from a pipe are gone, so their strands are
+// taken and passed over, for otherwise the pass would not end.
 BatchSource* RunRest::next(int pass) {
   for (;;) {
     const std::optional<DataStrand> strand = run_.take_rest(pass);

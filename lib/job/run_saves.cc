@@ -55,6 +55,7 @@ void check_no_models(const std::string& save_dir) {
   if (save_dir.empty() || !is_directory(save_dir)) return;
   for (const std::string& name : list_directory(save_dir)) {
     const std::string folder = join_path(save_dir, name);
+    // A folder counts only with a model in it: an interrupted process may have left an empty one.
     const bool named = name.starts_with("pass-") || step_of_folder(name);
     if (!named || !(exists(join_path(folder, kModelFile)) || exists(join_path(folder, kManifestFile))))
       continue;
@@ -75,10 +76,13 @@ bool RunSaves::save(const std::string& name) {
   return true;
 }
 
+// Saves the model of a pass, unless another trainer is elected.  If the servers have begun a checkpoint at
+// the end of this pass, the model is made from it while training goes on; otherwise all rows are read now.
 bool RunSaves::save_pass(int pass) {
   const std::string name = pass_directory(pass);
   if (!can_save()) return false;
   finish();
+  // finish has left it, so a signal had asked for it, and the servers have not begun its checkpoint.
   if (current_) give_up(Error(Code::kExhausted, "the pass has ended, and its model is saved"));
   if (!elect(name, SaveStage::kBegin)) {
     models_.leave(name);
@@ -104,6 +108,8 @@ void RunSaves::resume(int64_t pass) {
   begin_from_checkpoint({.name = name, .pass = pass, .resumed = true});
 }
 
+// A signal goes to all trainers, and the first that asks saves.  Without servers the rows are read here; an
+// error then does not end the training, except that of a server that is gone.
 void RunSaves::save_asked(int pass, int64_t batches) {
   const std::string name = batch_directory(pass, batches);
   if (!can_save()) return log_.warning("a model is asked for, but train.save_dir is empty");
@@ -121,6 +127,10 @@ void RunSaves::say_failed(const std::string& name, const std::string& why) {
   log_.error("cannot save ", name, ", training goes on: ", why);
 }
 
+// Asks etcd first, then the first server.  A trainer that etcd refuses is refused, and the server is not
+// asked.  An etcd that cannot be reached is passed over with a warning.  A server that cannot be reached is
+// passed over only if etcd has elected this trainer; without the answer of either of them its error is
+// thrown.
 Saver elect_saver(SaveRecords* in_etcd, const Candidate& candidate, RunControl& run, SaveStage stage,
                   const std::string& name, Log& log) {
   bool etcd_elects = false;
@@ -182,8 +192,8 @@ std::string RunSaves::begin_folder(const std::string& name) const {
   return folder;
 }
 
-// Writes vocabulary and job, with the calibration, beside the model.  The job names no data files, since another task with this job
-// file reads data of its own.
+// Writes vocabulary and job, with the calibration, beside the model.  The job names no data files, since
+// another task with this job file reads data of its own.
 void RunSaves::write_beside(const std::string& folder) const {
   if (vocabulary_) vocabulary_->save(join_path(folder, kModelVocabulary));
   Json job = effective_job(job_);
@@ -234,6 +244,9 @@ bool RunSaves::begin_from_checkpoint(Current current) {
   return true;
 }
 
+// Renews the lease of the saver, and takes the next step of the model if the servers or the thread have
+// brought it further.  An error ends the model that is being made.  If current_ is empty by then, the model
+// was taken out of it before the error, which is thrown.
 void RunSaves::go_on() {
   if (!current_) return;
   renew(current_->name);
@@ -260,6 +273,8 @@ void RunSaves::finish() {
   }
 }
 
+// A model goes through two stages: the servers' checkpoint counts, and its folder is begun; then the files
+// are written.  A server that was lost while its files were copied is asked again.
 void RunSaves::advance() {
   if (current_->folder_name.empty()) return write_from_checkpoint();
   if (const auto& error = current_->save->copy_error()) {
@@ -272,6 +287,9 @@ void RunSaves::advance() {
   if (!ended.asked()) models_.saved(ended.name);
 }
 
+// Begins to write the model when the servers have answered.  A model that a signal has asked for gets the
+// name of the checkpoint, which has the step of the servers; that of a pass keeps the name of the pass.
+// Each try has a folder of its own for the copies, since files of an earlier try may still arrive.
 void RunSaves::write_from_checkpoint() {
   const AskedCheckpoint& checkpoint = *current_->save->checkpoint();
   if (!checkpoint.counts && current_->resumed) return drop_resumed();

@@ -72,6 +72,8 @@ TestMeasures RunValidation::measure_and_fit(Trainer& trainer, const std::functio
   return measured;
 }
 
+// Errors of the data name data.validation, since they come from the same files as the training data, but
+// later.
 TestMeasures RunValidation::measure(Trainer& trainer, const std::function<bool()>& stop) {
   try {
     return trainer.measure(*source_, stop);
@@ -99,8 +101,9 @@ void RunValidation::share(Trainer& trainer, const TrainerGroup& group, const std
       {give, [this](std::span<const std::optional<std::string>> texts) { take(texts); }});
 }
 
-// Takes the leader's figure, and what others know of the passes before.  If the leader was lost in this pass, there is no
-// figure, and the pass is not the best one.  Throws kUsage if the trainers would not end by the same rule.
+// Takes the leader's figure, and what others know of the passes before.  If the leader was lost in this
+// pass, there is no figure, and the pass is not the best one.  Throws kUsage if the trainers would not end
+// by the same rule.
 void RunValidation::take(std::span<const std::optional<std::string>> texts) {
   leaders_figure_.reset();
   for (size_t rank = 0; rank < texts.size(); ++rank) {
@@ -120,6 +123,10 @@ void RunValidation::take(std::span<const std::optional<std::string>> texts) {
   }
 }
 
+// The leader measures, unless share has measured ahead of the gathering of figures.  Then leaders_figure_,
+// which all trainers have got, decides on every one of them, so that all stop after the same pass.  Without
+// sharing only the leader follows the rule.  The note of the trainer gets the outcome, which a later
+// process learns from the checkpoint.
 bool RunValidation::end_pass(Trainer& trainer, int pass, bool leads, const std::function<bool()>& stop,
                              Json& trained) {
   if (!leads && !shared_) return false;

@@ -43,6 +43,9 @@ class SavedRows final : public RowCursor {
 
 }  // namespace
 
+// A table is one tensor, or the tensor of keys of a sparse one, whose rows, scales, state and counts are
+// found by its name and are skipped here.  All tables are collected before the wanted ones are chosen, so
+// that the message for a wrong name lists them.
 SavedModel::SavedModel(const std::string& path, const std::vector<std::string>& tables)
     : given_(path), file_(model_file_path(path)), metadata_(file_.metadata()) {
   metadata_.erase("checksum");
@@ -93,6 +96,8 @@ bool SavedModel::is_counts(const std::string& name) const {
   });
 }
 
+// A vector is a table of one column.  The number of possible rows of a sparse table is not in the file; it
+// is that of the job beside it, or 0, which is unknown.
 void SavedModel::add_table(const TensorInfo& tensor) {
   ModelTable table{.name = tensor.name};
   const TensorInfo* rows = &tensor;

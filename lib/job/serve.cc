@@ -36,6 +36,8 @@ struct Guard {
   HandshakeOptions handshakes;
 };
 
+// Reads tokens and certificates.  Throws kUsage if the status pages would be shown to nobody: with tokens,
+// but none for them.
 Credentials read_credentials(const ServeOptions& options) {
   Credentials credentials = server_credentials(options.security);
   const bool shows_pages = std::ranges::count(credentials.tokens, kStatusAccess, &Token::access) > 0;
@@ -46,6 +48,8 @@ Credentials read_credentials(const ServeOptions& options) {
   return credentials;
 }
 
+// Refuses an exposed address without protection, then reads the credentials.  All shards share the guard,
+// and so one log of refusals with one limit.
 Guard make_guard(const ServeOptions& options, Log& log) {
   check_exposure(options.security, options.host);
   Guard guard{read_credentials(options), {}};
@@ -143,6 +147,7 @@ class ShardThread {
   std::thread thread_;
 };
 
+// Returns the memory of all shards together.  Throws kUsage if so many shards could not work with it.
 uint64_t memory_limit(const ServeOptions& options) {
   const int shards = options.ports_num + options.ports_num_for_sparse;
   if (!options.max_memory_bytes) return available_memory_bytes();
@@ -234,6 +239,9 @@ ServerLeaseOptions lease_options(const Job& job, const ServeOptions& options, ui
           .stop = options.stop};
 }
 
+// Opens all ports, and divides the memory among their shards.  Shards do not run yet, so a port that is
+// taken ends the server before a trainer has seen it.  Adds the ports to `ports`: the first ones have dense
+// parameters, the last ones sparse ones; without ports for sparse ones each shard has both.
 std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, const ServedJob& job,
                                                  const Guard& guard, uint64_t max_memory, ServerPorts& ports,
                                                  Log& log) {
@@ -276,6 +284,8 @@ std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& op
       });
 }
 
+// Tells supervisors and scripts that trainers may come: the ports in --port-file, one a line, then a line
+// of JSON on standard output.  The file comes first, so that a script that has read the line finds it.
 void announce(const Job& job, const ServeOptions& options, const ServerPorts& ports,
               std::optional<int> server, const StatusThread* status) {
   if (!options.port_file.empty()) {
@@ -348,6 +358,7 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   auto ending = [&] {
     return options.stop() || std::ranges::any_of(shards, [](const auto& shard) { return shard->failed(); });
   };
+  // Signals only set flags, so the loop looks at them ten times a second; beat keeps the lease alive.
   while (!ending() && !lease->fenced()) {
     loop.run_until(ending, add_time(loop.now(), kAskStop));
     lease->beat();
@@ -356,6 +367,7 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   }
   log.info("Ending");
   if (status) status->end();
+  // All shards drain at the same time, and only then each is waited for.
   for (auto& shard : shards) shard->begin_end();
   for (auto& shard : shards) shard->join();
   if (auto why = lease->fenced()) throw *why;

@@ -134,6 +134,8 @@ void check_pulls_ahead_alone(const Job& job, const RunOptions& options) {
        "leave out one of the two, or train with --role reader");
 }
 
+// Throws kUsage unless the job's device can do its work in this run.  Rows are trained there by a trainer
+// alone, with or without servers.
 void check_device(const Job& job, const RunOptions& options) {
   check_model_device(job);
   if (!job.device.caches_rows() || options.task != "train") return;
@@ -171,6 +173,8 @@ void check_divided(const Job& job, const RunOptions& options, const std::vector<
   }
 }
 
+// Warns if this trainer computes with other kernels than the first one, `first`, whose sums may differ in
+// their last bits.
 void warn_of_kernels(CpuLevel cpu, std::string_view first, Log& log) {
   const std::string_view ours = cpu_level_name(cpu);
   if (first.empty() || ours == first) return;
@@ -181,6 +185,9 @@ void warn_of_kernels(CpuLevel cpu, std::string_view first, Log& log) {
 
 }  // namespace
 
+// Makes the options of the connections, and the hello by which servers recognise the job and this process.
+// Each server that is missing is noted for the status page; the notes of an earlier attempt to connect are
+// dropped first.
 RemoteOptions remote_options(const Job& job, const RunOptions& options, const DataSchema& schema,
                              ServerFinder& servers, Log& log) {
   RemoteOptions remote;
@@ -340,6 +347,9 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
   if (setup.trains) warn_of_kernels(options.cpu, strategy_->first_cpu(), log);
 }
 
+// The trainers have met already, and meet a second time for the examples.  If one of them is gone
+// meanwhile, lose_peer turns the error into StateLost when the run can go back to a checkpoint; otherwise
+// the error itself is thrown.
 std::shared_ptr<ExampleExchange> RunningStrategy::exchange_examples(const Job& job, const RunOptions& options,
                                                                     const DataSchema& schema) {
   Communicator* const met = strategy_->peers();
@@ -362,6 +372,9 @@ void RunningStrategy::keep_alive() {
   if (network_) network_->loop().poll();
 }
 
+// Tries again as long as servers move.  A process that had already taken part in a run, and left it, must
+// come with another generation: it adds kAnother, so that no later increment by one gives a number that was
+// used before.
 std::unique_ptr<RunningStrategy> start_strategy(const Job& job, const RunOptions& options,
                                                 const DataSchema& schema,
                                                 const std::vector<ParameterSpec>& parameters,

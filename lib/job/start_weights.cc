@@ -20,6 +20,7 @@ void check_has_model(const Job& job, const RunOptions& options,
        " with: give --init-model PATH (a folder pass-00000, a model file or a checkpoint), or --servers");
 }
 
+// --init-model replaces all weights, so the files that single parameters name count only without it.
 void load_start_weights(const RunOptions& options, const std::vector<ParameterSpec>& parameters,
                         ParameterStore& store) {
   if (is_checkpoint(options.init_model)) {

@@ -6,6 +6,7 @@
 
 namespace ps {
 
+// The thread starts last, when the pages and the server that it uses are made.
 StatusThread::StatusThread(const Address& address, const Credentials& credentials,
                            const HandshakeOptions& handshakes, const MakePages& make_pages)
     : transport_(make_secure_network(without_tokens(credentials), handshakes)),

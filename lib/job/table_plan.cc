@@ -14,6 +14,8 @@ namespace ps {
 
 namespace {
 
+// Returns the plan of a sparse table, which begins empty.  `rows` is the number of rows after a pass, if it
+// was counted; an empty table tells how many bytes a new row takes with its state.
 Json sparse_plan(const ParameterSpec& spec, const OptimizerPlan& optimizers, std::optional<double> rows) {
   const SparseTable empty(spec.cols, 0, spec.initializer, optimizers.make(spec.tuning), spec.row_policy);
   Json out = {{"table", spec.name}, {"kind", "sparse"}, {"rows", 0}, {"bytes", 0}};
@@ -27,6 +29,7 @@ Json sparse_plan(const ParameterSpec& spec, const OptimizerPlan& optimizers, std
   return out;
 }
 
+// Returns the plan of a dense table, which has all of its rows and their state from the beginning.
 Json dense_plan(const ParameterSpec& spec, const OptimizerPlan& optimizers) {
   const bool trained = spec.kind != ParameterKind::kStatistic;
   const int arrays = trained ? optimizers.make(spec.tuning)->state_arrays() : 0;
@@ -37,6 +40,9 @@ Json dense_plan(const ParameterSpec& spec, const OptimizerPlan& optimizers) {
 
 }  // namespace
 
+// Prepares every batch of a pass as training would, and counts the different keys of each sparse parameter.
+// Counters estimate, in little memory, since the keys themselves might not fit.  Returns nullopt if `stop`
+// ends it.
 std::optional<std::vector<double>> count_rows_of_pass(const Network<float>& network, BatchReader& reader,
                                                       const std::function<bool()>& stop) {
   const std::vector<ParameterSpec>& specs = network.parameters();

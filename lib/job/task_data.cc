@@ -24,6 +24,9 @@ TaskData::TaskData(const Job& job, const RunOptions& options, Log& log)
   if (options.task == "predict") data_.label_use = LabelUse::kIgnored;
 }
 
+// A batch that is read has the examples of share.accumulate batches of the job, which the computation cuts
+// apart again.  The first reader of a text collects its vocabulary, and later ones, as for validation, get
+// the same ids from it.
 std::unique_ptr<BatchReader> TaskData::make_reader(const std::vector<std::string>& paths,
                                                    const std::string& shuffle, int passes,
                                                    const DataShare& share, DataPart part) {

@@ -33,6 +33,8 @@ std::string intervals_text(const Json& test) {
 
 }  // namespace
 
+// The bootstrap sees all that the evaluators see, batch by batch, and measures its replicas after the test.
+// The function that feeds it holds it by a shared pointer, as the trainer keeps that function.
 Json test_model(const RunOptions& options, uint64_t seed, const Network<float>& network, Trainer& trainer,
                 Device& device, BatchSource& source, const std::function<bool()>& stop) {
   if (!options.intervals) return trainer.test(-1, source, stop).json();

@@ -20,6 +20,8 @@ struct AttentionPart {
   Block all() const { return {0, queries.rows}; }
 };
 
+// Returns the part whose rows begin at `first` in the arrays of heads [H K, d], and whose weights begin at
+// `square`.
 template <class T>
 AttentionPart<T> attention_part(const AttentionArrays<T>& arrays, int64_t first, int64_t rows, int64_t width,
                                 int64_t square) {
@@ -36,9 +38,10 @@ void clear(Matrix<T> matrix) {
   std::fill_n(matrix.data, matrix.size(), T(0));
 }
 
-// Calls body(part of arrays, part of gradients) for every head of every example that has rows, in parallel: an
-// item is one head of one example, and no two items share a row.  The work of an item is that of the mean
-// example.
+// Calls body(part of arrays, part of gradients) for every head of every example that has rows, in parallel:
+// an item is one head of one example, and no two items share a row.  The rows of a head follow those of the
+// head before, K = `rows` each, and so do the squares of weights, S = `weights` each.  The work of an item
+// is that of the mean example, which has products of width d and an exponential for each of its weights.
 template <class T, class Body>
 void for_each_example(Device& device, const AttentionShape& shape, std::span<const uint32_t> offsets,
                       std::span<const int64_t> squares, const AttentionArrays<T>& arrays,
@@ -58,6 +61,8 @@ void for_each_example(Device& device, const AttentionShape& shape, std::span<con
   });
 }
 
+// Returns 1 / sqrt(d), by which Vaswani et al. multiply scores: without it their variance would grow with
+// d, and the softmax would saturate.
 template <class T>
 T score_scale(const AttentionShape& shape) {
   return T(1) / std::sqrt(static_cast<T>(shape.width));
@@ -124,6 +129,8 @@ void send_encodings(Device& device, int64_t positions, int64_t cols, DeviceBuffe
 
 }  // namespace
 
+// Weights take the sum of n^2 values over the examples, not B times the square of the longest: there is no
+// padding.
 void count_squares(std::span<const uint32_t> offsets, std::vector<int64_t>& squares) {
   squares.assign(1, 0);
   for (size_t b = 0; b + 1 < offsets.size(); ++b) {
@@ -132,6 +139,7 @@ void count_squares(std::span<const uint32_t> offsets, std::vector<int64_t>& squa
   }
 }
 
+// Row k of `rows` has the G H heads side by side; head h of it becomes row k of block h in `heads`.
 template <class T>
 void split_heads(Device& device, Matrix<const T> rows, int64_t width, T* heads) {
   if (run_there(device, rows.size(), SplitHeadItems<T>{rows, width, heads})) return;

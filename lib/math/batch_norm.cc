@@ -83,7 +83,9 @@ void recall(const BatchNormArrays<T>& norm, int64_t begin, int64_t end) {
   }
 }
 
-// Writes the normalized values to `normalized_out` as well, unless that is null.
+// output = weight (x - mean) scale + bias, with the scale 1 / sqrt(variance + epsilon).  Writes the
+// normalized values (x - mean) scale to `normalized_out` as well, which backward reads, unless that is
+// null.
 template <class T, class Plane>
 void normalize(const BatchNormArrays<T>& norm, const T* x, const ChannelBlock<Plane>& block,
                T* normalized_out, T* output) {
@@ -96,6 +98,8 @@ void normalize(const BatchNormArrays<T>& norm, const T* x, const ChannelBlock<Pl
 }
 
 // Computes the gradients of weight and bias.  The gradient of the input needs the same sums over the batch.
+// slope_sums [C] <- sum of dy, product_sums [C] <- sum of dy n, with n the normalized values: bias_gradient
+// += the former, and weight_gradient += the latter.
 template <class T, class Plane>
 void sum_slopes(const BatchNormArrays<T>& norm, const T* slopes, const BatchNormGradients<T>& gradients,
                 const ChannelBlock<Plane>& block) {
@@ -111,6 +115,9 @@ void sum_slopes(const BatchNormArrays<T>& norm, const T* slopes, const BatchNorm
   }
 }
 
+// dx = weight scale (dy - mean(dy) - n mean(dy n)): mean and variance depend on all values of the channel,
+// and the two means are what comes back through them.  The sums are those of sum_slopes, over `count`
+// values.
 template <class T, class Plane>
 void add_input_gradient(const BatchNormArrays<T>& norm, const T* slopes,
                         const BatchNormGradients<T>& gradients, const ChannelBlock<Plane>& block, T* below) {
@@ -139,6 +146,8 @@ void batch_norm_training(Device& device, const BatchNormArrays<T>& norm, Matrix<
   });
 }
 
+// The device gets the arrays without `normalized`, which may have the size of another batch and which no
+// backward will read.
 template <class T>
 void batch_norm(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> input, Matrix<T> output) {
   if (input.rows == 0) return;
@@ -154,6 +163,9 @@ void batch_norm(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> 
   });
 }
 
+// Both ways take two passes over the batch: the second needs the sums of the first over the whole channel.
+// The sums are computed even if the gradient of the input is not wanted, since they are the gradients of
+// weight and bias.
 template <class T>
 void batch_norm_backward(Device& device, const BatchNormArrays<T>& norm, Matrix<const T> output_gradient,
                          const BatchNormGradients<T>& gradients, Matrix<T> input_gradient) {

@@ -12,15 +12,19 @@
 
 namespace ps {
 
+// The first window begins at -padding; the last one must end at or before size + padding.
 int64_t window_positions(int64_t size, int64_t kernel, int64_t stride, int64_t padding) {
   const int64_t room = size + 2 * padding - kernel;
   return room < 0 ? 0 : room / stride + 1;
 }
 
+// Returns C/G k k: a filter sees the channels of its own group alone.
 static int64_t weights_per_filter(const ConvolutionShape& shape) {
   return shape.channels / shape.groups * shape.kernel * shape.kernel;
 }
 
+// A tile is a number of whole rows of the image out, about kTilePixels pixels, whose columns
+// math/kernels/convolution.cc unfolds at once.  scratch_size is the size of these columns.
 ConvolutionShape make_convolution_shape(ConvolutionShape sizes) {
   // A product of fewer columns would use the packed weights too rarely; more columns do not fit the cache.
   constexpr int64_t kTilePixels = 256;
@@ -68,11 +72,15 @@ void for_parts(Device& device, const ConvolutionShape& shape, int64_t images, Co
   }
 }
 
+// columns [C/G k k, pixels] <- for each pixel of the part, the values of the images that a filter covers
+// there, 0 in the padding.
 template <class T>
 void unfold(Device& device, const PartMatrices<T>& m, Matrix<const T> images) {
   for_items(device, m.columns.size(), 1, UnfoldItems<T>{m.part, images.data, m.columns.data});
 }
 
+// filters [F/G, pixels] <- the gradients of the outputs of the group, of all pixels of the part side by
+// side.
 template <class T>
 void copy_filters(Device& device, const PartMatrices<T>& m, Matrix<const T> out_gradients) {
   for_items(device, m.filters.size(), 1, CopyFilterItems<T>{m.part, out_gradients.data, m.filters.data});

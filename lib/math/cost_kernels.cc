@@ -64,7 +64,9 @@ void cross_entropy(Device& device, Matrix<const T> probabilities, const CostTarg
                      ProbabilityCostItems<T>{probabilities, there, costs, gradient});
 }
 
-// A device gives the values of all labels back, since an error is thrown on the processor.
+// scratch [B] <- the value that each example has for its label.  A device gives these back, since an error
+// is thrown on the processor.  kRounding lets probabilities pass that rounding has moved beyond 0 or 1; the
+// condition is written so that a NaN fails it.
 template <class T>
 std::optional<Improbable<T>> find_improbable(Device& device, Matrix<const T> probabilities,
                                              const CostTargets& targets, T* scratch) {
@@ -101,6 +103,8 @@ void logistic_predictions(Device& device, Matrix<const T> output, float* predict
   for_items(device, output.size(), kLossWork, LogisticPredictionItems<T>{output.data, predictions});
 }
 
+// Sums in doubles, in the order of the examples, on one thread: the total must not depend on threads, nor
+// on the device.
 template <class T>
 double total_cost(Device& device, const T* costs, int64_t size) {
   if (DeviceKernels* there = device.kernels().get()) {

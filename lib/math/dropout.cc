@@ -8,6 +8,8 @@
 
 namespace ps {
 
+// A value is dropped if its 32 random bits, as a number, are below rate 2^32.  The others are divided by
+// the probability to stay, which keeps the mean, so that tests need no factors ("inverted dropout").
 template <class T>
 void draw_dropout(Device& device, uint64_t seed, double rate, Matrix<T> factors) {
   if (DeviceKernels* there = device.kernels().get()) {

@@ -14,8 +14,10 @@ void ExactSquares::add_bits(uint64_t bits, size_t limb) {
   }
 }
 
-// A float is m 2^e with m < 2^24 and e in [-149, 104]: its square is m^2 2^(2e), 48 bits that lie in one limb
-// or two.
+// A float is m 2^e with m < 2^24 and e in [-149, 104]: its square is m^2 2^(2e), 48 bits that lie in one
+// limb or two.  Subnormal floats have exponent field 0 and no hidden bit.  `position` is the bit of the
+// accumulator that m^2 begins at.  With shift <= 16 the 48 bits end within the limb; else the bits that
+// were shifted out go to the next one.
 void ExactSquares::add(const float* values, int64_t count) {
   constexpr uint32_t kFractionBits = 23, kInfinite = 255;
   for (int64_t i = 0; i < count; ++i) {
@@ -41,6 +43,8 @@ void ExactSquares::add(const ExactSquares& other) {
   not_finite_ += other.not_finite_;
 }
 
+// Adds the limbs from the most significant one on.  The limbs do not depend on the order of the squares and
+// this order is fixed, so that equal sums give equal doubles.
 double ExactSquares::value() const {
   if (not_finite_ > 0) return std::numeric_limits<double>::infinity();
   double sum = 0;

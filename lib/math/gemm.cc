@@ -22,7 +22,8 @@ static void for_row_blocks(Device& device, Matrix<T> out, int64_t depth, Product
                   });
 }
 
-// Computes the product on a device with memory of its own.  Returns false if `device` is the processor.
+// Computes the product on a device with memory of its own.  Returns false if `device` is the processor.  It
+// multiplies floats alone; doubles are for tests of gradients, on the processor.
 template <class T>
 static bool multiply_there(Device& device, Matrix<const T> a, bool a_transposed, Matrix<const T> b,
                            bool b_transposed, Matrix<T> out) {

@@ -9,7 +9,9 @@ namespace {
 
 constexpr int64_t kGroupExamples = 16;  // positions that a block has
 
-// Returns the arrays of a call as kernels of this device can read them.
+// Returns the arrays of a call as kernels of this device can read them.  Groups are made anew for each cost
+// and gone when it has been queued: they are copied.  Targets belong to the batch, and are sent once for
+// all costs that read them.
 template <class T>
 GroupCosts<T> call_there(Device& device, const RankingGroups& groups, Matrix<const T> scores,
                          const CostTargets& targets, T* costs, T* gradient) {

@@ -23,6 +23,8 @@ static const InitialKernels& initial_kernels(CpuLevel cpu) {
   return *kLevels[static_cast<int>(cpu)];
 }
 
+// Random weights depend on (seed, row, column) alone, so that a row is the same wherever and whenever it is
+// made.
 void Initializer::fill(uint64_t row, std::span<float> weights, CpuLevel cpu) const {
   const float center = static_cast<float>(mean), scale = static_cast<float>(deviation);
   const int64_t width = static_cast<int64_t>(weights.size());

@@ -94,6 +94,8 @@ void field_products(Device& device, const FieldShape& shape, Matrix<const T> vec
   for_items(device, vectors.rows, vectors.cols, FieldItems<T>{shape, vectors.data, out});
 }
 
+// A vector v_fg of the example (of field f for field g) occurs in one product, with v_gf: its gradient is
+// out_gradient[b] v_gf.  A field has no product with itself, so that the gradient of v_ff is 0.
 template <class T>
 void field_gradients(Device& device, const FieldShape& shape, Matrix<const T> vectors, const T* out_gradient,
                      T* gradient) {
@@ -118,6 +120,8 @@ void in_batch_softmax(Device& device, Matrix<T> scores, const float* labels, con
                             costs});
 }
 
+// The gradient of a score, out_gradient[b] (p_j - 1) at the own item j = b and out_gradient[b] p_j at all
+// others, takes the place of its probability p_j.  Rows of examples that cost nothing become 0.
 template <class T>
 void in_batch_gradients(Device& device, Matrix<T> probabilities, const float* labels, const T* out_gradient) {
   const float* const own = mirror(device, labels, probabilities.rows);

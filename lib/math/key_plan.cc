@@ -32,6 +32,10 @@ struct WideCoding {
 
 }  // namespace
 
+// Numbers the ids of all lists in one hash table, so that a key that several lists have gets one row.  The
+// plan's keys come in the order of their first use, which is that of keys_, and are sorted only if asked
+// for and not sorted already.  stamp_ goes up by num_keys, which makes the slots of this plan count as
+// empty for the next one.  The transposes come last, since sorting changes the numbers of the keys.
 void KeyPlanner::plan(std::span<const KeyList> lists, KeyPlan& plan) {
   size_t num_ids = 0;
   for (const KeyList& list : lists) num_ids += list.keys.size();
@@ -53,6 +57,8 @@ void KeyPlanner::plan(std::span<const KeyList> lists, KeyPlan& plan) {
   }
 }
 
+// Keys and indices are those of the other plan; the transposed part may be missing there, and is computed
+// anew.
 void KeyPlanner::plan_like(const KeyPlan& other, std::span<const KeyList> lists, KeyPlan& plan) {
   PS_CHECK(other.uses.size() == lists.size());
   plan.keys = other.keys;
@@ -104,6 +110,7 @@ void KeyPlanner::complete(std::span<const KeyList> lists, KeyPlan& plan) {
   if (std::ranges::find(used, false) != used.end()) fail(Code::kData, "key plan: a key that no id has");
 }
 
+// A key that an example has twice, or in two lists, is shown twice by it.
 void count_keys(std::span<const float> labels, KeyPlan& plan) {
   plan.counts.assign(plan.keys.size(), {});
   for (const KeyUse& use : plan.uses) {
@@ -118,7 +125,8 @@ void count_keys(std::span<const float> labels, KeyPlan& plan) {
   }
 }
 
-// The hash table is at most half full, even if every id is a new key.
+// The hash table is at most half full, even if every id is a new key.  Stamps grow by the keys of each
+// plan.  Before they could exceed 32 bits, all slots are cleared once.
 void KeyPlanner::begin_table(size_t num_ids) {
   PS_CHECK(num_ids < UINT32_MAX / 4);
   const int bits = std::max(4, static_cast<int>(std::bit_width(num_ids)) + 1);
@@ -168,7 +176,8 @@ uint32_t KeyPlanner::number_keys(std::span<const uint64_t> ids, uint32_t num_key
   return known;
 }
 
-// Sorts the keys in ascending order, and renumbers them in the uses.
+// Sorts the keys in ascending order, and renumbers them in the uses.  If the bits of the largest key and
+// those of a number together fit into 64, an entry of the sort is one word.
 void KeyPlanner::sort_keys(KeyPlan& plan) {
   const int number_bits = static_cast<int>(std::bit_width(plan.keys.size()));
   uint64_t any = 0;
@@ -183,7 +192,8 @@ void KeyPlanner::sort_keys(KeyPlan& plan) {
   }
 }
 
-// Sorts the keys; ranks_[n] becomes the position of the former keys[n].
+// Sorts the keys; ranks_[n] becomes the position of the former keys[n].  The sort moves entries of a key
+// and its former number n, so that the number says where the key came from.
 template <class Entry, class Coding>
 void KeyPlanner::rank_keys(std::vector<Entry>& entries, const Coding& coding, std::vector<uint64_t>& keys) {
   const uint32_t size = static_cast<uint32_t>(keys.size());
@@ -197,8 +207,10 @@ void KeyPlanner::rank_keys(std::vector<Entry>& entries, const Coding& coding, st
   }
 }
 
-// Sorts the ids of a use by key, stably, with a counting sort: counts_[n] is first the number of ids with key
-// n, then the position at which the next of them is written.  With num_keys 0 the transposed part becomes
+// Sorts the ids of a use by key, stably, with a counting sort: counts_[n] is first the number of ids with
+// key n, then the position at which the next of them is written.  The second loop makes the one of the
+// other, and lists the keys that occur, in ascending order; the third goes over the ids example by example,
+// so that each key finds its positions in ascending order.  With num_keys 0 the transposed part becomes
 // empty.
 void KeyPlanner::transpose(uint32_t num_keys, KeyUse& use) {
   const size_t size = num_keys == 0 ? 0 : use.index.size();

@@ -27,6 +27,9 @@ void for_neighbours(const LocalResponse<T>& norm, int64_t at, int64_t c, const B
 
 }  // namespace
 
+// s_c = k + alpha x sum of x_j^2 over the channels j around c, at each pixel of the plane; y_c = x_c /
+// s_c^beta.  A channel adds the planes of its neighbours one after the other, so that the loop over the
+// pixels is the inner one.
 template <class T>
 void local_response_norm(Device& device, const LocalResponse<T>& norm, Matrix<const T> images, T* sums,
                          Matrix<T> output) {
@@ -44,6 +47,10 @@ void local_response_norm(Device& device, const LocalResponse<T>& norm, Matrix<co
   });
 }
 
+// The formula has a direct part and a sum over the neighbours.  The first pass adds the direct part, and
+// stores each channel's addend of the sums, ratios = dy_j x_j / s_j^(beta + 1), once: the second pass reads
+// it for all channels around j.  The channels around c are those that have c around them, since the reach
+// is the same on both sides.
 template <class T>
 void add_local_response_gradients(Device& device, const LocalResponse<T>& norm, Matrix<const T> images,
                                   Matrix<const T> output_gradient, const T* sums, T* ratios,

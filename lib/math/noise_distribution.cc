@@ -45,6 +45,8 @@ NoiseDistribution NoiseDistribution::of_weights(const std::vector<double>& weigh
   return out;
 }
 
+// With weights, this draws a column, and keeps its class with the probability to which the column is its
+// own; else it gives the alias.
 int64_t NoiseDistribution::draw(Random& random) const {
   if (kind_ == Kind::kLogUniform) {
     // u in [0, 1) -> [1, classes + 1), whose logarithm is uniform.
@@ -56,6 +58,8 @@ int64_t NoiseDistribution::draw(Random& random) const {
   return alias_[c];
 }
 
+// In the log-uniform distribution, P(c) = log((c + 2) / (c + 1)) / log(C + 1) is the part of the logarithms
+// that belongs to [c + 1, c + 2), the ranks that draw rounds down to c.
 double NoiseDistribution::log_probability(int64_t c) const {
   if (kind_ == Kind::kWeights) return log_probability_[static_cast<size_t>(c)];
   if (kind_ == Kind::kUniform) return -log_total_;

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kBits = 38;  // bits of the largest addend that are kept below its first one
 
-// Returns 2^exponent for an exponent that a normal double can have.
+// Returns 2^exponent for an exponent that a normal double can have, by writing the biased exponent into its
+// bits.
 double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<uint64_t>(exponent + 1023) << 52);
 }
@@ -27,6 +28,8 @@ void OrderFreeSums::measure(size_t first, std::span<const float> values) {
   for (size_t i = 0; i < values.size(); ++i) largest[i] = std::max(largest[i], std::fabs(values[i]));
 }
 
+// Counts each value in units of 2^(E - 38): integers of 64 bits add up without rounding, and so in any
+// order.  A value has less than 2^39 units, so that 2^23 of them stay below 2^62.
 void OrderFreeSums::add(size_t first, std::span<const float> values) {
   for (size_t i = 0; i < values.size(); ++i) {
     const float largest = largest_[first + i];

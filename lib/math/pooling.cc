@@ -10,7 +10,9 @@ namespace ps {
 
 namespace {
 
-// Returns the number of windows along `size` values.
+// Returns the number of windows along `size` values.  With ceil_mode there is one more if the last window
+// ends before the padded end (`left`), and if the further one begins inside the image: a window of padding
+// alone would have no value.
 int64_t count_windows(int64_t size, const PoolShape& shape, bool ceil_mode) {
   const int64_t windows = window_positions(size, shape.kernel, shape.stride, shape.padding);
   const int64_t next = windows * shape.stride - shape.padding;  // where another window would begin

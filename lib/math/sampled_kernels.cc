@@ -23,6 +23,8 @@ int64_t example_work(const KeyUse& use, int64_t examples, int64_t cols) {
 
 }  // namespace
 
+// On a device an item is an id, which finds its example by a binary search; on the processor an item is an
+// example with all its ids, whose input stays in the cache.
 template <class T>
 void score_samples(Device& device, const SampledWeights<T>& rows, Matrix<const T> input, T* scores) {
   const KeyUse& use = *rows.use;
@@ -36,6 +38,8 @@ void score_samples(Device& device, const SampledWeights<T>& rows, Matrix<const T
   });
 }
 
+// row_gradients[n] += sum over the uses (b, k) of key n of out_gradient[b] slopes[k] input[b].  An item is
+// a touched key, so that each row has one writer, and the sum runs in the order of the examples.
 template <class T>
 void add_sample_weight_gradients(Device& device, const KeyUse& use, Matrix<const T> input,
                                  const SampledSlopes<T>& slopes, T* row_gradients) {
@@ -70,6 +74,7 @@ void add_sample_bias_gradients(Device& device, const KeyUse& use, const SampledS
   });
 }
 
+// input_gradients[b] += sum over the ids k of example b of out_gradient[b] slopes[k] weight[index[k]]
 template <class T>
 void add_sample_input_gradients(Device& device, const SampledWeights<T>& rows, const SampledSlopes<T>& slopes,
                                 Matrix<T> input_gradients) {
@@ -86,6 +91,8 @@ void add_sample_input_gradients(Device& device, const SampledWeights<T>& rows, c
   });
 }
 
+// log_noise[k] <- log(negatives q(class of k)): the score of a class less this is the log of the odds that
+// it is the label, and not one of the negatives drawn from q.
 void log_noise_of(Device& processor, std::span<const uint64_t> drawn, const NoiseDistribution& noise,
                   int64_t negatives, std::vector<double>& log_noise) {
   constexpr int64_t kOperations = 48;  // two logarithms take as long as so many multiplications

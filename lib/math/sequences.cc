@@ -44,7 +44,8 @@ void for_sequences(Device& device, std::span<const uint32_t> offsets, int64_t wo
   });
 }
 
-// starts[t] <- the sum over s < t of the number of examples that are longer than s.
+// starts[t] <- the sum over s < t of the number of examples that are longer than s.  An example of length n
+// takes part in the steps 0 to n - 1.
 void count_steps(std::span<const uint32_t> offsets, std::vector<int64_t>& starts) {
   uint32_t longest = 0;
   for (size_t b = 0; b + 1 < offsets.size(); ++b) longest = std::max(longest, offsets[b + 1] - offsets[b]);
@@ -145,6 +146,9 @@ void add_last_gradients(Device& device, const PackedSequences& packed, Columns<c
   });
 }
 
+// The first row of an example is the largest so far; a later one takes its place only if it is greater, so
+// that the first of equal values wins and a NaN never replaces a number.  best[d] is written for empty
+// examples too, but not read: the gradient leaves out examples without rows.
 template <class T>
 void copy_largest(Device& device, std::span<const uint32_t> offsets, Matrix<const T> in, Matrix<T> out,
                   uint32_t* argmax) {
@@ -205,6 +209,9 @@ static void add_weighted_gradients_there(Device& device, std::span<const uint32_
             WeightedRowGradientItems<T>{rows, examples, weights, out_gradient.data, in_gradient});
 }
 
+// With out[b] = sum over k of weights[k] in[k], and g = out_gradient[b] [D]: the gradient of weights[k] is
+// g . in[k], and that of in[k] is weights[k] g.  One pass over the rows of an example computes both, while
+// the row is in the cache.
 template <class T>
 void add_weighted_gradients(Device& device, std::span<const uint32_t> offsets, const T* weights,
                             Matrix<const T> in, Matrix<const T> out_gradient, T* weight_gradients,

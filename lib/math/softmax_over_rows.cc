@@ -33,6 +33,7 @@ void SoftmaxOverRows<T>::costs(Device& device, Matrix<const T> input, int64_t cl
   for_items(device, input.rows, kExpOperations, ClassCostItems<T>{sums_.data(), costs});
 }
 
+// rows [c, D] <- the rows of the classes from `first` on.
 template <class T>
 void SoftmaxOverRows<T>::gather(Device& device, const ClassRows<T>& weight, int64_t first, Matrix<T> rows) {
   if (run_there(device, rows.size(), ClassRowItems<T>{weight, first, rows})) return;
@@ -40,6 +41,7 @@ void SoftmaxOverRows<T>::gather(Device& device, const ClassRows<T>& weight, int6
             [=](int64_t c) { std::copy_n(weight.row(first + c), rows.cols, rows.row(c)); });
 }
 
+// scores [B, c] <- the biases of the classes from `first` on, to which the product is added.
 template <class T>
 void SoftmaxOverRows<T>::start_scores(Device& device, const ClassRows<T>& bias, int64_t first,
                                       Matrix<T> scores) {

@@ -63,7 +63,9 @@ Json parse_answer(std::string_view text) {
   }
 }
 
-// Maps the status of gRPC: grpc.github.io/grpc/core/md_doc_statuscodes.html.
+// Maps the status of gRPC: grpc.github.io/grpc/core/md_doc_statuscodes.html. kMayPass has unknown, deadline
+// exceeded, not found (a lease that has just expired), resource exhausted, aborted, internal and
+// unavailable; 7 is permission denied and 16 unauthenticated.
 Code code_of(int64_t grpc, int status) {
   constexpr std::array<int64_t, 7> kMayPass = {2, 4, 5, 8, 10, 13, 14};
   if (grpc == 7 || grpc == 16 || status == 401 || status == 403) return Code::kAuthentication;
@@ -125,6 +127,8 @@ std::vector<EtcdEntry> decode_etcd_list(std::string_view answer) {
   return entries;
 }
 
+// A transaction whose conditions did not hold is an answer without `succeeded`, since a false value is left
+// out.
 std::optional<int64_t> decode_etcd_commit(std::string_view answer) {
   const Json json = parse_answer(answer);
   const Json& succeeded = field(json, "succeeded");
@@ -140,6 +144,7 @@ int64_t decode_etcd_grant(std::string_view answer) {
   return lease;
 }
 
+// An expired lease has no TTL in the answer.
 bool decode_etcd_keep_alive(std::string_view answer, int64_t lease) {
   const Json json = parse_answer(answer);
   const Json& result = field(json, "result");
@@ -154,6 +159,9 @@ EtcdClient::EtcdClient(Transport& transport, EtcdUrl url, Duration timeout)
   PS_CHECK(!url_.endpoints.empty());
 }
 
+// A range [first, end) has all keys that begin with `first` if `end` is the same with its last byte one
+// larger; prefixes end with a slash, so that the byte does not overflow.  A key outside the range would be
+// of another job, and is refused.
 std::vector<EtcdEntry> EtcdClient::list(std::string_view prefix) {
   const std::string first = full(prefix);
   std::string end = first;  // the first key after all keys that begin with the prefix
@@ -184,6 +192,7 @@ std::optional<int64_t> EtcdClient::erase_if(const std::vector<EtcdCondition>& co
   return commit(conditions, Json::array({{{"request_delete_range", {{"key", to_base64(full(key))}}}}}));
 }
 
+// Makes one transaction: etcd compares all conditions and makes all changes at once, or makes none.
 std::optional<int64_t> EtcdClient::commit(const std::vector<EtcdCondition>& conditions, Json operations) {
   Json request = {{"compare", Json::array()}, {"success", std::move(operations)}};
   for (const EtcdCondition& condition : conditions) {

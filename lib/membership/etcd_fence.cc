@@ -35,8 +35,10 @@ EtcdFence::~EtcdFence() {
 
 // ---- registration
 
-// Waits for more than the length of a lease: the entry of a stopped or disconnected server has expired by
-// then.
+// Tries to register until it succeeds, or `stop` returns true.  There are two reasons to give up, with a
+// time for each: etcd has been out of reach for give_up_after since `begin`; or all numbers have been taken
+// since taken_since.  The latter waits for more than the length of a lease, since the entry of a stopped or
+// disconnected server has expired by then.
 void EtcdFence::enter() {
   const Time begin = now();
   Time taken_since = kNever;
@@ -59,6 +61,8 @@ void EtcdFence::enter() {
   }
 }
 
+// Returns true if the server is registered.  Otherwise all numbers are taken, or `problem` says why etcd
+// cannot be reached.  The lease counts from before the request, as in renew.
 bool EtcdFence::try_enter(std::optional<Error>& problem) {
   try {
     const Time asked = now();
@@ -91,6 +95,10 @@ void EtcdFence::claim(int server) {
   fail(Code::kUnavailable, "this is server ", number_, " of the job, not ", server);
 }
 
+// Until valid_until_ a call only compares two times, so that shards can ask before every request.  After it
+// the lease may have expired, and another server may have the number: the caller wakes the thread, and
+// waits until it has renewed the lease, or has found that it is lost.  A process that was stopped does not
+// wait for an etcd that cannot be reached; its trainers get an error, after which they try again.
 void EtcdFence::check() {
   if (now().count() < valid_until_) return;
   std::unique_lock lock(mutex_);
@@ -111,6 +119,9 @@ std::optional<Error> EtcdFence::fenced() const {
   return fenced_;
 }
 
+// The loop of the thread: it renews the lease every quarter of its length, or as soon as a check asks for
+// it.  The lock is released for the renewal, which waits for the network; changed_ wakes the checks that
+// wait for its result.
 void EtcdFence::work() {
   std::unique_lock lock(mutex_);
   while (!ending_ && !fenced_) {

@@ -52,6 +52,9 @@ std::vector<RegisteredServer> registered_servers(EtcdClient& client) {
 EtcdRegistration::EtcdRegistration(EtcdClient& client, RegistrationOptions options)
     : client_(client), options_(std::move(options)) {}
 
+// An entry with this process's own address is of an earlier process.  It is removed, under the condition
+// that it is still the same entry, and its number is tried first.  If another server has been faster,
+// create returns false, and the next free number is tried.
 bool EtcdRegistration::enter() {
   std::vector<bool> taken(static_cast<size_t>(options_.num_servers));
   for (const RegisteredServer& server : registered_servers(client_)) {
@@ -68,6 +71,8 @@ bool EtcdRegistration::enter() {
   return false;
 }
 
+// Puts the entry, with a new lease, and the generation in one change, under the conditions and the one that
+// nobody has the number.  Returns false, with the lease revoked, if a condition does not hold.
 bool EtcdRegistration::create(int number, std::vector<EtcdCondition> conditions) {
   const std::string key = key_of(kServers, number);
   const std::string value = ServerText::spec().to_json({options_.address, options_.name}).dump();
@@ -85,7 +90,9 @@ bool EtcdRegistration::create(int number, std::vector<EtcdCondition> conditions)
   return true;
 }
 
-// The entry may be missing although the lease is valid, if a user has deleted it.
+// The entry may be missing although the lease is valid, if a user has deleted it.  If the entry is gone,
+// the server registers anew, under the condition that the generation of its number is still its own, so
+// that no other server has had the number meanwhile.
 bool EtcdRegistration::renew() {
   if (client_.keep_alive(lease_)) {
     for (const RegisteredServer& server : registered_servers(client_)) {

@@ -52,6 +52,8 @@ std::map<std::string, SaveRecord> EtcdSaveRecords::list() {
   return all;
 }
 
+// Each record with a lease gets a lease of its own, granted before the change; if the change is not made,
+// these leases expire unused.  A record without a lease stays.
 bool EtcdSaveRecords::put(const std::vector<SaveChange>& changes) {
   std::vector<EtcdCondition> conditions;
   std::vector<EtcdPut> puts;

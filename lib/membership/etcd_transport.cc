@@ -28,6 +28,8 @@ std::unique_ptr<ConnectAttempt> EtcdTransport::connect(const Address& address, D
   return tls_->connect(address, timeout, std::move(on_connect));
 }
 
+// Reads the files again before each connection, so that certificates may be replaced while the process
+// runs.
 void EtcdTransport::renew() {
   try {
     tls_->set_contexts({.server = nullptr, .client = read_context(files_)});

@@ -9,7 +9,9 @@ namespace ps {
 
 namespace {
 
-// Every write asks the fence, which in most calls only compares two times.
+// Every write asks the fence, which in most calls only compares two times.  A sync looks at the folder
+// itself, as changes of names do: they make bytes last, or known to others, and a server that was replaced
+// must not do so.
 class FencedFile final : public OutputFile {
  public:
   FencedFile(std::unique_ptr<OutputFile> file, FileFence& fence) : file_(std::move(file)), fence_(fence) {}

@@ -73,7 +73,10 @@ void FileFence::try_disk(Step&& step) {
   }
 }
 
-// Trainers that wait for this server learn the reason for its end before it ends.
+// Trainers that wait for this server learn the reason for its end before it ends.  While trainers ask,
+// claim() tries on their behalf, and its error is their answer.  Only when none has asked for the length of
+// a lease does this call try by itself.  An own file is confirmed every fifth of a lease, well before
+// valid_until_, so that check() seldom has to look at the disk.
 void FileFence::beat() {
   std::lock_guard lock(mutex_);
   try {
@@ -92,6 +95,8 @@ std::optional<Error> FileFence::fenced() const {
   return fenced_;
 }
 
+// Takes the place of the newest server with this number: at once if there is none, or if its lock has ended
+// with its process; else await_end_of throws until its end is certain.
 void FileFence::try_claim() {
   const Newest before = newest();
   if (before.generation > 0) {
@@ -101,7 +106,10 @@ void FileFence::try_claim() {
   take_over(before.generation + 1);
 }
 
-// Returns when the other server has shown no sign of life for the length of a lease.
+// Returns when the other server has shown no sign of life for the length of a lease. watched_ has the time
+// stamp of the other's file when it was first seen, and the own clock of that moment.  A stamp that has
+// changed since means that the other lives, and this server is fenced.  An unchanged one means nothing
+// before a whole lease has passed; until then the caller is told to wait.
 void FileFence::await_end_of(const Newest& other) {
   const std::optional<LockFileState> state = lock_file_state(other.path);
   if (!state) fail(Code::kUnavailable, quote(other.path), " is gone");
@@ -122,7 +130,8 @@ void FileFence::await_end_of(const Newest& other) {
                         significant(to_seconds(options_.lease), 3), " s: this one takes its place");
 }
 
-// Removes the files of earlier servers: only the highest generation counts.
+// Removes the files of earlier servers: only the highest generation counts.  A name that begins like those
+// of this number, but has no generation, counts as generation 0 and is removed too.
 void FileFence::take_over(int64_t generation) {
   hold(generation, options_.now());
   watched_.reset();
@@ -132,6 +141,8 @@ void FileFence::take_over(int64_t generation) {
   }
 }
 
+// Makes the file of this generation, locked.  If its name is taken, another successor was faster.  The
+// fence holds from `since` on, when the look at the folder began.
 void FileFence::hold(int64_t generation, Time since) {
   const std::string path = join_path(folder_, file_of(*server_, generation));
   own_ = LockFile::create(path, cat(options_.name, "\n"));

@@ -34,6 +34,11 @@ class ElectionAttempt {
         all_(records.list()),
         same_(find(key_)) {}
 
+  // Answers by case, in this order.  A trainer that goes on with a save, or ends it, either has the record
+  // of this model, or learns that another trainer has it.  If there is no record, a save that has failed
+  // needs none.  In all other cases the candidate begins, or begins again because its record was lost: it
+  // is refused if another trainer saves, and else gets a record.  A save that is complete gets its record
+  // here, and is marked as saved in the next attempt.
   std::optional<Saver> answer() {
     const bool begins = stage_ == SaveStage::kBegin || stage_ == SaveStage::kAsked;
     if (!begins && same_ != nullptr) {
@@ -59,6 +64,8 @@ class ElectionAttempt {
     return record.who.run == candidate_.run && record.who.rank != candidate_.rank;
   }
 
+  // Changes the candidate's own record as the stage says: renews its lease, marks the model as saved, for
+  // good, or removes the record.
   std::optional<Saver> go_on() {
     const Saver still{true, candidate_.rank};
     if (same_->saved) return Saver{stage_ == SaveStage::kDone, candidate_.rank};  // the request was repeated
@@ -73,6 +80,9 @@ class ElectionAttempt {
     return changed ? std::optional(still) : std::nullopt;
   }
 
+  // A model that is saved, or that another trainer saves, is not begun again.  On a signal, every trainer
+  // may ask, and each may name another batch: so any save of another trainer refuses the candidate, also
+  // the record of the signal itself, which lasts until all trainers must have received it.
   std::optional<Saver> refusal() const {
     if (same_ != nullptr && (same_->saved || is_of_other(*same_))) return Saver{false, same_->who.rank};
     if (stage_ != SaveStage::kAsked) return std::nullopt;

@@ -50,6 +50,9 @@ std::optional<std::vector<Address>> ServerFinder::look(std::string& missing) {
   return std::nullopt;
 }
 
+// Asks etcd, with growing pauses, until all servers are registered.  Without etcd, servers that were found
+// before are better than none: they are returned, and the caller tries them.  Only a process that has never
+// found them waits for etcd until the timeout.
 std::vector<Address> ServerFinder::await_all() {
   const double begin = monotonic_seconds();
   Backoff backoff({}, Random(static_cast<uint64_t>(begin * 1e9), 0));

@@ -10,6 +10,7 @@ constexpr size_t kMostRecords = 16;
 
 }  // namespace
 
+// Records whose lease is over disappear here, since nothing else runs when a lease ends.
 std::map<std::string, SaveRecord> ServerSaveRecords::list() {
   std::erase_if(entries_, [this](const auto& each) { return is_over(each.second); });
   std::map<std::string, SaveRecord> all;
@@ -26,6 +27,7 @@ std::optional<Time> ServerSaveRecords::end_of(Duration lease) const {
   return lease == Duration() ? std::nullopt : std::optional(add_time(now_(), lease));
 }
 
+// All versions are compared before anything changes, so that the changes are made together or not at all.
 bool ServerSaveRecords::put(const std::vector<SaveChange>& changes) {
   auto unchanged = [this](const SaveChange& change) { return version_of(change.key) == change.version; };
   if (!std::ranges::all_of(changes, unchanged)) return false;

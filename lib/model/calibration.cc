@@ -39,12 +39,18 @@ const ObjectSpec<Calibration>& Calibration::spec() {
   return spec;
 }
 
+// The bounds are 2^-24 from 0 and 1, the distance from 1 to the float below it.
 double bounded_logit(double probability) {
   constexpr double kLeast = 0x1p-24;
   const double p = std::clamp(probability, kLeast, 1 - kLeast);
   return std::log(p) - std::log1p(-p);
 }
 
+// "platt" is the method of Platt, "Probabilistic outputs for support vector machines", 1999: a logistic
+// function of the logit, which is bounded, since that of a probability of 0 or 1 would be infinite.
+// "isotonic" draws straight lines between the points (from, to), and is constant before the first and after
+// the last; upper_bound gives from[above - 1] <= p < from[above], so that the division is safe among equal
+// points.
 float Calibration::apply(float probability) const {
   if (std::isnan(probability)) return probability;
   if (type == "platt") {

@@ -22,6 +22,8 @@ void CostEvaluator::choose(Matrix<const float> values, const Batch& batch) {
   }
 }
 
+// columns_ <- the columns of the evaluator's own cost.  With labels of the cost's own, examples without one
+// are left out.
 void CostEvaluator::add(Matrix<const float> predictions, const Batch& batch) {
   columns_.clear();
   for (int64_t b = 0; b < predictions.rows; ++b) {

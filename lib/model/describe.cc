@@ -35,6 +35,9 @@ std::string widths_of_inputs(const LayerNode& node, const DataSchema& schema, co
   return widths;
 }
 
+// Returns ", sparse update, 4.65 G weights": a table whose ids have no dim grows with the data and has no
+// number.  Parameters that the layer shares belong to the layer whose name they have, and are counted
+// there; the sparse update is said of both.
 std::string describe_parameters(const LayerNode& node, const Wiring& wiring, size_t index) {
   double weights = 0;
   bool sparse = false, endless = false;
@@ -68,6 +71,8 @@ int64_t uses_of_weights(const LayerNode& node, const Wiring& wiring, size_t inde
   return uses;
 }
 
+// Multiply-adds are those of matrices, each weight times its uses, and the work on pairs of ids, which
+// there are ids x ids of.  Tables add none: a batch only sums their rows.
 LayerSize layer_size(const LayerNode& node, const DataSchema& schema, const Wiring& wiring, size_t index,
                      int64_t ids) {
   LayerSize size;

@@ -8,6 +8,8 @@
 
 namespace ps {
 
+// A parameter is sent if a layer on the device uses it and it does not lie there already.  Rows are [N,
+// cols], N keys of the plan; other parameters are sent whole.
 template <class T>
 std::span<const ParameterView<T>> DeviceParameters<T>::send(std::span<const ParameterSpec> specs,
                                                             const std::vector<bool>& used,
@@ -31,7 +33,9 @@ std::span<const ParameterView<T>> DeviceParameters<T>::send(std::span<const Para
 }
 
 // Copies the values of all parameters side by side into memory from which one transfer moves them to the
-// device.
+// device.  That memory has to be filled before other work is queued, so that nothing comes between the two
+// loops.  Rows lie anywhere in the store's table and are gathered in the order of the plan's keys; blocks
+// of them are shared out over the threads of the host.
 template <class T>
 void DeviceParameters<T>::upload() {
   for (Copy& copy : copies_) {
@@ -54,7 +58,10 @@ void DeviceParameters<T>::upload() {
   });
 }
 
-// Makes the views point to the values, and to memory for gradients.
+// Makes the views point to the values, and to memory for gradients.  The first loop counts the values of
+// all gradients and gives each its offset in gradients_, so that one buffer has them all: it is zeroed in
+// one pass and comes back in one transfer.  For rows, the device makes the array of pointers to rows
+// itself.
 template <class T>
 void DeviceParameters<T>::point_to_values() {
   int64_t gradients = 0;
@@ -101,11 +108,15 @@ auto DeviceParameters<T>::row_blocks() const -> std::vector<RowBlock> {
   return blocks;
 }
 
+// Backward leaves this out with Gradients::kAdd: gradients_ then has the sums of the batches before still,
+// since these had the same rows, and so the same offsets.
 template <class T>
 void DeviceParameters<T>::zero_gradients() {
   fill_values(*device_, T(0), gradients_.size(), gradients_.data());
 }
 
+// One transfer brings gradients_ to the host; then threads copy the part of each parameter to the store's
+// own memory.  Statistics are sent, but have no gradient (offset -1).
 template <class T>
 void DeviceParameters<T>::return_gradients() {
   if (gradients_.size() == 0) return;

@@ -10,6 +10,9 @@ namespace ps {
 
 namespace {
 
+// Returns a layer with its keys checked and the defaults filled in; its inputs are names still.  weight_set
+// and bias_set tell if these keys differ from their defaults, which cannot be told from keys that the user
+// has given once `complete` has filled them in.
 LayerNode read_layer(const Json& given, const std::string& path) {
   LayerNode node;
   node.path = path;
@@ -163,6 +166,8 @@ class GraphBuilder {
     fail(Code::kUsage, first.path, ".input: the layers go round in a circle: ", cycle, quote(first.name));
   }
 
+  // Moves the layers into the order of order_, and changes all indices of layers, which were positions in
+  // the job file, into positions in that order.
   void reorder() {
     std::vector<size_t> position(order_.size());
     for (size_t i = 0; i < order_.size(); ++i) position[order_[i]] = i;
@@ -178,6 +183,8 @@ class GraphBuilder {
     graph_.nodes = std::move(ordered);
   }
 
+  // Goes from the last layer to the first, so that all layers that read layer i come before it: then
+  // used[i] is final.
   void check_all_used() const {
     std::vector<bool> used(graph_.nodes.size());
     for (const CostNode& cost : graph_.costs) used[cost.input] = true;

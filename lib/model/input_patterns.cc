@@ -54,6 +54,9 @@ void append_matches(const DataSchema& schema, const LayerNode& node, const std::
        join(names, ", "));
 }
 
+// Names that are no pattern stay as they are, also a slot whose own name looks like one.  If the layer has
+// patterns and none of its inputs is a sparse slot, it has no table, and sparse_update would be an error:
+// so it is switched off.
 void expand_node(const DataSchema& schema, LayerNode& node) {
   std::vector<std::string> names;
   bool any_pattern = false, any_sparse = false;
@@ -75,7 +78,7 @@ void expand_node(const DataSchema& schema, LayerNode& node) {
 }
 
 // Removes one layer without inputs, and its name wherever it is an input.  Returns false if all layers have
-// inputs.
+// inputs.  The caller repeats it, since a layer that read only the removed one has no input then.
 bool drop_layer(std::vector<LayerNode>& nodes) {
   const auto empty = std::find_if(nodes.begin(), nodes.end(),
                                   [](const LayerNode& node) { return node.input_names.empty(); });

@@ -27,6 +27,8 @@ void check_classes(std::span<const float> labels, int64_t classes) {
   }
 }
 
+// The example of the wrong label is the last one that begins at or before its position: empty examples
+// begin there too, but upper_bound goes past them.
 void check_label_sets(std::span<const uint32_t> offsets, std::span<const uint64_t> labels, int64_t classes) {
   const auto wrong = std::find_if(labels.begin(), labels.end(),
                                   [&](uint64_t label) { return label >= static_cast<uint64_t>(classes); });

@@ -24,6 +24,9 @@ Network<T>::Network(const ModelOptions& options, const DataSchema& schema, uint6
 template <class T>
 Network<T>::~Network() = default;
 
+// An evaluator is a name, or an object with a "type".  Each is made here once and thrown away: its
+// constructor checks its keys against the predictions of the model, so that an error comes before training,
+// and it says if it wants log losses.
 template <class T>
 void Network<T>::read_evaluators(const Json& evaluators) {
   spec_internal::expect_array(evaluators, "model.evaluators");
@@ -42,6 +45,11 @@ void Network<T>::read_evaluators(const Json& evaluators) {
   }
 }
 
+// Makes the evaluator of one cost.  Predictions of a batch have the columns of all costs in
+// layers_.predicted; of.first is the first one of this cost, the sum of the columns of the costs before it.
+// A CostEvaluator around the evaluator cuts its columns out, and puts the cost's own labels in place of
+// those of the batch; a model whose only cost reads the labels of the batch needs none.  The cost with sets
+// of labels takes only evaluators that can read sets.
 template <class T>
 std::unique_ptr<Evaluator> Network<T>::make_evaluator(size_t index) const {
   const auto& [entry, object] = evaluators_[index];
@@ -111,6 +119,9 @@ void Network<T>::check_label(float label) const {
   for (const NetworkNode<T>& node : layers_.nodes) node.layer->check_label(label);
 }
 
+// Draws the ids of the layers that draw their own.  A layer draws once a batch, for the first of its
+// lookups (lookup.samples == u); the others, such as that of the bias, take the same ids.  The random
+// numbers depend on job, layer and step alone, so that any thread and any process draws the same.
 template <class T>
 void Network<T>::draw_samples(PreparedBatch& prepared) const {
   prepared.samples.resize(layers_.wiring.lookups.size());
@@ -130,6 +141,10 @@ std::vector<KeyList> Network<T>::key_lists(size_t parameter, const PreparedBatch
   return lists;
 }
 
+// Samples come first, since they are ids of the plans.  A parameter that looks up the same ids as one
+// before it, as the bias beside the weight of a layer, takes over that plan, which is cheaper than to
+// number the ids again.  Keys are counted for row policies in training alone: tests must not keep a row
+// alive.
 template <class T>
 void Network<T>::prepare(Planners& planners, PreparedBatch& prepared) const {
   draw_samples(prepared);
@@ -147,6 +162,10 @@ void Network<T>::prepare(Planners& planners, PreparedBatch& prepared) const {
   }
 }
 
+// All that comes from the other process is checked before it is used: the batch against the schema, labels
+// against the costs, and each plan against the ids of the batch.  Samples were not sent; they are drawn
+// again, from the same seed, before the plans that refer to them are checked.  Plans of parameters without
+// rows have to be empty.
 template <class T>
 void Network<T>::adopt_received(Planners& planners, PreparedBatch& prepared) const {
   check_batch(prepared.batch, layers_.schema);
@@ -176,6 +195,8 @@ bool Network<T>::plans_repeat() const {
                      [](const Lookup& lookup) { return lookup.slot.has_value(); });
 }
 
+// Keys and indices are those of an equal batch; the offsets are views of the arrays of a batch, and have to
+// be those of this one.
 template <class T>
 void Network<T>::adopt_plans(PreparedBatch& prepared) const {
   prepared.samples.resize(layers_.wiring.lookups.size());
@@ -187,6 +208,9 @@ void Network<T>::adopt_plans(PreparedBatch& prepared) const {
   }
 }
 
+// Returns the ids of a use: those of its slot, or those that its layer has drawn.  Backward alone needs the
+// transposed part; a device with memory of its own always sums gradients by key, also where the processor
+// would scatter them.
 template <class T>
 KeyList Network<T>::key_list(int use, const PreparedBatch& prepared) const {
   const Lookup& lookup = layers_.wiring.lookups[static_cast<size_t>(use)];

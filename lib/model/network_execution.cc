@@ -74,6 +74,11 @@ void NetworkExecution<T>::predict(const PreparedBatch& prepared, std::span<const
   });
 }
 
+// Runs all nodes in the order of the graph, so that each finds the outputs of its inputs complete.  The
+// arguments are kept for backward.  On a device with memory of its own, views_ then points to the copies
+// that device_parameters_ has sent there.  Statistics, such as the running means of batch_norm, are the
+// parameters that forward itself changes: those are copied back after training batches, since no gradient
+// carries them to the store.
 template <class T>
 void NetworkExecution<T>::forward_nodes(const PreparedBatch& prepared,
                                         std::span<const ParameterView<T>> views, Device& device) {
@@ -153,6 +158,10 @@ const Batch& NetworkExecution<T>::batch_of(size_t index) {
   return costs_[index].labelled;
 }
 
+// Computes the cost of every example, costs [B], and in training the gradient [B, C] of their sum, by the
+// logits or else by the output.  The gradient stays in state.gradient without cost.factor;
+// add_cost_gradients multiplies by it.  Outside of training the matrix `gradient` is null, which tells the
+// cost to compute none.  Returns factor x the sum of the costs.
 template <class T>
 double NetworkExecution<T>::evaluate(size_t index) {
   const NetworkCost<T>& cost = layers_.costs[index];
@@ -182,6 +191,9 @@ void NetworkExecution<T>::make_predictions() {
   }
 }
 
+// predictions_ [B, C] <- the predictions of all costs in layers_.predicted, side by side: `first` is the
+// column at which those of a cost begin.  A single cost, the usual case, writes to predictions_ without a
+// copy.
 template <class T>
 void NetworkExecution<T>::gather_predictions() {
   if (layers_.predicted.size() == 1) return predict_cost(0, predictions_);
@@ -208,6 +220,10 @@ void NetworkExecution<T>::predict_cost(size_t index, std::vector<float>& predict
   device_->kernels()->receive(predictions.data(), predictions_there_.data(), predictions_there_.bytes());
 }
 
+// log_losses_ [B] <- -log of the probability that the logits of the main cost give to the label of each
+// example, without factor and weight.  Computed from logits, the loss stays exact where the probability
+// rounds to 0 or 1.  There are none if no evaluator asks for them, if the cost takes probabilities instead
+// of logits, or if a calibration changes the probabilities afterwards.
 template <class T>
 void NetworkExecution<T>::make_log_losses() {
   log_losses_.clear();
@@ -228,6 +244,8 @@ void NetworkExecution<T>::make_log_losses() {
   for (size_t b = 0; b < size; ++b) log_losses_.push_back(static_cast<float>(losses[b]));
 }
 
+// Announces the parameters to whose gradients this node was the last to add, so that the trainer can send
+// them while backward goes on.
 template <class T>
 void NetworkExecution<T>::tell_final_gradients(size_t index, const OnFinalGradient& on_final) const {
   if (!on_final) return;
@@ -275,6 +293,10 @@ void NetworkExecution<T>::compute_for_others(std::span<const ParameterView<T>> v
   }
 }
 
+// Sets the gradients of all parameters to zero, in the memory that backward writes to.  device_parameters_
+// zeroes those of the parameters that it has sent, in one pass; all others lie where the store keeps them:
+// on the device if their layers run there, else on the processor.  In a table, only the rows of the batch
+// have a gradient, one for each key of the plan.  Statistics have none.
 template <class T>
 void NetworkExecution<T>::zero_gradients() {
   const auto zero = [](Device& device, T* data, int64_t size) { fill_values(device, T(0), size, data); };
@@ -308,6 +330,11 @@ void NetworkExecution<T>::add_cost_gradients(size_t index, bool before_activatio
   }
 }
 
+// nodes_[index].gradient has the sum of what all nodes behind it have added.  The steps have this order
+// since a gradient by the output has to pass through the derivative of the activation, while a gradient by
+// the logits is behind it already: first the costs of the output are added, then activation_backward turns
+// the gradient into that before the activation, in place, and then the costs of the logits are added.  The
+// layer takes the result as output_gradient.
 template <class T>
 void NetworkExecution<T>::backward_node(size_t index) {
   add_cost_gradients(index, /*before_activation=*/false);

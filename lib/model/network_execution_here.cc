@@ -16,6 +16,7 @@ void NetworkExecution<T>::fetch_output(size_t index) {
   node.output_is_here = true;
 }
 
+// Inputs that are slots of the batch are in the memory of the host anyway.
 template <class T>
 void NetworkExecution<T>::fetch_inputs(size_t index) {
   for (const InputRef& input : layers_.graph.nodes[index].inputs) {
@@ -23,6 +24,9 @@ void NetworkExecution<T>::fetch_inputs(size_t index) {
   }
 }
 
+// The layer writes its output to output_here, which is sent to the device, where the activation and the
+// following nodes run.  output_is_here stays false, since the copy here is that before the activation:
+// fetch_output gets the values again if a layer on the processor reads them.
 template <class T>
 void NetworkExecution<T>::forward_here(size_t index) {
   NodeState<T>& node = nodes_[index];
@@ -33,6 +37,10 @@ void NetworkExecution<T>::forward_here(size_t index) {
   device_->kernels()->send(node.output.data(), node.output_here.data(), node.output.bytes());
 }
 
+// Fetches all that the backward of the layer reads: its inputs, its output, the gradient of the output, and
+// the gradients of its inputs, to which other nodes may have added already and this one adds.  Then the
+// gradients of the inputs go back to the device, where they replace the former ones.  Each fetch waits for
+// the work of the device before it.
 template <class T>
 void NetworkExecution<T>::backward_here(size_t index) {
   DeviceKernels& kernels = *device_->kernels();

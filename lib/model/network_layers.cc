@@ -14,6 +14,8 @@ namespace ps {
 
 namespace {
 
+// Appends the node `index`, whose inputs come before it.  It needs a gradient if it has parameters, or if
+// any layer below does: backward leaves out layers that no parameter depends on.
 template <class T>
 void make_node(size_t index, uint64_t seed, NetworkLayers<T>& layers) {
   const LayerNode& node = layers.graph.nodes[index];
@@ -28,8 +30,10 @@ void make_node(size_t index, uint64_t seed, NetworkLayers<T>& layers) {
   }
 }
 
-// A layer runs on devices if it and all layers that share its parameters can, since a gradient is summed on one
-// device.
+// A layer runs on devices if it and all layers that share its parameters can, since a gradient is summed on
+// one device.  A layer that cannot takes its parameters off the devices, these take the other layers that
+// have them, and so on: the loop goes over all pairs until nothing changes.  Marks only go from true to
+// false, so that it ends.
 template <class T>
 void assign_devices(NetworkLayers<T>& layers) {
   for (NetworkNode<T>& node : layers.nodes) node.on_devices = node.layer->runs_on_devices();
@@ -61,6 +65,9 @@ void find_final_gradients(NetworkLayers<T>& layers) {
   }
 }
 
+// Appends the cost that `cost` describes.  Refuses inputs that no cost can take: outputs that are costs
+// already, for any cost but "sum", and sequences, which have no single row for the label of an example.
+// Errors of the cost itself get its path.
 template <class T>
 void make_cost(const CostNode& cost, NetworkLayers<T>& layers) {
   const LayerNode& node = layers.graph.nodes[cost.input];

@@ -47,6 +47,9 @@ std::optional<float> OwnLabels::label(const Batch& batch, int64_t example) const
        kMaxClasses);
 }
 
+// If the batch has no weights or groups, `out` has none either until the first example without a label
+// needs them; then all others get the weight 1 and the group 0, which an empty array stands for.  The group
+// of an example without a label is a hash of its position, so that it meets no other example in a ranking.
 void OwnLabels::for_cost(const Batch& batch, Batch& out) const {
   out.labels.assign(batch.labels.size(), 0.0F);
   out.weights = batch.weights;

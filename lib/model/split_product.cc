@@ -48,8 +48,9 @@ Matrix<float> SplitProduct::all_rows(std::vector<float>& values, size_t cols) co
   return reshape(values, ranges_.back().end, cols);
 }
 
-// Gathers the inputs of all trainers.  The trainers first exchange their numbers of rows, from which the sizes
-// of all messages follow.
+// inputs_ [all rows, K] <- the inputs of all trainers, in the order of their ranks.  The trainers first
+// exchange their numbers of rows, from which the sizes of all messages follow.  Each then puts its own rows
+// in their place, and all_gather fills in the others.
 void SplitProduct::gather_inputs(Communicator& trainers, Matrix<const float> in) {
   std::string own;
   put(own, static_cast<uint64_t>(in.rows));
@@ -70,8 +71,10 @@ void SplitProduct::gather_inputs(Communicator& trainers, Matrix<const float> in)
   trainers.all_gather(inputs_, counts_);
 }
 
-// Each trainer multiplies the rows of all trainers by its own columns.  Then the trainers exchange results: each
-// gets the columns of the others for its own rows.
+// Each trainer multiplies the rows of all trainers by its own columns: products_ [all rows, own columns].
+// For that its columns are copied side by side into own_weight_, which backward reads again.  Then the
+// trainers exchange results: trainer r gets the rows ranges_[r] of everybody's products, and adds those
+// that come from `rank` to the columns cols_[rank] of its own output.
 void SplitProduct::forward(Communicator& trainers, Device& device, Matrix<const float> in,
                            Matrix<const float> weight, Matrix<float> out) {
   gather_inputs(trainers, in);
@@ -95,9 +98,14 @@ void SplitProduct::forward(Communicator& trainers, Device& device, Matrix<const 
   }
 }
 
-// The reverse of forward.  The trainers exchange gradients, so that each has those of its own columns for the
-// rows of all.  From them it computes the gradient of its columns, and its part of the gradient of all inputs,
-// which the trainers add up.
+// The reverse of forward.  The trainers exchange gradients: each sends the columns cols_[r] of its own rows
+// to trainer r, so that each has the gradients of its own columns for the rows of all, which take the place
+// of products_.  From them it computes
+//   own columns of weight_gradient += inputs_ᵀ gradients
+//   below_ [all rows, K] = gradients own_weight_ᵀ
+// below_ is its part of the gradient of all inputs, a sum over its own columns alone; reduce_scatter adds
+// up the parts of all trainers and leaves each the sums of its own rows.  wants_below is the same for all
+// trainers, so that none waits for another there.
 void SplitProduct::backward(Communicator& trainers, Device& device, Matrix<const float> gradient,
                             Matrix<float> weight_gradient, bool wants_below, Matrix<float> below) {
   std::vector<std::string> messages;

@@ -20,6 +20,9 @@ std::string default_type(const LayerSetup::Request& request) {
   return request.fan_in > 0 ? "smart" : "zero";
 }
 
+// Returns the start of the weights.  "smart" is normal with deviation 1 / sqrt(fan_in), which keeps the
+// variance of the outputs at that of the inputs; "he" has sqrt(2 / fan_in), since a relu halves it: He et
+// al., ICCV 2015.
 Initializer make_initializer(const LayerSetup::Request& request, uint64_t seed) {
   const InitOptions& init = request.options.init;
   const std::string type = init.type == "default" ? default_type(request) : init.type;
@@ -88,6 +91,8 @@ int NodeSetup::add_matrix(const Request& request) {
   return parameter;
 }
 
+// Refuses combinations that have no meaning: rows without a number are possible in a table alone, and so is
+// a row policy, which makes and removes single rows; compute trainers have whole tables alone.
 int NodeSetup::add_rows(const Request& request, bool sparse_update) {
   ParameterSpec spec = make_spec(request, cat(node_.name, ".", request.suffix), ParameterKind::kRows, seed_);
   spec.sparse = sparse_update;
@@ -118,6 +123,8 @@ int NodeSetup::add_statistic(const std::string& suffix, int64_t rows, int64_t co
   return add(suffix, std::move(spec));
 }
 
+// Appends the parameter to the wiring, with empty lists of lookups and slots, unless share_with gives the
+// layer another one's.
 int NodeSetup::add(const std::string& suffix, ParameterSpec spec) {
   int parameter = node_.share_with ? share(suffix, spec) : -1;
   if (parameter < 0) {
@@ -169,6 +176,8 @@ void NodeSetup::add_row_slot(int parameter, size_t slot) {
   if (std::find(slots.begin(), slots.end(), slot) == slots.end()) slots.push_back(slot);
 }
 
+// Two lookups have the same ids if they read the same slot, or the same drawn samples.  A plan is the same
+// if all lookups are, in their order, since keys are numbered in the order of first use.
 std::optional<size_t> Wiring::same_ids_as(size_t parameter) const {
   auto same = [this](int a, int b) {
     const Lookup &x = lookups[static_cast<size_t>(a)], &y = lookups[static_cast<size_t>(b)];
@@ -188,6 +197,9 @@ int NodeSetup::use_samples(int parameter) {
   return add_lookup(parameter, std::nullopt, /*transposed=*/true);
 }
 
+// `samples` becomes the first drawn lookup of this node, if there is one, else this lookup: all drawn
+// lookups of a node have the ids that it draws once.  position is the place among the lookups of the
+// parameter, and so in KeyPlan::uses.
 int NodeSetup::add_lookup(int parameter, std::optional<size_t> slot, bool transposed) {
   std::vector<int>& plan = wiring_.lookups_of[static_cast<size_t>(parameter)];
   size_t lookup = wiring_.lookups.size(), samples = lookup;
@@ -266,6 +278,8 @@ void NodeSetup::finish() const {
        " has no parameter of the same name");
 }
 
+// The constructor of the layer declares itself to `setup`.  Errors of both get the path of the layer in the
+// job file.
 template <class T>
 std::unique_ptr<Layer<T>> make_layer(const Graph& graph, const DataSchema& schema, uint64_t seed, size_t node,
                                      Wiring& wiring) {

@@ -20,10 +20,13 @@ namespace {
 constexpr unsigned kSmallestBits = 8;
 constexpr unsigned kNumClasses = 4 * (48 - kSmallestBits);
 
+// Class c has (4 + c mod 4) 2^(6 + c / 4) bytes: 256, 320, 384, 448, 512, 640 and so on.
 size_t class_bytes(unsigned size_class) {
   return (size_t{4} + size_class % 4) << (kSmallestBits - 2 + size_class / 4);
 }
 
+// Returns the smallest class of at least `size` bytes.  bit_width gives the octave, and the loop takes at
+// most four steps.
 unsigned class_of(size_t size) {
   if (size <= size_t{1} << kSmallestBits) return 0;
   unsigned octave = static_cast<unsigned>(std::bit_width(size - 1)) - 1 - kSmallestBits;
@@ -68,6 +71,8 @@ struct Buffer::Home {
     kept_bytes = 0;
   }
 
+  // Returns true if the used buffers, this one and `spare` bytes fit into max_bytes.  Kept buffers do not
+  // count, since take can drop them.  The differences are arranged so that no sum can overflow.
   bool has_room(uint64_t bytes, uint64_t spare) const {
     if (bytes > max_bytes || used_bytes > max_bytes - bytes) return false;
     return spare <= max_bytes - bytes - used_bytes;
@@ -81,6 +86,8 @@ struct Buffer::Home {
       kept[size_class].pop_back();
       kept_bytes -= bytes;
     } else {
+      // Unused buffers of other classes give way, so that they do not keep memory from a class that needs
+      // it.
       if (used_bytes + kept_bytes + bytes > max_bytes) drop_kept();
       data = new_bytes(bytes);
     }
@@ -109,6 +116,7 @@ struct Buffer::Home {
     } else {
       delete_bytes(data, bytes);
     }
+    // try_take has refused a buffer since the last call: the one that came back may be enough for it now.
     if (std::exchange(refused, false) && on_room) on_room();
   }
 

@@ -71,6 +71,8 @@ void Channel::greet() {
   connection_->send(header, std::make_shared<Payload>(options_.hello()));
 }
 
+// Requests are sent only after the answer to the hello has been accepted.  An error of the answer, or of
+// on_hello, ends this connection, and `lost` decides by its code if another one is tried.
 void Channel::greeted(const Frame& frame) {
   if (state_ != State::kGreeting) return;
   connect_timer_.stop();
@@ -126,6 +128,8 @@ void Channel::give_up(const Error& reason) {
   state_ = State::kIdle;
   down_since_.reset();
   backoff_.reset();
+  // The callbacks are called last, when the queue is in order again: they may make requests, which connect
+  // anew.
   std::vector<OnAnswer> callbacks;
   for (Pending& pending : pending_) {
     if (pending.on_answer) callbacks.push_back(take(pending));
@@ -141,6 +145,9 @@ uint64_t Channel::request(uint16_t type, Payload payload, Duration timeout, OnAn
   PS_CHECK(type >= kFirstUserType && on_answer);
   Pending& pending = pending_.emplace_back();
   pending.type = type;
+  // The timer stands at the earliest deadline or before it, so that only an earlier one has to move it.  An
+  // entry has its place in the queue by its id, and a request that finds no connection waits for
+  // send_waiting.
   pending.deadline = add_time(timeout == kNever ? Time(0) : loop_.now(), timeout);
   pending.payload = std::make_shared<Payload>(std::move(payload));
   pending.on_answer = std::move(on_answer);
@@ -168,6 +175,8 @@ void Channel::send(uint64_t id, Pending& pending) {
       pending.payload);
 }
 
+// Sends what is not on its way, in the order of ids: all requests after a new connection, delayed ones
+// after a delay.
 void Channel::send_waiting() {
   if (state_ != State::kReady) return;
   for (size_t i = 0; i < pending_.size(); ++i) {
@@ -217,6 +226,9 @@ std::optional<uint64_t> Channel::max_body_bytes(const FrameHeader& header) {
   return options_.max_answer_bytes - (pending != nullptr && pending->pieces ? pending->pieces->bytes : 0);
 }
 
+// An answer belongs to a request by its id.  It is dropped if that request has ended, as after its
+// deadline, or was not sent over this connection.  An error other than kUnavailable ends the request; that
+// one only delays it.
 void Channel::on_frame(Frame frame) {
   if (frame.header.request_id == kHelloId) return greeted(frame);
   answers();
@@ -250,6 +262,7 @@ Frame Channel::join(Pending& pending, Frame last) {
   char* out = last.body.data();
   for (Buffer& piece : pieces->bodies) {
     out = std::ranges::copy(piece.bytes(), out).out;
+    // Each piece goes back to the pool as soon as it is copied, so that others can use its memory.
     piece = Buffer();
   }
   return last;

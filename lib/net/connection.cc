@@ -76,6 +76,10 @@ void Connection::retry_starved() {
   if (open() && starved_) read_timer_.start_at(loop_.now());
 }
 
+// Handles frames until there are no more, the owner pauses reading, or the turn is over.  After a full turn
+// the timer continues at once but after the events of other connections.  While reading_ is set, send only
+// queues small frames and close leaves the last writes to the end of this function, which writes everything
+// together.
 void Connection::read_frames() {
   uint64_t before = reader_.bytes_received();
   const Time turn_ends = add_time(loop_.now(), kTurn);
@@ -135,6 +139,8 @@ void Connection::refuse() {
   if (header.version != kFrameVersion) close();
 }
 
+// Returns the longest body of a frame of this type.  The connection knows its own types, and asks the
+// handler about the others; errors of any known type have kMaxErrorBytes.
 std::optional<uint64_t> Connection::limit(const FrameHeader& header) {
   if (header.type == kFrameAlive) return 0;
   if (header.type == kFrameNotice) return kMaxErrorBytes;
@@ -149,6 +155,8 @@ void Connection::discard() {
   MutableBytes into(nothing);
   IoResult result;
   for (uint64_t turn = 0; turn < kTurnBytes; turn += result.bytes) {
+    // A peer that goes on sending gets no more than a turn, as in read_frames; close_timer_ ends it at
+    // last.
     result = stream_->read({&into, 1});
     if (result.bytes == 0) break;
   }
@@ -166,6 +174,7 @@ bool Connection::send(const FrameHeader& header, std::shared_ptr<const Payload> 
   // During a turn of reading, small answers are collected and written together.
   if (!reading_ || writer_.queued_bytes() >= kWorthWriting) flush();
   if (writer_.queued_bytes() <= options_.max_queued_bytes) return true;
+  // The owner stops now and is called by on_drained at half of the limit, not for every frame that leaves.
   drain_waits_ = true;
   return false;
 }
@@ -181,6 +190,7 @@ void Connection::flush() {
   int error = writer_.flush(*stream_);
   counters_.bytes_sent += writer_.bytes_sent() - before;
   if (error == EAGAIN) {
+    // The stream calls on_writable once; until then further frames are queued without a try to write them.
     write_waits_ = true;
     stream_->wait_writable();
   } else if (error != 0) {
@@ -209,6 +219,7 @@ void Connection::close(Duration timeout) {
   tick_timer_.stop();
   read_timer_.stop();
   close_timer_.start_after(timeout);
+  // Inside read_frames the queue is written at the end of the turn.
   if (!reading_) end_writing();
 }
 
@@ -236,6 +247,8 @@ void Connection::fail(Error reason) {
 
 // ---- time
 
+// Each check may end the connection, so open() is asked after every one of them.  The counts of this tick
+// are kept last, since the checks compare with those of the tick before.
 void Connection::tick() {
   tick_timer_.start_after(watch_.tick_interval());
   // Bytes that arrived while the loop did not run show that the peer lives.

@@ -50,6 +50,9 @@ void encode_header(const FrameHeader& header, std::span<char, kFrameHeaderBytes>
   std::memcpy(out.data(), &wire, sizeof wire);
 }
 
+// The checks go from what cannot be a header at all to what another version may have written.  After the
+// first three `header` is not set and nothing can be skipped; after a wrong version or flags its length is
+// right, and the frame can be skipped.
 HeaderFault decode_header(std::span<const char, kFrameHeaderBytes> bytes, FrameHeader& header) {
   WireHeader wire;
   std::memcpy(&wire, bytes.data(), sizeof wire);
@@ -84,6 +87,8 @@ uint64_t Payload::size() const {
   return size;
 }
 
+// A body in one piece is hashed at once, which is faster than the hasher in pieces (base/hash.cc) and gives
+// the same sum.
 uint64_t Payload::checksum() const {
   if (parts.empty()) return hash_bytes(text_of(head.bytes()));
   if (parts.size() == 1 && head.size() == 0) return hash_bytes(text_of(parts[0]));
@@ -100,6 +105,7 @@ std::string encode_error(const Error& error) {
   return body;
 }
 
+// error := code:u32 message, written by encode_error.  Unknown codes and short bodies become kInternal.
 Error decode_error(std::span<const char> body) {
   ByteReader reader(text_of(body));
   uint32_t code = reader.get<uint32_t>();

@@ -5,6 +5,11 @@
 
 namespace ps {
 
+// A frame is read in steps, and a step that has to wait is tried again by the next call:
+//  read_header    until has_header_: the header comes into ahead_, and is decoded
+//  accept_header  until has_body_: the limits are checked, and memory is found for the body
+//  read_body      until received_ is the length of the body, which is skipped if problem_ is set
+//  finish_body    checks the sum, hands out the frame and resets both flags
 ReadState FrameReader::next(Stream& stream, Frame& frame) {
   if (!has_header_) {
     if (ReadState state = read_header(stream); state != ReadState::kFrame) return state;
@@ -16,6 +21,8 @@ ReadState FrameReader::next(Stream& stream, Frame& frame) {
   return finish_body(frame);
 }
 
+// The first bytes are compared with the magic before the whole header has come: a peer of another protocol
+// may send few bytes and wait.
 ReadState FrameReader::read_header(Stream& stream) {
   while (end_ - begin_ < kFrameHeaderBytes) {
     if (!begins_header({ahead_.data() + begin_, end_ - begin_})) {
@@ -30,6 +37,8 @@ ReadState FrameReader::read_header(Stream& stream) {
   return judge(fault);
 }
 
+// After a wrong magic, checksum or length the next frame cannot be found, and the stream is broken.  After
+// a wrong version or wrong flags the length is right: problem_ is set, and the body is skipped.
 ReadState FrameReader::judge(HeaderFault fault) {
   problem_.reset();
   switch (fault) {
@@ -67,6 +76,8 @@ void FrameReader::check_header() {
 
 // Finds memory for the body.  Returns false if there is none at the moment.
 bool FrameReader::find_room() {
+  // A body that has come whole is taken as it is.  One that must be waited for has to leave room beside it,
+  // by the account of its peer, so that a peer that sends slowly cannot hold all memory.
   const uint64_t size = header_.body_bytes, spare = account_ && !at_once_ ? account_->spare_beside(size) : 0;
   try {
     std::optional<Buffer> room = pool_.try_take(size, spare);
@@ -80,6 +91,8 @@ bool FrameReader::find_room() {
 }
 
 ReadState FrameReader::accept_header() {
+  // A short body often lies behind its header already.  It is hashed in one piece when it is complete, and
+  // not counted on the account, since it is there at once.
   at_once_ = end_ - begin_ >= header_.body_bytes;
   if (!problem_) check_header();
   if (!problem_ && !find_room()) return ReadState::kNoRoom;
@@ -101,6 +114,8 @@ void FrameReader::use_ahead() {
   received_ += taken;
 }
 
+// A wanted body is read to its place, past the area ahead, which then has what follows it.  A body that is
+// skipped goes through the area ahead and needs no memory.
 ReadState FrameReader::read_body(Stream& stream) {
   while (received_ < header_.body_bytes) {
     MutableBytes rest;
@@ -118,6 +133,7 @@ ReadState FrameReader::read_body(Stream& stream) {
   return ReadState::kFrame;
 }
 
+// The flags are reset first, so that the next call begins a new frame after a refused one too.
 ReadState FrameReader::finish_body(Frame& frame) {
   has_header_ = has_body_ = false;
   coming_ = AccountedBytes();
@@ -137,6 +153,7 @@ ReadState FrameReader::finish_body(Frame& frame) {
 // of a header behind what is there.
 ReadState FrameReader::fill(Stream& stream, MutableBytes body) {
   if (drained_) return ReadState::kBlocked;
+  // The unused bytes move to the front, so that the rest of the area is free for one read.
   if (begin_ != 0) {
     std::memmove(ahead_.data(), ahead_.data() + begin_, end_ - begin_);
     end_ -= begin_;
@@ -151,6 +168,7 @@ ReadState FrameReader::fill(Stream& stream, MutableBytes body) {
     if (!inside_frame()) return ReadState::kEnded;
     return break_off(ReadState::kBroken, "the connection ended inside a frame");
   }
+  // A read that did not fill everything has emptied the stream: another one would only return EAGAIN.
   drained_ = result.bytes < body.size() + ahead.size();
   bytes_received_ += result.bytes;
   if (result.bytes > body.size()) end_ += result.bytes - body.size();

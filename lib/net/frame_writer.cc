@@ -20,6 +20,8 @@ void FrameWriter::add(FrameHeader header, std::shared_ptr<const Payload> payload
   queued_bytes_ += kFrameHeaderBytes + header.body_bytes;
 }
 
+// Each round writes as many pieces as one call takes, and moves the position by the bytes that the stream
+// took.
 int FrameWriter::flush(Stream& stream) {
   std::array<ConstBytes, Stream::kMaxSpans> spans;
   while (!queue_.empty()) {
@@ -33,6 +35,7 @@ int FrameWriter::flush(Stream& stream) {
 
 // The pieces that are next, as many as one write takes.
 size_t FrameWriter::gather(std::array<ConstBytes, Stream::kMaxSpans>& spans) const {
+  // Only the first frame begins in the middle: at piece `first`, behind `skipped` bytes of it.
   size_t count = 0, first = piece_index_, skipped = piece_sent_;
   for (const Outgoing& frame : queue_) {
     for (size_t i = first; i < frame.num_pieces() && count < Stream::kMaxSpans; ++i) {
@@ -46,6 +49,8 @@ size_t FrameWriter::gather(std::array<ConstBytes, Stream::kMaxSpans>& spans) con
   return count;
 }
 
+// Moves the position by `bytes`, over whole pieces and frames, whose payloads are released as they end.
+// Empty pieces are passed with `rest` = 0.
 void FrameWriter::advance(size_t bytes) {
   bytes_sent_ += bytes;
   queued_bytes_ -= bytes;

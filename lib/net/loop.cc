@@ -46,6 +46,8 @@ void Loop::insert(Timer* timer) {
   arm();
 }
 
+// The last timer of the heap takes the place of the removed one, and moves up or down to where it belongs;
+// one of the two calls does nothing.
 void Loop::remove(Timer* timer) {
   size_t position = std::exchange(timer->position_, Timer::kStopped);
   Timer* last = timers_.back();
@@ -69,6 +71,8 @@ bool earlier(Time time, uint64_t order, Time other_time, uint64_t other_order) {
 
 }  // namespace
 
+// Moves the timer at `position` up while it is earlier than its parent.  Parents move down into the hole
+// that it leaves, and it is written once, at the end.
 void Loop::sift_up(size_t position) {
   Timer* timer = timers_[position];
   while (position > 0) {
@@ -81,6 +85,7 @@ void Loop::sift_up(size_t position) {
   set_position(position, timer);
 }
 
+// Moves the timer at `position` down while one of its children is earlier; the earlier of the two moves up.
 void Loop::sift_down(size_t position) {
   Timer* timer = timers_[position];
   for (size_t child; (child = 2 * position + 1) < timers_.size(); position = child) {

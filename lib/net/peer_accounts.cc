@@ -9,6 +9,8 @@
 namespace ps {
 
 std::shared_ptr<PeerAccount> PeerAccounts::of(const std::string& name) {
+  // Entries of peers that have gone are dropped when the map has doubled, so that each new peer pays only
+  // for a few of them.
   if (accounts_.size() >= most_) {
     std::erase_if(accounts_, [](const auto& entry) { return entry.second.expired(); });
     most_ = std::max<size_t>(64, 2 * accounts_.size());

@@ -21,6 +21,9 @@ PeerWatch::PeerWatch(const ConnectionOptions& options)
                                              options.slow_timeout / 4, options.stall_timeout / 4}),
                                    std::chrono::milliseconds(1))) {}
 
+// A tick counts as silent if nothing came though the connection wanted to read, and as slow if too little
+// came of a frame that has begun.  One tick of enough bytes starts a count anew; a count over its time-out
+// ends the peer.
 std::string PeerWatch::check_reading(uint64_t received, bool wanted, bool inside_frame) {
   const uint64_t moved = received - received_;
   silent_ticks_ = wanted && moved == 0 ? silent_ticks_ + 1 : 0;

@@ -45,6 +45,8 @@ Credentials server_credentials(const SecurityOptions& options) {
   return credentials;
 }
 
+// A certificate without an authority is refused, since the trainer would prove who it is to a server that
+// it cannot check.
 Credentials trainer_credentials(const SecurityOptions& options, Access needed) {
   const TlsFiles& files = options.tls;
   Credentials credentials;
@@ -60,6 +62,8 @@ Credentials trainer_credentials(const SecurityOptions& options, Access needed) {
   return credentials;
 }
 
+// A peer shows a token and a certificate as a trainer does, and accepts them as a server does.  So it needs
+// a certificate of its own as soon as certificates are checked.
 Credentials peer_credentials(const SecurityOptions& options) {
   Credentials credentials = trainer_credentials(options, Access::kTrain);
   if (!options.token_file.empty()) {
@@ -96,6 +100,8 @@ std::string describe_exposure(const SecurityOptions& options, const std::string&
 
 SecureTransport::SecureTransport(Transport& behind, const Credentials& credentials,
                                  const HandshakeOptions& options)
+    // Tokens are shown inside of TLS, so their transport stands in front of tls_; without tokens tls_ is
+    // the front itself.
     : tls_(behind, credentials.tls, options), front_([&]() -> Transport* {
         if (credentials.tokens.empty() && !credentials.shown) return &tls_;
         return &tokens_.emplace(tls_, credentials.tokens, credentials.shown, options);

@@ -57,6 +57,8 @@ class ServerPeer final : public Connection::Handler {
     connection_.count_on(server.accounts.of(peer_of_address(connection_.peer())));
   }
 
+  // Sessions and responders hold the peer weakly, so that they may outlive the connection.  A session that
+  // cannot be made closes the connection with the reason.
   void begin(const std::shared_ptr<ServerPeer>& self) {
     self_ = self;
     try {
@@ -78,6 +80,8 @@ class ServerPeer final : public Connection::Handler {
     connection_.fail(reason);
   }
 
+  // A request without an id wants no answer.  Only the last piece of an answer ends its request, so that
+  // the limit of unanswered requests holds until the whole answer is queued.
   void send_answer(const FrameHeader& request, uint32_t flags, std::shared_ptr<const Payload> payload) {
     if (request.request_id == 0) return;
     if ((flags & kFlagPiece) == 0) --num_unanswered_;
@@ -107,6 +111,8 @@ class ServerPeer final : public Connection::Handler {
   void on_frame(Frame frame) override {
     Responder responder;
     if (frame.header.request_id != 0) {
+      // The request is counted before the session sees it, since the session may answer it within
+      // on_request.
       ++num_unanswered_;
       steer();
       responder = Responder(self_, frame.header);
@@ -137,6 +143,7 @@ class ServerPeer final : public Connection::Handler {
 
   // Pauses or resumes reading: the connection reads only while the limits leave room for its answers.
   void steer() {
+    // A server that drains reads no more requests, and the last answer closes the connection.
     if (server_.draining && num_unanswered_ == 0) return connection_.close();
     bool pause = server_.draining || write_blocked_ || num_unanswered_ >= server_.options.max_unanswered;
     if (pause == paused_) return;
@@ -234,6 +241,7 @@ BufferPool& Server::pool() {
   return state_->pool;
 }
 
+// The request that this one still had is answered as dropped first.
 Responder& Responder::operator=(Responder&& other) {
   if (this == &other) return *this;
   drop();
@@ -274,6 +282,8 @@ void Responder::fail(const Error& error) {
 }
 
 void Responder::send(uint32_t flags, std::shared_ptr<const Payload> payload) {
+  // The responder is empty before the answer goes out, so that nothing that happens in between answers
+  // twice.
   std::shared_ptr<ServerPeer> peer = peer_.lock();
   peer_.reset();
   if (peer) peer->send_answer(request_, flags, std::move(payload));

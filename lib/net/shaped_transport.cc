@@ -38,6 +38,8 @@ class ShapedStream final : public Stream, private Stream::Events {
   IoResult read(std::span<const MutableBytes> into) override { return behind_->read(into); }
   void wait_readable() override { behind_->wait_readable(); }
 
+  // Takes bytes until the line is full, in pieces that each get their own time of arrival: so a long write
+  // arrives bit by bit at the rate of the link, and not all at its end.
   IoResult write(std::span<const ConstBytes> from) override {
     if (error_ != 0) return {.error = error_};
     size_t taken = 0;
@@ -75,9 +77,12 @@ class ShapedStream final : public Stream, private Stream::Events {
     std::vector<char> bytes;
   };
 
+  // After an error a write does not wait any more, but returns the error.
   bool has_room() const { return bytes_ < max_bytes_ || error_ != 0; }
 
   void put(ConstBytes bytes) {
+    // The bucket gives the time at which the piece has left at the rate; the latency comes on top of it.
+    // Pieces are due in the order of the line, so the timer is set for the first one alone.
     Time now = loop_.now();
     Time due = (bucket_ ? bucket_->take(now, bytes.size()) : now) + latency_;
     line_.push_back({due, std::vector<char>(bytes.begin(), bytes.end())});
@@ -103,6 +108,7 @@ class ShapedStream final : public Stream, private Stream::Events {
     tell_room();
   }
 
+  // The bytes on the line are lost, and the next write reports the error.
   void break_off(int error) {
     error_ = error;
     line_.clear();

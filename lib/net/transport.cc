@@ -24,6 +24,8 @@ uint16_t parse_port(std::string_view text, std::string_view digits) {
 }  // namespace
 
 Address parse_address(std::string_view text, uint16_t default_port) {
+  // `rest` is ":port" or empty.  A colon inside of an IPv6 address cannot be taken for the one before the
+  // port, since such an address must be in brackets.
   std::string_view host = text, rest;
   if (text.starts_with('[')) {
     size_t close = text.find(']');
@@ -57,6 +59,7 @@ bool IoResult::blocked() const {
   return error == EAGAIN || error == EWOULDBLOCK;
 }
 
+// The messages of the system begin with a capital letter, those of this project do not.
 std::string io_error_text(int error) {
   std::string text = std::strerror(error);
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] = static_cast<char>(text[0] + 32);

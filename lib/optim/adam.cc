@@ -44,6 +44,8 @@ class Adam final : public RowOptimizer<T> {
   using typename RowOptimizer<T>::Gradient;
   using typename RowOptimizer<T>::Rows;
 
+  // The corrections of both moments are the same for all weights of a step: eta_ has the rate and that of
+  // m, and unbias_ is the factor of v, so that a weight costs no further division.
   void on_begin_step() override {
     double t = static_cast<double>(this->steps());
     eta_ = static_cast<T>(this->rate() / (1 - std::pow(options_.beta1, t)));

@@ -45,6 +45,8 @@ class Ftrl final : public RowOptimizer<T> {
   using typename RowOptimizer<T>::Gradient;
   using typename RowOptimizer<T>::Rows;
 
+  // Solves w = -(z - sign(z) l1) / (beta / alpha + l2), the last line with n = 0, for z: z and w have
+  // opposite signs.
   void initialize_state(const Row<T>& row) const override {
     T slope = beta_ / static_cast<T>(alpha_) + l2_;
     for (int64_t i = 0; i < row.width; ++i) {

@@ -57,6 +57,11 @@ void IdleMap::apply_linear(IdleWeight& state) const {
   state = {ww * w + wm * m, mw * w + mm * m, sum + sw * w + sm * m};
 }
 
+// A weight of zero that L1 holds there only loses momentum.  Any other is taken as positive: `sign` is that
+// of the weight, or of the momentum if the weight is zero, which is the side to which it will move.
+// `lowest` is a lower bound of w_1, …, w_n: w is not negative, so that ww_min w bounds its part, and the
+// part of m takes wm_min or wm_max by the sign of m.  If it is at least zero, no step has crossed zero, and
+// the affine map is exact.  A NaN fails the comparison and leaves the state unchanged.
 bool IdleMap::apply(IdleWeight& state) const {
   if (state.weight == 0 && std::fabs(state.momentum) <= hold) {
     state.momentum *= decay;
@@ -72,6 +77,9 @@ bool IdleMap::apply(IdleWeight& state) const {
   return true;
 }
 
+// Multiplies the two maps as matrices: with (w, m) -> (ww w + wm m, mw w + mm m), the map y after the map x
+// has the coefficients y x.  With kDecay, the constants compose as wc = y.ww x.wc + y.wc, since w_n = ww w
+// - wc.
 void IdleMap::append(const IdleMap& next, IdleDetail detail) {
   const IdleMap &y = next, x = *this;
   switch (detail) {
@@ -90,6 +98,7 @@ void IdleMap::append(const IdleMap& next, IdleDetail detail) {
   }
 }
 
+// Does the same with a single step, whose coefficients are keep, push, -pull and momentum.
 void IdleMap::append(const IdleStep& next, IdleDetail detail) {
   const IdleMap x = *this;
   switch (detail) {

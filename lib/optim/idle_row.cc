@@ -50,6 +50,9 @@ void advance_elements(const Timeline& timeline, const IdleMap& map, int64_t from
 
 }  // namespace
 
+// The cases that one map solves for all weights of a row run in the kernels of a level, which are
+// vectorised: decay alone, if there is no momentum and no mean, and a linear map if there is no L1.  All
+// others go through advance_elements.
 template <class T>
 void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleRow<T>& row, CpuLevel cpu) {
   IdleMap map = timeline.between(from, to);
@@ -64,6 +67,9 @@ void advance_row(const Timeline& timeline, int64_t from, int64_t to, const IdleR
   advance_elements(timeline, map, from, to, row);
 }
 
+// Has the cases of advance_row: decay, and the linear map, here also with a mean.  The sum of the weight
+// over the steps, which the mean takes in, is map.sw w + map.sm m; a timeline with averages computes these
+// coefficients.
 std::optional<IdleChange> change_between(const Timeline& timeline, int64_t from, int64_t to, bool momentum,
                                          std::optional<int64_t> averaged) {
   const IdleMap map = timeline.between(from, to);

@@ -61,6 +61,8 @@ L2Mode find_l2_mode(const std::string& name) {
   return name == "coupled" ? L2Mode::kCoupled : L2Mode::kDecoupled;
 }
 
+// Fills in the defaults of this optimizer first, since some differ from one to the next, such as
+// learning_rate; then reads of all keys the ones that every optimizer has.
 OptimizerOptions parse_optimizer_options(const Json& object, std::string_view path) {
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), object, path, "optimizer");
   Json all = complete_entry(entry, object, path), shared = Json::object();

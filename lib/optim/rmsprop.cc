@@ -46,6 +46,7 @@ class Rmsprop final : public RowOptimizer<T> {
   void step(const Row<T>& row, Gradient gradient) const override { this->apply(now(), row, gradient); }
   void step_rows(const Rows& rows) const override { this->apply(now(), rows); }
 
+  // `stays` is rho^n.  The variance takes in the square of the mean before the mean itself decays.
   void advance_state(const Row<T>& row, int64_t steps) const override {
     double power = std::pow(rho_, static_cast<double>(steps));
     T stays = static_cast<T>(power), gone = static_cast<T>(1 - power);

@@ -20,6 +20,9 @@ bool is_lazy(const RowTraits& traits) {
   return traits.l2_mode == L2Mode::kCoupled && !traits.momentum;
 }
 
+// Returns the part of the optimizer that moves a weight without gradient.  The tuning of the parameter goes
+// before the options of the optimizer.  l1 and l2 are left out if they belong to the optimizer's own
+// formula, and l2 if it acts at touching steps alone.
 IdleRule idle_rule(const OptimizerOptions& options, const ParameterTuning& tuning, const RowTraits& traits) {
   if (tuning.momentum && !traits.momentum) {
     fail(Code::kUsage, "momentum: set for a parameter, but its optimizer has none");
@@ -71,6 +74,9 @@ void RowOptimizer<T>::begin_step(double learning_rate) {
   on_begin_step();
 }
 
+// The first step that counts for the average may lie between `from` and `to`: then the steps before it are
+// applied without a mean, and the others with one.  The state of the optimizer itself, such as decayed sums
+// of squares, does not depend on the weights and is advanced by all steps at once.
 template <class T>
 void RowOptimizer<T>::catch_up(const Row<T>& row, int64_t from, int64_t to) const {
   if (from >= to || idle_is_identity()) return;
@@ -97,6 +103,8 @@ void RowOptimizer<T>::advance(const Row<T>& row, int64_t from, int64_t to) const
   }
 }
 
+// steps_ counts the current step already: it is number steps_ - 1, and the mean has taken in steps_ - 1 -
+// begin_step steps before it.
 template <class T>
 void RowOptimizer<T>::update(const Row<T>& row, const T* gradient, T scale) const {
   step(row, {gradient, scale, clip_});
@@ -112,6 +120,8 @@ void RowOptimizer<T>::update_rows(std::span<T* const> rows, int64_t width, const
   step_rows({rows, width, {gradients, scale, clip_}});
 }
 
+// Asks the concrete optimizer for its step by step_rows with no rows and `asked` set, so that it needs no
+// further virtual function.
 template <class T>
 std::optional<CurrentStep<T>> RowOptimizer<T>::current_step() const {
   CurrentStep<T> current{{}, clip_, {}};
@@ -135,6 +145,7 @@ std::optional<IdleChange> RowOptimizer<T>::idle_change(int64_t from, int64_t to)
                         averages ? std::optional(from - begin) : std::nullopt);
 }
 
+// Until the first averaged step the mean is not that of any step, and the weights are read.
 template <class T>
 void RowOptimizer<T>::read(const Row<T>& row, T* out) const {
   const T* from = average_ && steps_ > average_->begin_step ? mean(row) : row.weight;

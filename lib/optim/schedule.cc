@@ -162,6 +162,8 @@ struct PassManual : Manual {
   }
 };
 
+// Returns the keys of a schedule: its own, the unit that n counts, and the warm-up.  A constant rate counts
+// nothing, and pass_manual has its unit in the name.
 template <class Options>
 const ObjectSpec<Options>& spec_of() {
   static const ObjectSpec<Options> spec = [] {

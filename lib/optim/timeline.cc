@@ -22,7 +22,7 @@ const Run& run_of(const std::deque<Run>& runs, int64_t index) {
 
 namespace {
 
-// Collects runs of steps with the same rate.  One owner thread.
+// Collects runs of steps with the same rate, for save.  One owner thread.
 class RateRuns {
  public:
   void add(double rate, int64_t steps) {
@@ -63,6 +63,9 @@ void Timeline::append(double rate) {
   if (static_cast<int64_t>(tail_.size()) == kLeafSteps) seal_leaf();
 }
 
+// Turns the full tail into leaf `index`.  A leaf whose steps have different rates keeps them in rates_; one
+// of a single rate keeps nothing if the leaf before it has that rate too, since a run of leaves ends where
+// the next begins.
 void Timeline::seal_leaf() {
   int64_t index = sealed_ / kLeafSteps;
   bool constant = std::all_of(tail_.begin(), tail_.end(), [&](double rate) { return rate == tail_[0]; });
@@ -95,6 +98,8 @@ const IdleMap& Timeline::block(size_t level, int64_t index) const {
   return run_of(levels_[level], index).map;
 }
 
+// Finds the rates of the steps: in the tail, in the rate of a run of equal leaves, or in rates_.  The
+// caller does not cross the end of a leaf, so that one look-up serves all steps.
 template <class OnStep>
 void Timeline::walk_steps(int64_t from, int64_t to, OnStep on_step) const {
   if (from >= sealed_) {
@@ -111,6 +116,12 @@ void Timeline::walk_steps(int64_t from, int64_t to, OnStep on_step) const {
   for (int64_t t = from; t < to; ++t) on_step(IdleStep(rule_, *rate++));
 }
 
+// From `from` on, takes the largest piece that begins there, again and again.  The tail is a piece if all
+// of it is wanted.  Up to the next multiple of kLeafSteps, where the rest is shorter than a leaf, and in
+// the tail, the pieces are single steps.  At a leaf's beginning a block of level l has size = 64 2^l steps;
+// it doubles while `from` is a multiple of the doubled size, since blocks begin at multiples of their size,
+// and while the block ends by `to` and within the leaves.  Sizes first grow and then shrink, hence the two
+// blocks of each level.
 template <class OnBlock, class OnTail, class OnStep>
 void Timeline::walk(int64_t from, int64_t to, OnBlock on_block, OnTail on_tail, OnStep on_step) const {
   PS_CHECK(0 <= from && to <= steps());
@@ -159,6 +170,9 @@ IdleMap Timeline::between(int64_t from, int64_t to) const {
   return map;
 }
 
+// There are three cases, from the cheap to the general.  With L1 but neither momentum nor averages, a
+// weight that has come to zero stays there, so that one map holds for every weight.  Without L1 the map is
+// linear, and holds for every weight too.  Else it depends on the weight if a map holds.
 int64_t Timeline::advance(IdleWeight& state, int64_t from, int64_t to) const {
   if (!std::isfinite(state.weight) || !std::isfinite(state.momentum)) return 0;
   if (detail_ == IdleDetail::kDecay) {
@@ -228,6 +242,8 @@ void Timeline::save(std::string& out) const {
   runs.write(out);
 }
 
+// The rates are appended one by one, which builds the tree anew: maps are not stored.  A file that is cut
+// short or has impossible rates ends the loop early, and the number of steps tells.
 void Timeline::load(ByteReader& in, int64_t steps) {
   PS_CHECK(this->steps() == 0);
   const uint64_t runs = in.get<uint64_t>();

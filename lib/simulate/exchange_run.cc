@@ -61,8 +61,8 @@ void cross(const MessageTimes& message, size_t senders, size_t receivers, size_t
   }
 }
 
-// The others send rank 0 their chunks, chunk by chunk, and slices of those of one number take turns on its link.  It adds
-// one at a time, and sends a sum to all while later chunks come.
+// The others send rank 0 their chunks, chunk by chunk, and slices of those of one number take turns on its
+// link.  It adds one at a time, and sends a sum to all while later chunks come.
 void run_rank_server(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const int64_t chunks = gradient_chunks(cluster, payload);
   const double bytes = payload.dense_bytes / static_cast<double>(chunks);
@@ -83,13 +83,14 @@ void run_rank_server(const ClusterParameters& cluster, const StepBytes& payload,
       done[r] = std::max(done[r], begin + message.whole());
     }
   }
+  // Rank 0 has the sums without a message, but it is busy until its link has taken the last one.
   done[0] = std::max(done[0], out_free);
   clocks = std::move(done);
 }
 
-// Trainers send their parts to the shards; a shard begins to add when it has the last one, and sends the sum to
-// all trainers.  A trainer sends its parts for the shards of a port to all servers at once, and slices of them take turns on its
-// link: all of these parts have come when the last one has.
+// Trainers send their parts to the shards; a shard begins to add when it has the last one, and sends the
+// sum to all trainers.  A trainer sends its parts for the shards of a port to all servers at once, and
+// slices of them take turns on its link: all of these parts have come when the last one has.
 void run_server(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const size_t servers = static_cast<size_t>(cluster.servers), ports = static_cast<size_t>(cluster.ports);
   const double part = payload.dense_bytes / static_cast<double>(servers * ports);
@@ -133,6 +134,8 @@ void add_to_all(Clocks& clocks, double seconds) {
   for (double& clock : clocks) clock += seconds;
 }
 
+// With V = dense_bytes and N ranks, each rank sends V to each other one and adds N - 1 gradients; or it
+// sends parts of V / N, adds N - 1 parts to its own, and sends the sum to each other rank.
 void run_direct(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const double ranks = static_cast<double>(clocks.size()), part = payload.dense_bytes / ranks;
   if (direct_in_one_round(cluster, payload)) {
@@ -144,6 +147,8 @@ void run_direct(const ClusterParameters& cluster, const StepBytes& payload, Cloc
   all_to_all(cluster, part, clocks);
 }
 
+// Each rank packs its gradient, sends it to all others, and adds the packed gradients of all ranks, its own
+// included.
 void run_dgc(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   add_to_all(clocks, work_seconds(cluster, payload.dense_bytes, cluster.encode_rate));
   all_to_all(cluster, payload.packed_bytes, clocks);
@@ -169,8 +174,8 @@ void pass_along(const ClusterParameters& cluster, double bytes, double add, cons
   }
 }
 
-// With more than two ranks, those in the middle send sums up and down over one link: the way down begins when the way up
-// has ended, which takes as long as both at half the rate.
+// With more than two ranks, those in the middle send sums up and down over one link: the way down begins
+// when the way up has ended, which takes as long as both at half the rate.
 void run_chain(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const int64_t chunks = gradient_chunks(cluster, payload);
   const double bytes = payload.dense_bytes / static_cast<double>(chunks);
@@ -178,6 +183,8 @@ void run_chain(const ClusterParameters& cluster, const StepBytes& payload, Clock
   for (size_t r = 0; r < order.size(); ++r) order[r] = r;
   Clocks has(static_cast<size_t>(chunks), clocks.front());
   pass_along(cluster, bytes, work_seconds(cluster, bytes, cluster.sum_rate), order, has, clocks);
+  // For two ranks `has` keeps the time of each chunk, so that sums come back while later chunks still go
+  // up.
   if (clocks.size() > 2) has.assign(has.size(), clocks.back());
   std::reverse(order.begin(), order.end());
   pass_along(cluster, bytes, 0, order, has, clocks);
@@ -223,6 +230,9 @@ void copy_down_tree(const MessageTimes& message, ChunkTimes& has) {
   }
 }
 
+// A rank has all chunks of its own gradient at its clock.  After the way up `has` holds the times of the
+// subtrees' sums, and after the way down those of the whole sums, for every rank but the root, whose sums
+// are whole already.
 void run_tree(const ClusterParameters& cluster, const StepBytes& payload, Clocks& clocks) {
   const auto chunks = static_cast<size_t>(gradient_chunks(cluster, payload));
   const double bytes = payload.dense_bytes / static_cast<double>(chunks);
@@ -242,6 +252,7 @@ void run_ring(const ClusterParameters& cluster, const StepBytes& payload, Clocks
   const double add = work_seconds(cluster, part, cluster.sum_rate);
   Clocks next(clocks.size());
   for (size_t step = 0; step < 2 * (clocks.size() - 1); ++step) {
+    // A step begins for a rank when it and the rank before it have ended the step before.
     const double sum = step < clocks.size() - 1 ? add : 0;
     for (size_t r = 0; r < clocks.size(); ++r) {
       const size_t from = r > 0 ? r - 1 : clocks.size() - 1;
@@ -257,6 +268,7 @@ void swap_with_partners(const ClusterParameters& cluster, double bytes, double a
                         size_t ranks, Clocks& clocks) {
   const double message = MessageTimes(cluster, bytes).whole();
   for (size_t r = 0; r < ranks; ++r) {
+    // The rank of a pair whose bit is clear handles the pair.
     if (r & distance) continue;
     clocks[r] = clocks[r + distance] = std::max(clocks[r], clocks[r + distance]) + message + add;
   }
@@ -277,6 +289,8 @@ void run_halving_doubling(const ClusterParameters& cluster, const StepBytes& pay
     bytes /= 2;
     swap_with_partners(cluster, bytes, add(bytes), distance, inner, clocks);
   }
+  // Here `distance` is `inner` and `bytes` the size of a part; both go through the values of the first loop
+  // backwards.
   for (; distance > 1; bytes *= 2) {
     distance /= 2;
     swap_with_partners(cluster, bytes, 0, distance, inner, clocks);
@@ -286,6 +300,8 @@ void run_halving_doubling(const ClusterParameters& cluster, const StepBytes& pay
 
 }  // namespace
 
+// Each exchange goes through its messages on links of the bandwidth that the formulas use too, so that both
+// can agree.
 void run_exchange(ExchangeKind exchange, const ClusterParameters& parameters, const StepBytes& payload,
                   std::vector<double>& clocks) {
   PS_CHECK(static_cast<int64_t>(clocks.size()) == parameters.ranks);

@@ -17,6 +17,8 @@ bool has_activations(const LayerSize& layer) {
   return std::find(std::begin(kTypes), std::end(kTypes), layer.type) != std::end(kTypes);
 }
 
+// Returns the bytes of a layer, |W| = 4 weights and |D| = 4 inputs x examples of all trainers, and the
+// seconds of its exchange by `direct`.  A layer without weights has nothing to exchange.
 LayerPlan plan_layer(const LayerSize& size, const PlanRequest& request) {
   LayerPlan layer;
   layer.size = size;
@@ -35,11 +37,14 @@ LayerPlan plan_layer(const LayerSize& size, const PlanRequest& request) {
   return layer;
 }
 
+// Returns the share that one step has of an exchange which is made once in so many steps.
 ExchangeCost share_of(const ExchangeCost& cost, double periods) {
   return {cost.latency / periods, cost.overhead / periods, cost.transfer / periods, cost.sum / periods,
           cost.codec / periods};
 }
 
+// Returns the plan of a strategy: step_seconds = compute_seconds + exchange / period, since computing and
+// exchanging do not overlap.
 StrategyPlan plan_strategy(const SimulatedStrategy& strategy, const PlanRequest& request,
                            const StepBytes& payload) {
   const ExchangeEntry& entry = exchange_entry(strategy.exchange);
@@ -75,6 +80,8 @@ double best_dense_seconds(const ClusterParameters& cluster, const StepBytes& pay
 // Returns the bandwidth, from 1 Mbit/s to 10 Tbit/s, below which pays() is true.
 template <class Pays>
 BreakEven break_even_bandwidth(const std::string& what, const Pays& pays) {
+  // The loop halves the interval on a logarithmic scale.  pays(low) is true and pays(high) is false all the
+  // time, until the two are equal but for 1/10000.
   double low = 1e6 / 8, high = 1e13 / 8;
   BreakEven point{what, "bit/s", std::nullopt, pays(high)};
   if (point.always || !pays(low)) return point;
@@ -86,6 +93,8 @@ BreakEven break_even_bandwidth(const std::string& what, const Pays& pays) {
   return point;
 }
 
+// Returns the bandwidth below which DGC makes a step shorter by more than the share `gain` than the best
+// dense exchange at the same bandwidth does.
 BreakEven dgc_bandwidth(const PlanRequest& request, const StepBytes& payload, double gain) {
   auto pays = [&](double bandwidth) {
     ClusterParameters cluster = request.cluster;
@@ -98,6 +107,7 @@ BreakEven dgc_bandwidth(const PlanRequest& request, const StepBytes& payload, do
   return break_even_bandwidth(cat("bandwidth below which dgc makes a step ", than), pays);
 }
 
+// Returns the bandwidth below which it is worthwhile to exchange only after every `period` steps.
 BreakEven local_sgd_bandwidth(const PlanRequest& request, const StepBytes& payload, int64_t period) {
   auto pays = [&](double bandwidth) {
     ClusterParameters cluster = request.cluster;
@@ -118,6 +128,8 @@ BreakEven encode_rate(const PlanRequest& request, const StepBytes& payload) {
   const double encoding = work_seconds(request.cluster, payload.dense_bytes, request.cluster.encode_rate);
   const double left = best_dense_seconds(request.cluster, payload) - (dgc.total() - encoding);
   BreakEven point{"encode rate above which dgc makes a step shorter", "B/s", std::nullopt, false};
+  // Encoding takes dense_bytes x contention / rate seconds.  If the packed messages alone take longer than
+  // the dense exchange does, no rate is enough, and the point has no value.
   if (left > 0) point.value = payload.dense_bytes * request.cluster.contention() / left;
   return point;
 }
@@ -175,6 +187,8 @@ class Adviser {
 
   double gain(const StrategyPlan& other) const { return 1 - other.step_seconds / best_.step_seconds; }
 
+  // Says how many connections between two trainers are enough.  Their number matters only if one connection
+  // does not get the whole bandwidth of a link.
   void advise_on_connections() {
     ClusterParameters cluster = plan_.request.cluster;
     if (cluster.flow_bandwidth == 0) return;
@@ -190,6 +204,8 @@ class Adviser {
         " shorter than one connection between each two trainers does; more gain nothing");
   }
 
+  // DGC cannot gain more than the share that the exchange has of a step.  If that is small, this is the
+  // reason to give; else DGC's own gain decides, which the time of its codec may eat up.
   void advise_on_compression(double share) {
     const auto dgc = std::find_if(plan_.strategies.begin(), plan_.strategies.end(), [](const auto& other) {
       return other.strategy.exchange == ExchangeKind::kDgc;
@@ -206,6 +222,8 @@ class Adviser {
     }
   }
 
+  // Mentions strategies that are worthwhile but are not like for like: local SGD trains in another way, and
+  // exchanges that do not add in rank order give other bits.
   void advise_on(const StrategyPlan& other) {
     if (gain(other) < kWorthwhileGain || other.strategy.exchange == ExchangeKind::kDgc) return;
     if (other.strategy.period > 1) {
@@ -227,6 +245,8 @@ class Adviser {
   const StrategyPlan& best_;
 };
 
+// Plans every exchange after each step, then local SGD with the best dense exchange for each of the
+// periods.  plan.best is that exchange, even if one with other bits is faster.
 void plan_strategies(Plan& plan) {
   for (const ExchangeEntry& entry : exchange_catalog())
     plan.strategies.push_back(plan_strategy({entry.exchange, 1}, plan.request, plan.payload));
@@ -252,6 +272,8 @@ StepBytes payload_of(const std::vector<LayerSize>& layers, double density) {
   return payload;
 }
 
+// The order matters: strategies need the payload, the number of connections needs the best strategy, and
+// the advice needs everything else.
 Plan make_plan(const PlanRequest& request) {
   Plan plan;
   plan.request = request;

@@ -23,6 +23,8 @@ struct FireCaffeRow {
   double weights_mb;
 };
 
+// The model shares out the compute of the step on one GPU among the ranks and adds an exchange by a tree.
+// Weights are in MB, times in hours or days, as the paper has them.
 PublishedTable firecaffe() {
   static constexpr FireCaffeRow kRows[] = {{"NiN", 32, 256, 47, 11, 5.8, 47, 30.4},
                                            {"NiN", 32, 1024, 47, 6, 5.8, 47, 30.4},
@@ -50,6 +52,7 @@ PublishedTable firecaffe() {
   return table;
 }
 
+// DGC sends one value of 1000, each as 6 bytes instead of 4 (a float and its run length).
 PublishedTable paddle_dgc() {
   struct Row {
     const char* link;
@@ -78,6 +81,7 @@ PublishedTable paddle_dgc() {
   return table;
 }
 
+// A step takes kCompute + kExchange / k seconds; kBatch counts the images of all 32 GPUs.
 PublishedTable fleet_local_sgd() {
   struct Row {
     int period;

@@ -41,6 +41,8 @@ void ShardCluster::add_server(const std::string& name, const ShardClusterSize& s
     shards_.push_back(std::make_unique<ShardServer>(host, Address{name, 0}, served_, size.limits));
     description.ports.push_back(shards_.back()->address().port);
   }
+  // Each shard tells trainers the ports of its whole server, which are known only after all of them have
+  // been opened.
   for (size_t i = first; i < shards_.size(); ++i) shards_[i]->set_ports(description);
   servers_.push_back(shards_[first]->address());
 }
@@ -68,6 +70,8 @@ void ShardCluster::put_proxies(const Proxy::Script& script) {
     proxies_.push_back(std::make_unique<Proxy>(host, Address{name, target.port}, target, script));
     add_host(host);
   }
+  // Servers tell trainers numbers of ports and no hosts, so that trainers also reach the other ports
+  // through proxies.
   for (Address& server : servers_) server.host = "proxy of " + server.host;
 }
 
@@ -81,6 +85,8 @@ void ShardCluster::spawn(const RemoteOptions& options, std::function<void(Remote
   SimHost& host = network_.host(cat("trainer", options.hello.rank));
   add_host(host);
   host.spawn([this, &host, options = options, body = std::move(body)]() mutable {
+    // A trainer that learns, before it takes part in a run, that a server has moved or that the run is over
+    // greets the servers again as a new process.
     for (;; options.hello.generation = ++num_processes_) {
       try {
         RemoteStore store(host, options, job_.consistency, job_.parameters(), job_.types);
@@ -118,6 +124,8 @@ void ShardCluster::start_trainer(int rank) {
 bool ShardCluster::restart_trainer(int rank, Duration later, bool power_fails) {
   SimHost& host = network_.host(cat("trainer", rank));
   if (ended_.contains(rank)) return false;
+  // A host without power sends nothing more, so it crashes before kill() unwinds the process and closes its
+  // connections.
   if (power_fails) host.crash();
   if (!host.kill()) return false;
   network_.at(network_.now() + later, [this, &host, rank] {
@@ -125,6 +133,8 @@ bool ShardCluster::restart_trainer(int rank, Duration later, bool power_fails) {
     start_trainer(rank);
   });
   ++num_pending_;
+  // This event comes after the one that starts the trainer, so that run() does not see a moment without
+  // processes.
   network_.at(network_.now() + later, [this] { --num_pending_; });
   return true;
 }

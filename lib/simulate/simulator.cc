@@ -20,6 +20,7 @@ double SimulatedRun::quantile_seconds(double share) const {
   if (step_seconds.empty()) return 0;
   std::vector<double> sorted = step_seconds;
   std::sort(sorted.begin(), sorted.end());
+  // The quantile is the value of nearest rank: number ceil(share n) of the n sorted ones, from 1 on.
   const double position = std::ceil(share * static_cast<double>(sorted.size()));
   return sorted[static_cast<size_t>(std::clamp(position, 1.0, static_cast<double>(sorted.size()))) - 1];
 }
@@ -38,6 +39,10 @@ class SimulatedCluster {
         noise_(noise),
         clocks_(static_cast<size_t>(cluster.ranks), 0) {}
 
+  // One step of all trainers.  Every rank draws the same random numbers in the same order in each step,
+  // whether it exchanges or not, so that its faults do not depend on the strategy.  After an exchange all
+  // clocks are set to the latest one; between exchanges they drift apart, and the step ends when the
+  // slowest trainer has done it.
   void step(int64_t number) {
     const bool exchanges = (number + 1) % strategy_.period == 0;
     for (size_t rank = 0; rank < clocks_.size(); ++rank) {
@@ -94,6 +99,7 @@ SimulatedRun simulate(const SimulatedStrategy& strategy, const ClusterParameters
                       const StepBytes& payload, double compute_seconds, int64_t steps, const Noise& noise) {
   PS_CHECK(strategy.period > 0);
   SimulatedCluster simulated(strategy, cluster, payload, compute_seconds, noise);
+  // Without noise the steps of the first period are repeated instead of simulated.
   const int64_t different = noise.silent() ? std::min(steps, strategy.period) : steps;
   for (int64_t number = 0; number < different; ++number) simulated.step(number);
   SimulatedRun run = simulated.finish();

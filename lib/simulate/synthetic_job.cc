@@ -25,6 +25,8 @@ std::vector<ParameterSpec> synthetic_parameters(bool small) {
 
 // ---- batches
 
+// The ids below 300 are rows of the embedding, plans[1].  Spread over 64 bits they are keys of the table,
+// plans[0].  The other parameters are pulled whole, and their plans stay empty.
 SyntheticBatch::SyntheticBatch(int rank, int64_t step, bool counted)
     : samples(10 + rank), random_(1000 + static_cast<uint64_t>(rank), static_cast<uint64_t>(step)) {
   std::vector<uint64_t> ids(40);
@@ -91,6 +93,7 @@ std::vector<float> all_weights(ParameterStore& store, bool small) {
   return all_weights(store, synthetic_parameters(small));
 }
 
+// Parameter by parameter: the rows of sparse ones in the order of store.keys(), the others whole.
 std::vector<float> all_weights(ParameterStore& store, const std::vector<ParameterSpec>& specs) {
   std::vector<float> all;
   for (size_t p = 0; p < specs.size(); ++p) {
@@ -126,6 +129,10 @@ void train_strand(ParameterStore& store, const SyntheticJob& job, const Syntheti
   const int64_t count = in_share <= first ? 0 : (in_share - first + stride - 1) / stride;
   const auto number = [&](int64_t i) { return first + i * stride; };  // within the share
   const auto step = [&, base = first_step](int64_t i) { return base + number(i); };
+  // Batch i of the strand has number(i) within its share, and step(i) over all passes.  The loop keeps:
+  //  batch  the batch i, which is trained now
+  //  begun  the pull of batch i, if it was begun while batch i - 1 was trained
+  //  told   the first batch that look_ahead has not heard of: at most `ahead` batches after the present one
   std::vector<ParameterView<float>> views;
   const int64_t ahead = static_cast<int64_t>(store.looks_ahead());
   int64_t told = done;  // a store that looks ahead has been told of the batches before this one
@@ -145,6 +152,11 @@ void train_strand(ParameterStore& store, const SyntheticJob& job, const Syntheti
   }
 }
 
+// The first pass begins behind the `done` batches that the run knows, with the strand that was dealt to
+// this rank, if one was; later passes begin with the whole share.  Then the trainer takes what lost
+// trainers left, until nothing is left. `step` counts the batches of the own share over all passes.  A
+// strand of another share, or any strand of a run that goes on without lost trainers, is numbered by its
+// share instead, so that its gradients do not depend on who trains it.
 void run_trainer(ParameterStore& store, TrainerGroup& group, RunControl& run, const SyntheticJob& job,
                  int rank, const AfterPass& after_pass) {
   const RunPosition start = run.position();
@@ -168,10 +180,13 @@ void run_trainer(ParameterStore& store, TrainerGroup& group, RunControl& run, co
       step += std::max<int64_t>(0, job.steps[share][static_cast<size_t>(pass)] - done);
     }
     after_pass(pass);
+    // Trainers meet here between passes, as those of a real job do to gather their figures.
     group.gather("figures");
   }
 }
 
+// A store on a device borrows the rows of the servers from a RemoteLender.  `ahead` counts steps, two for
+// each batch that an AheadStore pulls ahead.
 void with_store(RemoteStore& remote, const SyntheticJob& job,
                 const std::function<void(ParameterStore&)>& body) {
   const std::vector<ParameterSpec> specs = job.parameters();

@@ -30,6 +30,8 @@ void check_all_dense(std::span<const ParameterSpec> specs) {
   }
 }
 
+// A parameter is trained on the device if its gradient is made there, no other code exchanges it (split
+// columns and the compression have exchanges of their own), and the store can lend its weights.
 AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local,
                                Communicator& communicator, CollectiveRun& run,
                                GradientCompression* compression, GradientPlacement placement)
@@ -109,6 +111,8 @@ bool AllReduceStore::join_step(int64_t pass) {
   return others_go_on;
 }
 
+// Makes the same exchanges as a trainer with data, in the same order, with plans that are empty.  The pull
+// for no keys gives the buffers of the gradients, which fill sets to kNothing.
 bool AllReduceStore::join_or_end(int64_t pass) {
   const std::vector<KeyPlan> no_keys(specs_.size());
   std::vector<ParameterView<float>> views;
@@ -134,6 +138,8 @@ bool AllReduceStore::finish_step() {
   exchange_seconds_ += monotonic_seconds() - begin;
   if (sum.pushers > 0) apply(all.views, sum.info);
   exchanges_ = {};
+  // The pass ends with this step, or a checkpoint or the end of the run follows it: all trainers need all
+  // columns then.  All of them see the same sum, so that they gather together.
   if (split_.any() && (sum.pushers == 0 || sum.wishes.checkpoint || sum.wishes.end)) split_.gather();
   run_.end_step(sum.wishes);
   return sum.pushers > 0;
@@ -269,6 +275,8 @@ void AllReduceStore::weigh_statistic(size_t parameter) {
   for (size_t i = 0; i < weighed.size(); ++i) weighed[i] = share * values[i];
 }
 
+// The all-reduce sends 2 (n - 1) / n times the bytes of all arrays, with n trainers: every element goes to
+// its owner, and its sum to all others.
 uint64_t AllReduceStore::step_bytes() const {
   const uint64_t ranks = static_cast<uint64_t>(communicator_.size());
   uint64_t values = kStepHeaderFields;
@@ -297,6 +305,7 @@ void AllReduceStore::compress(std::span<const ParameterView<float>> views, const
 void AllReduceStore::apply(std::span<const ParameterView<float>> views, const StepInfo& info) {
   std::vector<KeyPlan> plans(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
+    // The sums of statistics are the new values themselves, since their weights add up to 1.
     if (specs_[p].kind == ParameterKind::kRows && !is_moved(p)) find_used_rows(p, arrays_[p], plans[p]);
     if (specs_[p].kind == ParameterKind::kStatistic) std::ranges::copy(arrays_[p], views[p].value);
   }

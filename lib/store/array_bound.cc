@@ -4,6 +4,9 @@
 
 namespace ps {
 
+// An array has 4 bytes for each possible key, used or not.  It pays for narrow rows only: with wide ones,
+// memory traffic of the row itself outweighs the look-up.  Rows with a policy come and go, and are found by
+// hash.
 uint64_t array_bound(const ParameterSpec& spec, int state_arrays, uint64_t& budget) {
   constexpr int64_t kNarrow = 32;  // the most floats, weights and state, of a narrow row
   constexpr uint64_t kMostKeys = uint64_t{1} << 32;

@@ -119,6 +119,7 @@ AveragingStore::Interval AveragingStore::gather_intervals() {
   put(own, static_cast<uint8_t>(own_.wishes.checkpoint));
   put(own, static_cast<uint8_t>(own_.wishes.end));
   Interval all;
+  // The sums run in rank order, so that all trainers get the same bits of cost and rates.
   for (const std::string& bytes : communicator_.gather(std::move(own))) {
     ByteReader in(bytes);
     const int64_t steps = in.get<int64_t>(), samples = in.get<int64_t>();
@@ -175,6 +176,7 @@ void AveragingStore::bring_state_together(float share) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (!trains(p) || options_.optimizer_state == OptimizerStateRule::kLocal) continue;
     const int parameter = static_cast<int>(p);
+    // Loading weights resets the optimizer's state, as if training began with them.
     if (options_.optimizer_state == OptimizerStateRule::kReset) {
       local_.load_all(parameter, start_[p].data());
       continue;
@@ -187,7 +189,8 @@ void AveragingStore::bring_state_together(float share) {
   }
 }
 
-// state := begun:u8 interval ( momentum:f32[…] of outer steps   state:f32[…] of a local optimizer )[parameters] rest
+// state := begun:u8 interval ( momentum:f32[…] of outer steps   state:f32[…] of a local optimizer
+//          )[parameters] rest
 //
 // with the rest that SparseMoves writes, if moves are sparse.
 void AveragingStore::save(std::string& out) const {

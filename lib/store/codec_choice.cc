@@ -57,6 +57,9 @@ double mixed_seconds(const ClusterParameters& cluster, std::span<const MatrixTri
 
 }  // namespace
 
+// Chooses the cheapest codec of each matrix by itself.  The further exchanges that any compression needs
+// are not in that comparison, so the sum of all is compared at the end: unless it is shorter by
+// kLeastExchangeGain, nothing is compressed.
 CodecChoice choose_codecs(const ClusterParameters& cluster, std::span<const MatrixTrials> matrices,
                           double other_bytes) {
   CodecChoice choice;

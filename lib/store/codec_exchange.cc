@@ -91,6 +91,9 @@ void CodecExchange::choose() {
   seconds_ = choice.seconds, whole_seconds_ = choice.whole_seconds;
 }
 
+// Tries every codec on one matrix.  `numbers` has bytes, encode_seconds and decode_seconds of each codec in
+// turn, and becomes the largest of all trainers, since a step waits for the slowest of them.  All trainers
+// then choose from the same numbers, and so choose the same codec.
 MatrixTrials CodecExchange::try_codecs(size_t parameter) const {
   std::vector<double> numbers;
   for (size_t codec = 0; codec < options_.codecs.size(); ++codec) {
@@ -143,6 +146,9 @@ std::unique_ptr<Codec> CodecExchange::make(size_t parameter, size_t codec, uint6
                      .cpu = local_.cpu()});
 }
 
+// Makes the codecs of a matrix at its first compressed step: one of this trainer's gradient for each
+// owner's part, and one of the sum of its own part.  If the device has the gradient, all of them move there
+// with their residuals, and the device trains the weights from then on.
 void CodecExchange::begin(size_t parameter) {
   Matrix& matrix = matrices_[parameter];
   const int size = communicator_.size();
@@ -211,6 +217,8 @@ std::vector<std::string> CodecExchange::encode_parts(std::span<const Gradient> g
   std::vector<std::string> messages(size);
   from_device_.resize(size * num);
   const auto each_part = [&](auto&& body) {
+    // Number n is the part of owner n / num of gradient n % num, so that the parts of one message follow
+    // each other.
     for (size_t n = 0; n < size * num; ++n) {
       const Gradient& gradient = gradients[n % num];
       body(*matrices_[gradient.parameter].senders[n / num], part_of(gradient, static_cast<int>(n / num)), n);
@@ -244,6 +252,7 @@ std::string CodecExchange::encode_sums(std::span<const Gradient> gradients,
       body(codec, part_of(gradients[n], communicator_.rank()), n);
     }
   };
+  // A device begins with all its parts first, and works while the processor does its own below.
   each_part(true, [&](Codec& codec, std::span<float> sum, size_t n) {
     codec.add_up_there(encoded, sum.data());
     codec.begin_encode_there(sum.data(), 1, from_device_[n]);
@@ -295,6 +304,7 @@ void CodecExchange::save(std::string& out) const {
   }
 }
 
+// Matrices may come in any order, but each exactly once.
 void CodecExchange::load(ByteReader& in) {
   std::vector<bool> loaded(matrices_.size());
   while (in.ok() && in.remaining() > 0) load_matrix(in, loaded);
@@ -305,6 +315,9 @@ void CodecExchange::load(ByteReader& in) {
   }
 }
 
+// Loads one matrix, and marks it in `loaded`.  The byte `begun` must agree with the restored schedule: a
+// matrix that has a codec is begun if a step from options_.begin_step on was made.  begin makes the codecs,
+// into which their states are loaded.
 void CodecExchange::load_matrix(ByteReader& in, std::vector<bool>& loaded) {
   const uint32_t p = in.get<uint32_t>();
   const uint8_t codec = in.get<uint8_t>(), begun = in.get<uint8_t>();

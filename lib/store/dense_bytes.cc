@@ -4,6 +4,9 @@
 
 namespace ps {
 
+// Adds up the arrays of this shard's rows: weights, the optimizer's state, and the gradient of a matrix if
+// `gradient_buffer` is set.  The sum stops at UINT64_MAX, which no limit allows, instead of wrapping
+// around.
 DenseBytes dense_bytes(std::span<const ParameterSpec> specs, const OptimizerPlan& optimizers,
                        const ShardPlace& place, bool gradient_buffer) {
   DenseBytes sum;

@@ -13,6 +13,9 @@ uint64_t values_in(const ParameterSpec& spec) {
   return static_cast<uint64_t>(spec.rows) * static_cast<uint64_t>(spec.cols);
 }
 
+// Throws kUsage if the parameter is tuned in a way that moves cannot follow.  l1 pulls each weight towards
+// zero in every step, and clip_value bounds single gradients, while most moves are not sent in the step in
+// which they arise.
 void check_tuning(const ParameterSpec& spec) {
   const ParameterTuning& tuning = spec.tuning;
   if (tuning.l1.value_or(0) == 0 && !tuning.clip_value) return;
@@ -147,6 +150,9 @@ void DgcExchange::save(std::string& out) const {
   }
 }
 
+// Loads into new objects, which replace the states only when all of them are there.  A parameter must have
+// a state exactly if the last step has compressed it, and that state must be as many steps old as the
+// restored schedule.
 void DgcExchange::load(ByteReader& in) {
   const int64_t steps = local_.schedule().steps();
   std::vector<std::unique_ptr<DeepGradientCompression>> loaded(specs_.size());

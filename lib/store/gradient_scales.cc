@@ -17,6 +17,9 @@ static double square_sum(const float* values, int64_t count, Device& device) {
   return total.value();
 }
 
+// Computes the squared norm of each gradient whose clipping needs it, in squares[p], and from them the
+// factor of each gradient.  complete_squares_ adds the squares of columns that other trainers have, and
+// clip_with_others_ gets the factors from a store that has the other gradients.
 std::vector<float> GradientScales::of_step(std::span<const KeyPlan> plans,
                                            std::span<const ParameterView<float>> views, float scale) const {
   std::vector<double> squares(specs_.size());

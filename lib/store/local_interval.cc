@@ -36,6 +36,9 @@ double LocalInterval::ruled(double cost, double rate) const {
   return present;
 }
 
+// The first interval only gives the numbers with which later ones are compared: with adacomm the length
+// then stays the same, and with the other rules the first quotient is 1.  If ruled gives no finite number,
+// the length stays too.
 void LocalInterval::next(double cost, double rate, int64_t step) {
   const bool first = !begun_;
   if (first) begun_ = true, first_cost_ = cost, first_rate_ = rate, adapted_at_ = step;

@@ -36,6 +36,8 @@ bool has_gradient(const ParameterView<float>& view) {
 
 }  // namespace
 
+// The arrays through which sparse rows are found get at most 1/64 of the memory, so that the rows
+// themselves have the rest.
 LocalStore::LocalStore(const std::vector<ParameterSpec>& parameters, const OptimizerPlan& optimizers,
                        uint64_t memory_limit, Device& device)
     : device_(device),
@@ -61,6 +63,8 @@ void LocalStore::pull(std::span<const KeyPlan> plans, PullMode mode,
   }
 }
 
+// A borrower pulls rows to train by itself.  For reading it must put its rows back first, and the view gets
+// copies, so that averaged weights do not replace those that are trained.
 void LocalStore::pull_rows(size_t parameter, const KeyPlan& plan, PullMode mode, ParameterView<float>& view) {
   Table& table = *tables_.table(parameter);
   Buffers& buffers = buffers_[parameter];
@@ -79,6 +83,8 @@ void LocalStore::pull_rows(size_t parameter, const KeyPlan& plan, PullMode mode,
   view.rows = buffers.rows.data();
 }
 
+// Gives the table's own memory to train, and also to read a statistic, which no optimizer averages.  Other
+// weights are read as copies.
 void LocalStore::pull_all(size_t parameter, PullMode mode, ParameterView<float>& view) {
   RowBorrower* const borrower = loans_[parameter].borrower;
   if (borrower != nullptr && mode == PullMode::kTrain) return;
@@ -103,6 +109,9 @@ void LocalStore::push(std::span<const KeyPlan> plans, std::span<const ParameterV
     push_one(p, plans[p], views[p], {step.learning_rate, scales[p], step.shrink});
 }
 
+// Passes one gradient to its table.  If the parameter is lent, only the step of its optimizer begins here:
+// the borrower moves the rows afterwards, with the factor that the loan keeps.  A row policy counts the
+// keys of the batch either way, before end_step, which may remove rows.
 void LocalStore::push_one(size_t parameter, const KeyPlan& plan, const ParameterView<float>& view,
                           const StepSize& step) {
   Table& table = *tables_.table(parameter);
@@ -170,6 +179,8 @@ std::vector<FileEntry> LocalStore::save(const CheckpointTarget& target) const {
   return tables_.save(target, states);
 }
 
+// Restores all or nothing: after an error halfway, the tables are made again, so that an earlier checkpoint
+// can be tried.
 void LocalStore::restore(const CheckpointReader& reader) {
   try {
     tables_.restore(reader);

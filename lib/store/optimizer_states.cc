@@ -6,6 +6,7 @@ namespace ps {
 
 namespace {
 
+// Appends size:u64 bytes[size], the state of one optimizer; nothing for a statistic, which has none.
 void save_one(const Optimizer<float>* optimizer, std::string& out) {
   if (optimizer == nullptr) return;
   std::string state;
@@ -50,6 +51,7 @@ void load_optimizers(const ParameterTables& tables, ByteReader& in, int64_t step
   }
 }
 
+// An optimizer such as Adam corrects by the number of steps, which must be the same on all trainers.
 void count_idle_steps(const ParameterTables& tables, double learning_rate, int64_t steps) {
   for (size_t p = 0; p < tables.size(); ++p) {
     Optimizer<float>* optimizer = tables.optimizer(p);

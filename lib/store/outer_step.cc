@@ -17,6 +17,8 @@ void outer_step(const OuterOptions& options, float rate, std::span<const float> 
   const bool slow = options.rule == OuterRule::kSlowMomentum && rate > 0;
   const bool nesterov = options.rule == OuterRule::kNesterov;
   for (size_t i = 0; i < moved.size(); ++i) {
+    // The gradient of the outer step is -d.  Slow momentum counts it in units of the inner learning rate,
+    // so that the momentum does not depend on the schedule of that rate.
     const float gradient = slow ? -moved[i] / rate : -moved[i];
     if (momentum.empty()) {
       moved[i] = nesterov ? start[i] - a * gradient : start[i] + moved[i];

@@ -58,6 +58,8 @@ BlockCyclicRows ParameterTables::blocks(size_t parameter) const {
   return dense_blocks(specs_[parameter], static_cast<int64_t>(parameter), place().num_dense, place().dense);
 }
 
+// Returns a key that belongs to another shard, if there is one.  Keys of sparse parameters are dealt by
+// hash, rows of dense ones in blocks in turn; each kind has its own shards.
 std::optional<uint64_t> ParameterTables::foreign_key(size_t parameter, std::span<const uint64_t> keys) const {
   const bool sparse = specs_[parameter].sparse;
   if ((sparse ? place().num_sparse : place().num_dense) == 1) return std::nullopt;
@@ -96,6 +98,8 @@ std::vector<TableLayout> ParameterTables::layouts() const {
   return all;
 }
 
+// Every shard has its own counts of row policies, but optimizers count the same steps on all shards, so
+// that the first one alone saves them.
 std::map<std::string, std::string> ParameterTables::states() const {
   std::map<std::string, std::string> states;
   for (size_t p = 0; p < size(); ++p) {
@@ -111,6 +115,8 @@ bool ParameterTables::any_sparse() const {
   return std::ranges::any_of(specs_, &ParameterSpec::sparse);
 }
 
+// Lists the keys of all tables first; the threads then write the files without changing a table.  Number 0
+// of the files is the dense one, number 1 + i that of partition i.
 std::vector<FileEntry> ParameterTables::save(const CheckpointTarget& target,
                                              const std::map<std::string, std::string>& states) const {
   std::vector<KeyLists> lists;
@@ -177,6 +183,9 @@ void ParameterTables::restore_partitions(const CheckpointReader& reader) {
   });
 }
 
+// Begins the snapshots of all tables at the same step.  Each sink has a copy of its table's layout, since
+// it is called later, while training goes on: with the rows of one partition of a sparse table, or with all
+// floats of a dense one.
 void ParameterTables::begin_snapshot(uint64_t max_bytes, SnapshotTarget& target) {
   end_snapshot();
   sweeping_ = 0;

@@ -132,6 +132,8 @@ std::vector<PowerSgdExchange::Factors> PowerSgdExchange::lay_out(std::span<const
 // values <- M        p <- M Q
 void PowerSgdExchange::begin(const Gradient& gradient, float scale, const Factors& factors) {
   Matrix& matrix = matrices_[gradient.parameter];
+  // The residual is in the units of the optimizer's gradient, scale * values, and the values are sums over
+  // examples.
   const float samples = 1.0f / scale;
   warm_start(kernels_, matrix.shape, specs_[gradient.parameter].initializer.seed, gradient.parameter,
              static_cast<uint64_t>(local_.schedule().steps()), matrix.q);
@@ -187,6 +189,8 @@ void PowerSgdExchange::save(std::string& out) const {
   }
 }
 
+// Loads Q and e of each parameter that the state names.  A checkpoint right at begin_step has none yet,
+// since a matrix begins with its first compressed step.
 void PowerSgdExchange::load(ByteReader& in) {
   while (in.ok() && in.remaining() > 0) {
     const uint32_t p = in.get<uint32_t>();

@@ -160,6 +160,9 @@ size_t num_together(std::span<SparseShare* const> shares) {
 
 }  // namespace
 
+// Groups the shares by the exchange that suits each, and makes one call for each exchange, in a fixed
+// order.  All trainers choose alike, since elements, selected and the encoding are the same on all of them.
+// A share that may not fit into one message goes as a dense array, even if another exchange is named.
 void sparse_all_reduce(Communicator& communicator, std::optional<SparseExchange> named,
                        SparseEncoding encoding, std::span<SparseShare> shares) {
   auto exchange_of = [&](const SparseShare& share) {
@@ -179,6 +182,8 @@ void sparse_all_reduce(Communicator& communicator, std::optional<SparseExchange>
   }
 }
 
+// Exchanges the shares together, as many at a time as surely fit into one message.  Every trainer cuts the
+// list at the same places, since num_together looks at bounds and not at this trainer's values.
 void sparse_all_reduce(Communicator& communicator, SparseExchange exchange, SparseEncoding encoding,
                        std::span<SparseShare* const> shares) {
   if (exchange == SparseExchange::kDense) {

@@ -23,6 +23,7 @@ bool SparseMoves::compresses(size_t parameter) const {
   return spec.kind != ParameterKind::kStatistic && spec.rows > 1 && spec.cols > 1 && values <= kMaxSparseSize;
 }
 
+// At least one value is sent, so that small matrices are not left behind.
 uint64_t SparseMoves::num_selected(uint64_t elements) const {
   const double share = options_.density * static_cast<double>(elements);
   return std::clamp<uint64_t>(static_cast<uint64_t>(share), 1, elements);

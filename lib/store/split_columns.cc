@@ -9,6 +9,8 @@
 
 namespace ps {
 
+// Every trainer measures its own columns alone, so the norms for clipping have to be completed over all
+// trainers.
 SplitColumns::SplitColumns(std::span<const ParameterSpec> specs, LocalStore& local,
                            Communicator& communicator)
     : specs_(specs), local_(local), communicator_(communicator) {
@@ -39,6 +41,8 @@ void SplitColumns::gather(size_t parameter) {
   local_.copy_stored(static_cast<int>(parameter), floats);
   const size_t rows = floats.size() / cols;  // rows of all arrays
   std::string message;
+  // Calls body(values, offset, bytes) for each row's columns of `rank`; `offset` is their place in the
+  // message of that rank.
   const auto each_row = [&](size_t rank, auto&& body) {
     const size_t bytes = parts[rank].count() * sizeof(float);
     for (size_t row = 0; row < rows && bytes > 0; ++row)

@@ -32,6 +32,8 @@ size_t state_values(const LocalStore& store, int parameter) {
 
 }  // namespace
 
+// Returns the state of all rows, [rows, state_arrays * cols]: what follows the cols weights of each stored
+// row.
 std::vector<float> copy_state(const LocalStore& store, int parameter, const ParameterSpec& spec) {
   const size_t cols = static_cast<size_t>(spec.cols), values = state_values(store, parameter);
   std::vector<float> state;
@@ -46,6 +48,8 @@ std::vector<float> copy_state(const LocalStore& store, int parameter, const Para
   return state;
 }
 
+// Copies each row whole, puts the new state behind its weights, and puts it back, since tables take rows as
+// a whole.
 void put_state(LocalStore& store, int parameter, const ParameterSpec& spec, const std::vector<float>& state) {
   const size_t cols = static_cast<size_t>(spec.cols), values = state_values(store, parameter);
   PS_CHECK(state.size() == static_cast<size_t>(spec.rows) * values);

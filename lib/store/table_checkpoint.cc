@@ -62,6 +62,10 @@ void save_partition(CheckpointFileWriter& writer, const TableLayout& layout, con
                   [&](const RowBlock& rows) { writer.rows(rows); });
 }
 
+// Writes a snapshot of a dense table as rows.
+//   floats [arrays, num_rows, cols]: the weights, then each state array  ->  rows [arrays * cols] by key
+// A row of a checkpoint has its weights and its state side by side, so the loop gathers them from all
+// arrays.  `step` rows make a block.
 void save_dense_floats(CheckpointFileWriter& writer, const TableLayout& layout, const BlockCyclicRows& blocks,
                        std::span<const float> floats, uint32_t partition) {
   writer.begin(layout, partition);
@@ -136,6 +140,7 @@ void restore_policy(const CheckpointReader& reader, const std::string& name, con
   policy->set_report(sum);
 }
 
+// All shards shrink at the same steps, so the state of the first one tells for all.
 uint64_t shrinks_of(const CheckpointReader& reader, const std::string& table) {
   const std::string whole = policy_state(table);
   const std::string bytes = reader.state(reader.has_state(whole) ? whole : policy_state(table, 0));
@@ -162,6 +167,9 @@ void check_layout(const CheckpointReader& reader, const TableLayout& layout) {
        ", the job expects ", layout_text(layout));
 }
 
+// Several threads restore partitions of one table.  A table that can restores partitions independently;
+// into another one the threads put their blocks in turn, under `mutex`, while they read and decompress the
+// next block without it.
 void restore_partition(const CheckpointReader& reader, const TableLayout& layout, uint32_t partition,
                        Table& table, CpuLevel cpu, std::mutex& mutex) {
   Device alone(1, cpu);
@@ -177,6 +185,8 @@ void restore_partition(const CheckpointReader& reader, const TableLayout& layout
   }
 }
 
+// Takes of each partition the rows that this shard owns, however many shards had written it.  Fewer rows
+// than the table has mean that the checkpoint is damaged.
 void restore_dense(const CheckpointReader& reader, const TableLayout& layout, Table& table, CpuLevel cpu) {
   Device alone(1, cpu);
   uint64_t restored = 0;

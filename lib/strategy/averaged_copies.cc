@@ -53,6 +53,9 @@ AveragingOptions AveragingKeys::options() const {
   return options;
 }
 
+// Throws kUsage for optimizers whose weights cannot be replaced from outside.  Adam and its like divide by
+// moments that begin at zero and correct for that by the number of steps; after a reset that number would
+// not fit the moments any more.
 void check_averaged_optimizer(const Json& optimizer, std::string_view strategy, const AveragingKeys& keys) {
   const OptimizerEntry& entry = find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer");
   if (entry.weights_from_state) {

@@ -44,6 +44,8 @@ Json strategy_schema() {
   return schema;
 }
 
+// Throws kUsage "BEFORE train.strategy.type is 'x': WHAT with A or B alone; AFTER", with the strategies
+// that do.
 void check_exchanges_each_batch(const Json& object, std::string_view before, std::string_view what,
                                 std::string_view after) {
   const StrategyEntry& entry = find_strategy(object);

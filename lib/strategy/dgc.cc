@@ -30,6 +30,7 @@ const ObjectSpec<DgcKeys>& DgcKeys::spec() {
   return spec;
 }
 
+// Returns the rule with the numbers of the job's optimizer, which DGC applies in place of that optimizer.
 DgcExchangeOptions exchange_options(const DgcKeys& keys, const Json& optimizer) {
   const Json whole = complete_entry(find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer"),
                                     optimizer, "optimizer");

@@ -26,6 +26,8 @@ const PushCodecSpec& PushCodec::spec() {
   return spec;
 }
 
+// A name is first looked for among the types of rows, so a codec of the same name has to be given as an
+// object.  Objects are completed, so that trainers and servers compare the same keys.
 PushCodec PushCodecSpec::parse(const Json& value, std::string_view path) const {
   PushCodec push;
   if (value.is_string()) {

@@ -12,6 +12,7 @@ namespace ps {
 
 namespace {
 
+// Returns, by parameter, its index among the dense ones; -1 for a sparse one.
 std::vector<int> number_dense(std::span<const ParameterSpec> specs) {
   std::vector<int> dense_of;
   int next = 0;
@@ -67,6 +68,8 @@ void HybridStore::lose_trainer(const Error& error) {
   with_trainers([&error] { throw Error(error); });
 }
 
+// Connects the halves.  With clipping, both need the norm of the whole gradient: the servers hold a step
+// back until they are told, and the dense half calls clip when it has its sums.
 HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers,
                          const Context& context)
     : specs_(std::move(specs)),
@@ -184,6 +187,8 @@ void HybridStore::push(std::span<const KeyPlan> plans, std::span<const Parameter
   end_step(/*pass_ends=*/false);
 }
 
+// Goes on with steps without data until no trainer has any.  The dense parameters are taken first, for a
+// trainer that has had no batch in this run yet.
 void HybridStore::end_pass(int64_t pass) {
   take_from_servers();
   remote_.pushes().begin_pass_end(pass);
@@ -199,6 +204,7 @@ bool HybridStore::step_without_data(int64_t pass) {
   const bool others_go_on = with_trainers([&] { return dense_.join_or_end(pass); });
   end_step(/*pass_ends=*/!others_go_on);
   const bool ended = remote_.finish_pass_step();
+  // Both halves must agree: the servers have ended the pass exactly if no trainer had data.
   if (ended != others_go_on) return others_go_on;
   fail(Code::kData, "a pass has ", ended ? "" : "not ", "ended for the servers, but ", ended ? "not " : "",
        "for the trainers");

@@ -71,6 +71,9 @@ ServerPlan serve_parameter_server(const Json& object, const OptimizerPlan& optim
   return {.optimizers = optimizers, .consistency = options.steps(), .push_codec = options.codec.push.codec};
 }
 
+// Chooses by the process: in the process itself without servers; with a device for rows; with copies of
+// rows that are pulled ahead; else plainly on servers.  A reader that pulls ahead is plain too, since its
+// copies are those of a compute trainer.
 std::unique_ptr<Strategy> make_parameter_server(const Json& object, const TrainerSetup& setup) {
   const auto options = parse_strategy<ParameterServerOptions>(object);
   if (setup.servers == nullptr) return std::make_unique<InProcess>(setup);

@@ -15,6 +15,8 @@ namespace ps {
 
 namespace {
 
+// Takes the ranks of MPI, which must be those of the job: a trainer that MPI numbers otherwise would read
+// the data of another.
 std::unique_ptr<Communicator> meet_by_mpi(const PeerOptions& options, const std::string& algorithm) {
   if (algorithm != kAutomatic) {
     fail(Code::kUsage, "train.strategy.algorithm: ", quote(algorithm),
@@ -32,6 +34,8 @@ std::unique_ptr<Communicator> meet_by_mpi(const PeerOptions& options, const std:
   return world;
 }
 
+// Trainers with NCCL and trainers without have different fingerprints, and so refuse to meet.  They are
+// patient, since a trainer may read data or save a model for longer than the timeout.
 NetCommunicatorOptions net_options(const PeerOptions& options) {
   const size_t rank = static_cast<size_t>(options.rank);
   // Trainers that only meet on this machine must not be reachable from other machines.
@@ -56,6 +60,8 @@ std::unique_ptr<Communicator> meet_by_net(Transport& transport, const PeerOption
   return make_net_communicator(transport, net);
 }
 
+// Meets over the network first, since NCCL needs a way to bring its ranks together.  While a trainer waits
+// for NCCL, run_loop serves those connections, so that the others know that it lives.
 std::unique_ptr<Communicator> meet_by_nccl(Transport& transport, const PeerOptions& options,
                                            const std::string& algorithm) {
   if (algorithm != kAutomatic) {
@@ -89,6 +95,8 @@ void check_peers(const PeerOptions& options) {
        " trainers: name that of trainer 0, or one for each");
 }
 
+// Meets first and compares the jobs then, over the connections, so that every trainer learns which one
+// differs.
 std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions& options,
                                          const std::string& algorithm) {
   check_peers(options);

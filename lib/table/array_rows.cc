@@ -15,6 +15,7 @@ namespace {
 // or 0.  Owner thread, except for find, as RowStorage says.
 class ArrayRows final : public RowStorage {
  public:
+  // The arena gives zeros, so no key has a row at first.  Row 0 is taken here, so that no key gets it.
   ArrayRows(const RowLayout& layout, uint64_t bound)
       : layout_(layout),
         bound_(bound),
@@ -68,6 +69,8 @@ size_t ArrayRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* m
     const size_t end = std::min(begin + kGroup, keys.size());
     ask(keys.subspan(end));
     for (size_t i = begin; i < end; ++i) {
+      // Row 0, which belongs to no key, stands for a missing one, so that the prefetch needs no branch
+      // either.
       const uint32_t number = keys[i] < bound_ ? numbers_[keys[i]] : 0;
       float* const row = rows_.row(number);
       layout_.prefetch(row);
@@ -79,6 +82,7 @@ size_t ArrayRows::find(std::span<const uint64_t> keys, float** rows, uint32_t* m
   return num_missing;
 }
 
+// A key that fails leaves the rows of the keys before it; the caller erases all of them.
 void ArrayRows::insert(std::span<const uint64_t> keys, float** rows, Device&) {
   for (size_t i = 0; i < keys.size(); ++i) {
     if (keys[i] >= bound_) fail(Code::kData, "id ", keys[i], " is not below ", bound_);

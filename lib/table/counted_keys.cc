@@ -23,6 +23,8 @@ size_t CountedKeys::slot_of(uint64_t key) const {
   return slot;
 }
 
+// The slots double when more than 3/4 of them would be in use, and this comes before the search, which
+// needs a free slot to end.
 KeyCount CountedKeys::add(uint64_t key, const KeyCount& count) {
   constexpr size_t kFewest = 16;
   PS_CHECK(count.shows > 0);
@@ -51,6 +53,8 @@ void CountedKeys::remove(uint64_t key) {
   --size_;
 }
 
+// Halving all counts forgets the keys that have occurred once, and keeps the order of the others.  Slots
+// that became free would be gaps for linear probing, so the keys are inserted anew at the end.
 void CountedKeys::halve_to(uint64_t most) {
   if (size_ <= most) return;
   while (size_ > most) {

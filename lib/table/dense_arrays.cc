@@ -16,12 +16,15 @@ DenseArrays::DenseArrays(int64_t rows, int64_t cols, int state_arrays)
                                                    static_cast<size_t>(state_arrays));
 }
 
+// The product may not fit into 64 bits, since rows and columns come from a job file; the largest number
+// then stands for it.
 uint64_t DenseArrays::bytes_needed(int64_t rows, int64_t cols, int state_arrays) {
   __extension__ unsigned __int128 bytes = static_cast<unsigned __int128>(rows) * static_cast<uint64_t>(cols) *
                                           static_cast<uint64_t>(1 + state_arrays) * sizeof(float);
   return bytes > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(bytes);
 }
 
+// Weights and state are separate arrays, so a whole row is gathered from 1 + state_arrays_ places.
 void DenseArrays::append_row(int64_t row, std::vector<float>& floats) const {
   const float* weights = this->row(row);
   floats.insert(floats.end(), weights, weights + cols_);

@@ -18,6 +18,8 @@ std::span<const float> DenseSnapshot::from(uint64_t first) const {
   return first < weights ? parts_[0].subspan(first) : parts_[1].subspan(first - weights);
 }
 
+// The first writer copies all floats that were not given out yet.  If they take more than max_bytes_, it
+// gives the first ones out before, until the rest fits.  Later writers find a copy, and do nothing.
 void DenseSnapshot::keep() {
   if (is_copied_) return;
   while ((size() - given_) * sizeof(float) > max_bytes_) sweep(kSweptFloats);
@@ -31,6 +33,9 @@ void DenseSnapshot::keep() {
   is_copied_ = true;
 }
 
+// Gives out floats [given_, end) in pieces of at most kSweptFloats, none of which crosses from the weights
+// to the state.  given_ advances before the sink is called, so that a sink that throws gets no floats
+// twice.
 bool DenseSnapshot::sweep(uint64_t floats) {
   const uint64_t end = floats < size() - given_ ? given_ + floats : size();
   while (given_ < end) {

@@ -7,6 +7,8 @@
 
 namespace ps {
 
+// Initial weights depend on the number of a row in the whole parameter, so that they are the same however
+// many owners share its rows.
 DenseTable::DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initializer& initializer,
                        std::unique_ptr<Optimizer<float>> optimizer, Device& device)
     : blocks_(blocks), optimizer_(std::move(optimizer)), values_(blocks.own_rows(), cols, optimizer_.get()) {
@@ -37,6 +39,7 @@ void DenseTable::pull(std::span<const uint64_t> keys, Device&, std::span<float*>
   for (size_t n = 0; n < keys.size(); ++n) rows[n] = arrays.row(own_row(keys[n]));
 }
 
+// One array of gradients is a single piece.
 void DenseTable::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients, float scale,
                       double learning_rate, Device& device) {
   PS_CHECK(rows.size() == plan.keys.size());
@@ -127,6 +130,8 @@ void DenseTable::copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const
   for (uint64_t key : keys) append_row(own_row(key), rows);
 }
 
+// A block of a checkpoint may have rows of all owners.  This one takes its own; `values` advances past the
+// others too.
 uint64_t DenseTable::restore_rows(const RowBlock& rows, Device&) {
   values_.about_to_write();
   const float* values = rows.values.data();

@@ -79,6 +79,8 @@ void DenseValues::set_stored(int64_t first, int64_t count, const float* rows) {
 
 // ---- snapshots
 
+// The sink of a dense table takes all floats at once, so the pieces that the sweep gives out are put
+// together in snapshot_floats_.
 void DenseValues::begin_snapshot(uint64_t max_bytes, TableSink sink) {
   PS_CHECK(!snapshot_);
   const DenseSnapshot::Parts parts = {arrays_.weights(), arrays_.state()};
@@ -90,6 +92,8 @@ void DenseValues::begin_snapshot(uint64_t max_bytes, TableSink sink) {
       });
 }
 
+// A call does work as long as it takes to copy `rows` rows of a sparse table, so that callers treat all
+// tables alike.
 bool DenseValues::sweep_snapshot(uint64_t rows) {
   constexpr uint64_t kFloatsARow = 256;  // copying so many floats takes as long as copying a sparse row
   if (!snapshot_) return false;

@@ -118,6 +118,8 @@ void HashedRows::for_each_of(std::span<const uint64_t> keys, Body&& body) {
   }
 }
 
+// Brings the rows of a request into memory in two passes: the first pins the blocks of all rows, and load
+// then reads those on disk together, in the order of the file.  Pinned blocks stay until the next fetch.
 void HashedRows::fetch(std::span<const uint64_t> keys) {
   if (spill_ == nullptr) return;
   spill_->release();
@@ -162,6 +164,7 @@ size_t HashedRows::find_to_read(std::span<const uint64_t> keys, float** rows, ui
   return num_missing;
 }
 
+// Rows must have been fetched before.  A row on disk has the pointer null, but does not count as missing.
 size_t HashedRows::find_spilled(std::span<const uint64_t> keys, float** rows, uint32_t* missing) const {
   size_t num_missing = 0;
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -198,6 +201,7 @@ void HashedRows::insert(std::span<const uint64_t> keys, float** rows, Device& de
   });
 }
 
+// The key at distance kAhead is prefetched for writing, since insertion changes the line of its bucket.
 void HashedRows::insert_in(uint32_t partition, std::span<const uint64_t> keys, float** rows) {
   TablePartition& own = partitions_[partition];
   for (size_t i = 0; i < keys.size(); ++i) {
@@ -212,6 +216,8 @@ void HashedRows::deal(std::span<const uint64_t> keys) {
   std::array<uint32_t, kPartitions> next{};
   for (uint64_t key : keys) ++next[key_partition(key)];
   uint32_t total = 0;
+  // The exchange turns next[p] from the number of keys of the partition into the place of its first
+  // position.
   for (size_t p = 0; p < kPartitions; ++p) {
     dealt_starts_[p] = total;
     total += std::exchange(next[p], total);
@@ -242,6 +248,7 @@ void HashedRows::capture(std::span<const uint64_t> keys, uint32_t first, Capture
     size_t count = 0;
     for (uint64_t key : keys.subspan(begin, std::min(kGroup, keys.size() - begin))) {
       const uint32_t p = key_partition(key);
+      // Partitions before `first` have been given out, so the snapshot needs nothing of them.
       if (p < first) continue;
       asked[count] = {key, &partitions_[p], &partitions_[p].bucket(key)};
       __builtin_prefetch(asked[count++].bucket);
@@ -264,6 +271,7 @@ void HashedRows::clear_captured() {
   for (TablePartition& partition : partitions_) partition.rows().clear_captured();
 }
 
+// The loop passes over partitions that are at their end.
 bool HashedRows::scan_all(ScanCursor& cursor, std::vector<uint64_t>& keys) const {
   for (; cursor.partition < partitions_.size(); cursor = {cursor.partition + 1, 0}) {
     if (scan(cursor.partition, cursor.position, keys)) return true;

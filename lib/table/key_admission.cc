@@ -16,6 +16,9 @@ constexpr uint64_t kStream = 0x61646d697373696f;
 KeyAdmission::KeyAdmission(const Admission& rule, uint64_t seed)
     : rule_(rule), seed_(hash_key(seed ^ kStream)), counted_(rule.count ? kPartitions : 0) {}
 
+// By probability, nothing is kept of a key that is not admitted, so its row begins with the counts of this
+// step.  By count, the key waits in its partition until it has occurred rule_.count times, and its row gets
+// all of them.
 std::optional<KeyCount> KeyAdmission::occur(uint64_t key, const KeyCount& count, int64_t step) {
   if (rule_.probability) return draw(key, count.shows, step) ? std::optional(count) : std::nullopt;
   CountedKeys& counted = counted_[key_partition(key)];
@@ -48,6 +51,7 @@ void KeyAdmission::save(std::string& out) const {
   for (const CountedKeys& counted : counted_) counted.save(out);
 }
 
+// All partitions are read, since their lengths are not known; those of other shards into a scratch object.
 void KeyAdmission::load(ByteReader& in, const std::function<bool(uint32_t)>& mine) {
   for (uint32_t partition = 0; partition < counted_.size(); ++partition) {
     CountedKeys others;

@@ -13,6 +13,7 @@ static_assert(sizeof(KeyIndex::Bucket) == 64);
 // since more buckets overflow, and a key takes 2.9 bytes less.
 static constexpr double kMaxFill = 0.82;
 
+// The index begins with one segment, which all keys share: its depth is 0, and the directory has one entry.
 KeyIndex::KeyIndex(HugeArena& arena, uint32_t num_buckets)
     : arena_(&arena),
       num_buckets_(num_buckets),
@@ -26,6 +27,8 @@ void KeyIndex::add_segment(uint32_t depth) {
   segments_.push_back({static_cast<Bucket*>(arena_->allocate(num_buckets_ * sizeof(Bucket))), 0, depth, 0});
 }
 
+// Makes 2^depth segments at once, the fewest in which the keys have room if their hashes are spread evenly.
+// The directory then has one entry for each segment: entry e names segment e.
 void KeyIndex::reserve(uint64_t keys) {
   if (segments_.size() > 1 || segments_[0].keys > 0) return;
   uint32_t depth = 0;
@@ -56,12 +59,16 @@ uint32_t KeyIndex::find_overflowed(uint64_t key) const {
   return found.bucket == nullptr ? kNone : found.bucket->numbers[found.slot];
 }
 
+// A split may leave all keys in one of its halves, so it is repeated until there is room.
 void KeyIndex::insert(uint64_t key, uint32_t number) {
   const uint64_t hash = hash_key(key);
   while (segment_of(hash).keys >= max_keys_) split(hash);
   insert_into(segment_of(hash), key, hash, number);
 }
 
+// Puts the key into the first bucket with a free slot, from its own on.  Each full bucket on the way gets
+// the key's mark, by which locate knows that it must go on.  The loop ends since max_keys_ leaves slots
+// free.
 void KeyIndex::insert_into(Segment& segment, uint64_t key, uint64_t hash, uint32_t number) const {
   uint32_t b = home_index(hash);
   for (; segment.buckets[b].used == Bucket::kSlots; b = after(b)) {
@@ -74,6 +81,9 @@ void KeyIndex::insert_into(Segment& segment, uint64_t key, uint64_t hash, uint32
   ++segment.keys;
 }
 
+// The last key of the bucket moves into the slot.  The marks that the key left in the buckets before stay,
+// since other keys may have the same ones; they cost searches for missing keys some more steps.  After
+// kMaxStale such keys the marks of the segment are made anew.
 uint32_t KeyIndex::erase(uint64_t key) {
   constexpr uint32_t kMaxStale = 32;
   const uint64_t hash = hash_key(key);
@@ -107,6 +117,8 @@ void KeyIndex::clear_marks(Segment& segment) const {
   }
 }
 
+// A segment that splits during a scan leaves its new half at the end of segments_, where the cursor comes
+// by later.
 bool KeyIndex::scan(uint64_t& cursor, std::vector<uint64_t>& keys) const {
   if (cursor >= segments_.size()) return false;
   const Segment& segment = segments_[cursor++];

@@ -4,6 +4,8 @@
 
 namespace ps {
 
+// Deals the keys of one more piece of the scan to the lists of their partitions; keys of partitions without
+// a list are passed over.  scan_all gives them in ascending order, so each list ascends.
 bool KeyLists::look(const RowStorage& rows) {
   piece_.clear();
   if (!rows.scan_all(cursor_, piece_)) return false;

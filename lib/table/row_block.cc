@@ -17,6 +17,8 @@ static void append_floats(const float* const* rows, size_t num_rows, size_t firs
   for (size_t i = 0; i < num_rows; ++i, to += count) std::memcpy(to, rows[i] + first, count * sizeof(float));
 }
 
+// A block has an array for each kind of number, so rows are taken apart: values first, then statistics,
+// which lie behind the stamp, then stamps.
 void append_rows(const RowLayout& layout, std::span<const uint64_t> keys, const float* const* rows,
                  RowBlock& block) {
   const size_t values = static_cast<size_t>(layout.values());

@@ -6,6 +6,8 @@
 namespace ps {
 
 // Floats from a row of `floats` to the next, by the rule of RowLayout.
+// A row of less than a line takes a power of two, which divides the line.  A longer one takes whole lines
+// if they waste at most an eighth, else a multiple of 16 bytes.
 static int64_t padded(int64_t floats, int64_t line) {
   if (floats <= line) return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(floats)));
   const int64_t whole = (floats + line - 1) / line * line;
@@ -52,6 +54,8 @@ RowHistory RowLayout::history(const float* row) const {
   return to_history(row + values_ + stamped_);
 }
 
+// Counts are doubles in two floats each: a float holds whole numbers up to 2^24 alone, and counts go on
+// beyond.
 void RowLayout::set_history(float* row, const RowHistory& history) const {
   float* at = row + values_ + stamped_;
   at[0] = static_cast<float>(history.shows);

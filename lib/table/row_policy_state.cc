@@ -31,6 +31,9 @@ void RowPolicyState::pull(std::span<const uint64_t> keys, Device& device, std::s
   }
 }
 
+// An empty plan while counts are held is the push of a borrower on another machine, which told its keys
+// before: the step is then that of the held keys.  Otherwise rows that pull gave as stand-ins count as
+// missing.
 void RowPolicyState::push(const KeyPlan& plan, std::span<float* const> rows, const float* gradients,
                           float scale, double learning_rate, Device& device) {
   if (plan.keys.empty()) {
@@ -65,6 +68,7 @@ void RowPolicyState::make_step(const KeyPlan& plan, const float* gradients, floa
 
 // ---- a step in parts
 
+// A borrower brings its copies up to date itself, so the rows here stay as they are stored.
 void RowPolicyState::find_part(std::span<const uint64_t> keys, bool borrowed, Device& device,
                                std::span<float*> rows) {
   borrowed ? rows_.find_stored(keys, device, rows) : rows_.find(keys, device, rows);
@@ -117,6 +121,7 @@ void RowPolicyState::train(const CountedGradients& part, std::span<float* const>
       if (layout.stamped() && part.gradients != nullptr) layout.set_stamp(row, optimizer.steps());
     }
   };
+  // update_rows takes no null pointers, so the rows are trained in runs [begin, end) of existing ones.
   device.for_each(static_cast<int64_t>(rows.size()), rows_.rows_at_once(), [&](int64_t first, int64_t last) {
     for (int64_t begin = first; begin < last; ++begin) {
       int64_t end = begin;
@@ -134,6 +139,9 @@ std::vector<uint64_t> RowPolicyState::absent(std::span<const uint64_t> keys, Dev
   return absent;
 }
 
+// Without admission, the push will make a row for each held key that has none.  The values that come for
+// such a key before the push wait in early_ and become those of the new row.  With admission a new row
+// begins with its initial values, so nothing is kept for a key without a row.
 void RowPolicyState::put_rows(const RowBlock& block, Device& device) {
   std::vector<float*> rows(block.size());
   rows_.find_stored(block.keys, device, rows);
@@ -149,6 +157,9 @@ void RowPolicyState::put_rows(const RowBlock& block, Device& device) {
   }
 }
 
+// Merges the block and the early rows by walking through `keys`, which ascend as the rows of the block do:
+// a key has its row at position `next` of the block, or early, or nowhere.  Statistics of an early row are
+// zeros, since no step has counted it yet.
 void RowPolicyState::add_early(std::span<const uint64_t> keys, RowBlock& block) const {
   if (early_.empty()) return;
   RowBlock all;
@@ -178,6 +189,7 @@ void RowPolicyState::add_early(std::span<const uint64_t> keys, RowBlock& block) 
 
 void RowPolicyState::hold_counts(std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
   if (keys.empty()) return;
+  // Counts of an earlier step were for a push that never came.
   if (held_at_ != rows_.optimizer().steps()) forget_held();
   held_at_ = rows_.optimizer().steps();
   merge_held(keys, counts);
@@ -364,6 +376,8 @@ void RowPolicyState::save_held(std::string& out) const {
   }
 }
 
+// Several shards may have saved held keys and early rows, of which each table takes its own partitions.
+// The map `some` sorts the keys, since merge_held takes them only in ascending order.
 void RowPolicyState::load_held(ByteReader& in, const ChoosePartition& mine) {
   held_at_ = in.get<int64_t>();
   std::map<uint64_t, KeyCount> some;

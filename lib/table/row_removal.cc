@@ -34,6 +34,9 @@ void RowRemoval::plan_eviction() {
   if (any) tasks_.push_back(task);
 }
 
+// Tasks are done in the order in which they were planned.  One that nobody has begun, without a limit of
+// work, is shared over the device; any other goes on at partition_ and judged_, where the last call
+// stopped.
 bool RowRemoval::go_on(uint64_t& left, Device& device) {
   while (!tasks_.empty()) {
     const bool begun = partition_ > 0 || judged_.cursor > 0;
@@ -68,6 +71,8 @@ bool RowRemoval::go_on_with(const Task& task, uint64_t& left) {
   auto use = [&left, cost](size_t rows) { left -= std::min(left, cost * (rows + 1)); };
   for (; partition_ < kPartitions; ++partition_, judged_ = {}) {
     if (!task.shrinks && task.surplus[partition_] == 0) continue;
+    // First all rows of the partition are judged, then those that go are removed: the victims of an
+    // eviction are known only when all values have been compared.
     while (!judged_.all_seen) {
       if (left == 0) return false;
       use(look(task, partition_, kAtOnce, judged_));
@@ -82,6 +87,8 @@ bool RowRemoval::go_on_with(const Task& task, uint64_t& left) {
 }
 
 // Looks at some of the partition's rows, at most `at_once` of them, and returns their number.
+// A scan gives the keys of a whole segment.  They stay in judged.scanned, from which each call takes some,
+// so that a call does little even if segments are large.
 size_t RowRemoval::look(const Task& task, uint32_t partition, size_t at_once, Judged& judged) {
   if (judged.next == judged.scanned.size()) {
     judged.scanned.clear();
@@ -114,6 +121,8 @@ void RowRemoval::judge(const Task& task, std::span<const uint64_t> keys, Judged&
 }
 
 // Chooses the `count` rows with the lowest values.
+// nth_element puts the lowest `count` values in front without sorting them; the order of keys decides
+// between equal ones, so the choice is the same on every machine.
 void RowRemoval::choose_victims(uint64_t count, Judged& judged) {
   std::vector<Value>& values = judged.values;
   std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(count), values.end());

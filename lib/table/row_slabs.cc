@@ -15,6 +15,8 @@ RowSlabs::RowSlabs(const RowLayout& layout, uint64_t slab_bytes, HugeArena& aren
   if (spill_ != nullptr) owner_ = spill_->enter({&slabs_, &resident_bytes_, this->slab_bytes()});
 }
 
+// The number of the row, that of a removed row if there is one, is taken only after its memory is there: if
+// the slab or its block on disk cannot be had, the next call begins with the same number.
 uint32_t RowSlabs::add() {
   constexpr uint32_t kMaxRows = UINT32_MAX - 1;
   if (removed_.empty() && end_ == kMaxRows) fail(Code::kExhausted, "table is full: ", end_, " rows");
@@ -28,11 +30,15 @@ uint32_t RowSlabs::add() {
   return number;
 }
 
+// Pins the blocks of removed rows that the next `rows` calls of add will use; the rows behind them are in
+// new blocks or in the last one, which add pins itself.
 void RowSlabs::pin_next(uint64_t rows) {
   const size_t known = std::min<uint64_t>(rows, removed_.size());
   for (uint32_t number : std::span(removed_).last(known)) pin(number);
 }
 
+// A slab in memory comes from the arena and stays.  With a spill it is a block, which is pinned until the
+// request ends.
 void RowSlabs::add_slab() {
   if (spill_ == nullptr) {
     slabs_.push_back(static_cast<float*>(arena_->allocate(slab_bytes())));

@@ -45,6 +45,7 @@ void read_fully(int file, const std::string& directory, uint64_t offset, char* t
   }
 }
 
+// Writes all bytes, in as many calls as the system takes for them.
 void write_fully(int file, const std::string& directory, uint64_t offset, const char* from, uint64_t bytes) {
   while (bytes > 0) {
     const ssize_t put = pwrite(file, from, bytes, static_cast<off_t>(offset));
@@ -58,6 +59,7 @@ void write_fully(int file, const std::string& directory, uint64_t offset, const 
 
 }  // namespace
 
+// The file loses its name at once: the system frees it when the process ends, however it ends.
 RowSpill::RowSpill(const std::string& directory, uint64_t max_bytes)
     : directory_(directory), max_bytes_(max_bytes) {
   std::string name = directory + "/ps-spill-XXXXXX";
@@ -76,6 +78,9 @@ uint32_t RowSpill::enter(const Owner& owner) {
   return static_cast<uint32_t>(owners_.size() - 1);
 }
 
+// Everything that can throw comes first: room in memory, space in the lists, and the block's memory.  The
+// block is listed before its memory is allocated, and is removed again if that fails, so that no error
+// leaves half a block behind.
 uint32_t RowSpill::add(uint32_t owner_number) {
   const Owner& owner = owners_[owner_number];
   make_room(owner.bytes);
@@ -106,6 +111,8 @@ void RowSpill::admit(uint32_t number, float* memory) {
   *owner.resident_bytes += owner.bytes;
 }
 
+// A block in memory only gets the number of the request, which keeps the hand of the clock off it.  A block
+// on disk goes to wanted_ once; load reads it.
 void RowSpill::pin(uint32_t number) {
   Block& block = blocks_[number];
   if (block.seat == kWanted) return;
@@ -118,6 +125,9 @@ void RowSpill::pin(uint32_t number) {
   seats_[block.seat].referenced = true;
 }
 
+// Wanted blocks count as on disk again before anything can fail.  Room is made for all of them at once;
+// then each gets its memory and its seat, and one read fills them all.  If that fails, the seats that were
+// added, which are the last ones, are dropped: their memory holds no rows.
 void RowSpill::load() {
   if (wanted_.empty()) return;
   const std::vector<uint32_t> wanted = std::exchange(wanted_, {});
@@ -202,6 +212,7 @@ void RowSpill::read() {
   }
 }
 
+// The checksum has stayed in memory, so that a damaged disk cannot change it together with the rows.
 void RowSpill::read_block(const Block& block, float* to) {
   const uint64_t bytes = bytes_of(block), offset = offset_of(block);
   read_fully(file_, directory_, offset, reinterpret_cast<char*>(to), bytes);
@@ -260,6 +271,7 @@ void RowSpill::write_victims() {
       flush(begin);
       begin = offset_of(block);
     }
+    // A block is filled up to whole pages with zeros, which the checksum does not cover.
     const std::string_view bytes(reinterpret_cast<const char*>(seats_[block.seat].memory), bytes_of(block));
     staging_.insert(staging_.end(), bytes.begin(), bytes.end());
     block.checksum = hash_bytes({staging_.data() + staging_.size() - bytes.size(), bytes.size()});

@@ -21,6 +21,8 @@ static uint32_t slab_bits(size_t row_floats) {
 SnapshotSlabs::SnapshotSlabs(const RowLayout& layout)
     : row_floats_(static_cast<size_t>(layout.floats())), bits_(slab_bits(row_floats_)) {}
 
+// The owner thread takes slabs while other threads give back those that they have written out.  New memory
+// is allocated without the lock.
 SnapshotSlabs::Slab SnapshotSlabs::take() {
   {
     std::lock_guard lock(mutex_);
@@ -52,6 +54,8 @@ void SnapshotRows::add(uint64_t key, const float* row) {
   keys_.push_back(key);
 }
 
+// Sorts pairs of key and position instead of the rows, which are long.  The rows of a block then lie at
+// random places, so each is prefetched while the list of the block is made.
 void SnapshotRows::sorted(size_t at_once, const std::function<void(const RowBlock&)>& take) const {
   struct KeyPosition {
     uint64_t key;

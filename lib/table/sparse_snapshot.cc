@@ -27,6 +27,7 @@ SparseSnapshot::~SparseSnapshot() {
   rows_.clear_captured();
 }
 
+// An error here is kept for the next sweep, since the writer that calls this has done nothing wrong.
 void SparseSnapshot::keep(std::span<const uint64_t> keys) {
   if (error_) return;
   try {
@@ -36,6 +37,8 @@ void SparseSnapshot::keep(std::span<const uint64_t> keys) {
   }
 }
 
+// Works in blocks of keys: room is made before each, and its rows are copied while their lines are near.
+// Once all partitions were given out, nothing is left to copy.
 void SparseSnapshot::keep_some(std::span<const uint64_t> keys) {
   for (size_t begin = 0; begin < keys.size() && partition_ < kPartitions; begin += kSweptKeys) {
     const auto block = keys.subspan(begin, std::min(kSweptKeys, keys.size() - begin));
@@ -44,6 +47,7 @@ void SparseSnapshot::keep_some(std::span<const uint64_t> keys) {
   }
 }
 
+// capture sets the bits of the new rows, as if they were copied, and this drops the rows that it lists.
 void SparseSnapshot::leave_out(std::span<const uint64_t> keys) {
   rows_.capture(keys, partition_, captured_);
 }
@@ -102,6 +106,7 @@ bool SparseSnapshot::next_piece() {
   return true;
 }
 
+// An empty piece tells the end of the partition.
 bool SparseSnapshot::next_listed() {
   constexpr uint64_t kKeys = 1024;
   const std::span<const uint32_t> keys = lists_.of(partition_);
@@ -119,6 +124,7 @@ void SparseSnapshot::begin_lists() {
   listing_ = true;
 }
 
+// held_bytes_ falls at once, though the rows live until the sink is done with them.
 void SparseSnapshot::give() {
   SnapshotRows rows = std::exchange(held_[partition_], SnapshotRows(layout_, memory_));
   held_bytes_ -= rows.size() * row_bytes_;

@@ -40,6 +40,7 @@ void SparseTable::push(const KeyPlan& plan, std::span<float* const> rows, const 
   push({&piece, 1}, scale, learning_rate, device);
 }
 
+// All pieces are of one step, so the optimizer begins it once; no row is in two pieces.
 void SparseTable::push(std::span<const KeyedGradients> pieces, float scale, double learning_rate,
                        Device& device) {
   PS_CHECK(!policy_);
@@ -63,6 +64,7 @@ void SparseTable::load_rows(std::span<const uint64_t> keys, const float* weights
   if (policy_) policy_->note_created(created);
 }
 
+// Rows in an array are scanned once for all partitions, not once for each.
 KeyLists SparseTable::list_keys() const {
   if (rows_.storage().scans_partitions()) return {};
   KeyLists lists(0, kPartitions);

@@ -117,6 +117,8 @@ size_t TrainedRows::find_or_create(std::span<const uint64_t> keys, Device& devic
   return created;
 }
 
+// new_rows_ is in the order of missing_, which ascends; so the rows of the inserted keys go back to the
+// positions at which the keys were missing.
 size_t TrainedRows::find_or_insert(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) {
   const std::span<const uint32_t> missing = find(keys, device, rows);
   if (missing.empty()) return 0;
@@ -128,6 +130,8 @@ size_t TrainedRows::find_or_insert(std::span<const uint64_t> keys, Device& devic
   return missing.size();
 }
 
+// If memory ends between two keys, those before it are removed again: the caller could not fill their rows.
+// New rows do not belong to the running snapshot, which must not copy them.
 void TrainedRows::insert(std::span<const uint64_t> keys, Device& device, std::span<float*> rows) {
   try {
     storage_->insert(keys, rows.data(), device);
@@ -138,6 +142,7 @@ void TrainedRows::insert(std::span<const uint64_t> keys, Device& device, std::sp
   if (snapshot_) snapshot_->leave_out(keys);
 }
 
+// The rows are only counted, so their groups share arrays on the stack.
 size_t TrainedRows::num_missing(std::span<const uint64_t> keys) const {
   constexpr size_t kKeysAtOnce = 256;
   std::array<float*, kKeysAtOnce> rows;
@@ -196,6 +201,8 @@ void TrainedRows::update(std::span<const uint64_t> keys, std::span<float* const>
   });
 }
 
+// Loaded weights begin a row anew: its state is the initial one, its history is empty, and its stamp is
+// that of the present step, so that no idle steps are applied to the weights.
 size_t TrainedRows::load(std::span<const uint64_t> keys, const float* weights, Device& device) {
   std::vector<float*> rows(keys.size());
   const size_t created = find_or_create(keys, device, rows);
@@ -217,6 +224,9 @@ size_t TrainedRows::restore(const RowBlock& block, Device& device) {
   return created;
 }
 
+// Several threads may restore at the same time, each another partition.  So this uses none of the lists of
+// this object, and there is no snapshot to be told.  Space for the `expected` rows comes first, which saves
+// the growth of the index.
 void TrainedRows::restore_partition(uint32_t partition, const RowBlock& block, uint64_t expected) {
   PS_CHECK(restores_partitions());
   std::vector<float*> rows(block.size());
@@ -227,6 +237,8 @@ void TrainedRows::restore_partition(uint32_t partition, const RowBlock& block, u
 
 // ---- reading
 
+// If all rows of a group are there and none has idle steps to catch up with, the optimizer reads them at
+// once.  Otherwise each row is read by itself, and a missing one as it would be made.
 void TrainedRows::read(std::span<const uint64_t> keys, float* weights) const {
   constexpr size_t kKeysAtOnce = 256;
   std::array<float*, kKeysAtOnce> found;
@@ -270,6 +282,8 @@ void TrainedRows::read_row(uint64_t key, float* found, std::span<float> scratch,
   optimizer_->read(copy, weights);
 }
 
+// Rows without a gap, the common case, are appended as they are.  Otherwise keys without a row are dropped
+// from both lists before, so that there[i] still belongs to found[i].
 void TrainedRows::copy(std::span<const uint64_t> keys, RowBlock& rows) const {
   std::vector<float*> found(keys.size());
   std::vector<uint32_t> missing(keys.size());

@@ -8,6 +8,10 @@
 
 namespace ps {
 
+// Runs forward and backward part by part.  The network keeps the activations of one part only, so backward
+// of part `part` - 1 has to come before forward of part `part`.  Backward of part 0 sets the gradients, and
+// each later one adds to them; that of the last part is left to finish_gradients.  Returns the sum of the
+// costs.
 double AccumulatedComputation::run(const PreparedBatch& prepared,
                                    std::span<const ParameterView<float>> views) {
   cut(prepared);
@@ -37,6 +41,8 @@ void AccumulatedComputation::cut(const PreparedBatch& prepared) {
     parts_[part].step = prepared.step * most_parts_ + static_cast<int64_t>(part);
 }
 
+// Computes one part, and appends its predictions and losses to those of the parts before, in the order of
+// the examples, so that evaluators see the whole batch.  The number in the error is that of the part.
 double AccumulatedComputation::forward(size_t part, std::span<const ParameterView<float>> views) {
   double cost = 0;
   try {

@@ -25,6 +25,7 @@ double quantile_of(const std::vector<double>& sorted, double part) {
   return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
+// Returns the values of all evaluators of one replica, in their order.
 NamedValues values_of(const Bootstrap::Evaluators& evaluators) {
   NamedValues all;
   for (const auto& evaluator : evaluators) {
@@ -76,6 +77,8 @@ int poisson_count(uint64_t seed, int replica, uint64_t item) {
   return count;
 }
 
+// Copies of the batch what evaluators read: labels, weights, groups, and the slots of labels.  Other slots
+// stay empty, since the features of a whole test would not fit into memory.
 void Bootstrap::add(Matrix<const float> predictions, std::span<const float> log_losses, const Batch& batch) {
   const auto size = static_cast<size_t>(predictions.rows * predictions.cols);
   num_predictions_ += size;
@@ -99,6 +102,8 @@ void Bootstrap::add(Matrix<const float> predictions, std::span<const float> log_
   num_examples_ += batch.labels.size();
 }
 
+// Returns how often each example of the block counts in this replica.  All examples of a group have the
+// count of their group, also if they are in several blocks.
 std::vector<int> Bootstrap::draw(const Block& block, int replica) const {
   const std::vector<uint64_t>& groups = block.batch.groups;
   std::vector<int> counts;

@@ -9,6 +9,7 @@ namespace ps {
 
 namespace {
 
+// Returns log(1 + e^x), without an overflow for large x and without losing the small e^x for negative ones.
 double log_of_one_plus_exp(double x) {
   return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
 }
@@ -28,6 +29,8 @@ class PlattLoss {
     }
   }
 
+  // The loss of an example with target t and score s = scale * logit + offset: log(1 + e^s) - t s, times
+  // its weight.
   double value(double scale, double offset) const {
     double sum = 0;
     for (const Term& term : terms_) {
@@ -42,6 +45,8 @@ class PlattLoss {
     double scale_scale = 0, scale_offset = 0, offset_offset = 0;  // of the second order
   };
 
+  // With p = 1 / (1 + e^-s), the derivatives of the loss by s are weight (p - t) and weight p (1 - p).  A
+  // derivative by scale has a factor of the logit more, since s = scale * logit + offset.
   Derivatives derivatives(double scale, double offset) const {
     Derivatives d;
     for (const Term& term : terms_) {
@@ -81,6 +86,8 @@ Calibration fit_platt(const std::vector<CalibrationExample>& examples) {
   double scale = 1, offset = 0, value = loss.value(scale, offset);
   for (int step = 0; step < kMostSteps; ++step) {
     const PlattLoss::Derivatives d = loss.derivatives(scale, offset);
+    // The step solves H (by_scale, by_offset) = -(d.scale, d.offset) by Cramer's rule, with H = [a b; b c].
+    // The ridge keeps H invertible when all logits are the same.
     const double a = d.scale_scale + kRidge, c = d.offset_offset + kRidge, b = d.scale_offset;
     const double determinant = a * c - b * b;
     const double by_scale = -(c * d.scale - b * d.offset) / determinant;
@@ -101,8 +108,8 @@ Calibration fit_platt(const std::vector<CalibrationExample>& examples) {
   return out;
 }
 
-// Equal probabilities are one block from the beginning.  Then a block joins the one before it as long as that has a mean that
-// is not smaller.
+// Equal probabilities are one block from the beginning.  Then a block joins the one before it as long as
+// that has a mean that is not smaller.
 Calibration fit_isotonic(std::vector<CalibrationExample> examples) {
   std::erase_if(examples, [](const CalibrationExample& example) { return !(example.weight > 0); });
   std::stable_sort(examples.begin(), examples.end(),
@@ -118,12 +125,15 @@ Calibration fit_isotonic(std::vector<CalibrationExample> examples) {
     const double p = double{examples[i].probability}, weight = double{examples[i].weight};
     blocks.push_back({p, p, weight, examples[i].positive ? weight : 0});
     while (blocks.size() > 1 && blocks[blocks.size() - 2].last == blocks.back().first) join_last();
+    // The mean of a block is not known before all examples of this probability are in it, so violators are
+    // pooled after that.
     const bool tied = i + 1 < examples.size() && examples[i + 1].probability == examples[i].probability;
     while (!tied && blocks.size() > 1 && blocks[blocks.size() - 2].mean() >= blocks.back().mean())
       join_last();
   }
   Calibration out;
   out.type = "isotonic";
+  // A block is a flat piece: two points with the same value, or a single one if it has one probability.
   for (const PooledExamples& block : blocks) {
     out.from.push_back(block.first);
     out.to.push_back(block.mean());

@@ -49,6 +49,8 @@ std::unique_ptr<CheckpointReader> Checkpointer::restore_newest(LocalStore& store
   return reader;
 }
 
+// Compares both jobs key by key as flat lists of JSON pointers, so that the message names the first key
+// that differs.  The second loop finds keys that only the checkpoint has.
 void Checkpointer::check_job(const CheckpointReader& reader) const {
   const Json flat = job_.flatten(), theirs = reader.manifest().job.flatten();
   auto differ = [&](const std::string& key) {
@@ -77,6 +79,8 @@ std::string Checkpointer::folder(int64_t step) const {
   return join_path(options_.directory, step_folder(step));
 }
 
+// A failure to write never ends training: it is logged and kept in failure_, and the checkpoint before
+// stays.  The time of the last attempt counts, so that a full disk is not tried again after each step.
 bool Checkpointer::begin(int64_t step) {
   if (step == last_step_) return false;
   failure_.reset();
@@ -144,6 +148,9 @@ void Checkpointer::note_written(const std::string& folder, const Manifest& manif
   }
 }
 
+// Writes the files of the tables, then those of the states, and returns the manifest, which makes them a
+// checkpoint when it is committed.  With a base, tables write only what has changed since it; every
+// full_every-th checkpoint is full.
 Manifest Checkpointer::write_parts(int64_t step, const LocalStore& store, const CheckpointStates& states,
                                    std::vector<FileEntry> files) {
   CheckpointTarget target{folder(step), {&files_, options_.compression == "none" ? 0 : 1}, nullptr};

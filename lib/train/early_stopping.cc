@@ -20,6 +20,7 @@ std::optional<double> EarlyStopping::figure(const Json& validation) const {
   return figure_of(validation, measure_, kSource);
 }
 
+// Only a strictly better figure counts, so that a measure that stands still ends training too.
 bool EarlyStopping::add(int pass, std::optional<double> figure) {
   pass_ = pass;
   const bool better = figure && (best_pass_ < 0 || (larger_is_better_ ? *figure > best_ : *figure < best_));
@@ -33,6 +34,7 @@ Json EarlyStopping::known() const {
   return {{"pass", pass_}, {"best_pass", best_pass_}, {"best", best_}};
 }
 
+// Takes over from a process that has seen later passes, and ignores one that knows less than this one.
 void EarlyStopping::learn(const Json& known) {
   const auto is_whole = [&](const char* key) {
     return known.contains(key) && known[key].is_number_integer();

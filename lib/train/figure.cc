@@ -57,6 +57,8 @@ std::optional<double> figure_of(const Json& tested, const std::string& figure, s
   return values[figure].get<double>();
 }
 
+// Returns the figure itself, or, with several labels, those of all labels: "click.auc" and "buy.auc" for
+// "auc".
 std::vector<std::string> figures_named(const Json& tested, const std::string& figure,
                                        std::string_view source) {
   const Json& values = tested.at("evaluators");

@@ -27,6 +27,9 @@ CostTotals& CostTotals::operator+=(const CostTotals& other) {
   return *this;
 }
 
+// Adds a batch.  A task has a weight of its own, since examples may lack its label.  Evaluators of log
+// losses get those that the network has computed, if there are any, which are more exact than logarithms of
+// its predictions.
 void Measures::add(const BatchFigures& figures, const Batch& batch) {
   PS_CHECK(figures.task_costs.size() == tasks_->size());
   totals_.samples += batch.size();
@@ -67,6 +70,8 @@ void Measures::save(std::string& out) const {
   for (const auto& evaluator : evaluators_) evaluator->save(out);
 }
 
+// Reads both forms of the state.  A negative number of samples, ~samples, says that a weight follows;
+// without one, every example has weight 1.  Weights are checked, since means are divided by them.
 void Measures::load(ByteReader& in) {
   int64_t& samples = totals_.samples = in.get<int64_t>();
   const bool weighted = samples < 0;

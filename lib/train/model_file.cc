@@ -22,6 +22,8 @@ void check_finite(const std::string& parameter, std::span<const float> rows, int
     check_finite_row(parameter, row, rows.subspan(begin, static_cast<size_t>(cols)));
 }
 
+// Writes the rows of these keys in pieces of rows_at_once rows, so that memory does not grow with the
+// table.  `on_rows` is called after each piece, as saving may take minutes in which leases must be renewed.
 void write_rows(SafetensorsWriter& writer, ParameterStore& store, int parameter, const std::string& name,
                 int64_t cols, std::span<const uint64_t> keys, const std::function<void()>& on_rows) {
   std::vector<float> buffer;

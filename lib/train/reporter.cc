@@ -77,6 +77,8 @@ void Reporter::costs(int pass, const CostTotals& totals) {
                  {"since_last_cost", row->since_last}});
 }
 
+// Writes the line of a batch for people at most once in batch_period_ seconds, but each line for machines,
+// so that curves have all points.
 void Reporter::batch(int pass, int64_t batch, const Measures& whole, const Measures& current,
                      double learning_rate, const PassTimes& times) {
   if (shows_batch()) {
@@ -127,6 +129,7 @@ void Reporter::test(int pass, const Measures& measures, double seconds, const st
                  {"seconds", seconds}});
 }
 
+// Every line is flushed, so that a program that follows the file sees it at once.
 void Reporter::write_metrics(const Json& line) {
   if (take_) take_(line);
   if (!metrics_) return;

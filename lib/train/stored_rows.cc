@@ -35,6 +35,9 @@ void check_finite_rows(const std::string& parameter, std::span<const uint64_t> k
   for (size_t i = 0; i < keys.size(); ++i) check_finite_row(parameter, keys[i], rows.subspan(i * cols, cols));
 }
 
+// Finds the tensors of the parameter, NAME.keys and NAME.rows or NAME alone, and NAME.scales if rows are I8
+// with a scale each.  A file without keys must have all rows, count_ = shape.rows; one with keys may have
+// any of them.
 StoredRows::StoredRows(SafetensorsReader& model, const Shape& shape)
     : model_(model),
       name_(shape.name),
@@ -67,6 +70,7 @@ void StoredRows::read(int64_t first, std::span<uint64_t> keys, std::span<float> 
   check_finite(keys, rows);
 }
 
+// Keys must ascend over all calls, since a key that came twice would overwrite a row.
 void StoredRows::check_key(uint64_t key) {
   if (last_key_ && key <= *last_key_) {
     fail(Code::kCorrupt, model_.path(), ": keys of ", quote(name_), " do not ascend at ", key);
@@ -77,6 +81,8 @@ void StoredRows::check_key(uint64_t key) {
   fail(Code::kUsage, model_.path(), ": key ", key, " of ", quote(name_), " is outside the job's ", bound_);
 }
 
+// A weight that is not finite may come from damaged bytes, so the checksums are verified before the model
+// is blamed.
 void StoredRows::check_finite(std::span<const uint64_t> keys, std::span<const float> rows) {
   try {
     check_finite_rows(name_, keys, rows);
@@ -87,6 +93,7 @@ void StoredRows::check_finite(std::span<const uint64_t> keys, std::span<const fl
   }
 }
 
+//   rows [count, cols] <- units [count, cols], as int8, times scales [count]
 void StoredRows::read_scaled(int64_t first, size_t count, std::span<float> rows) {
   std::vector<int8_t> units(rows.size());
   std::vector<float> scales(count);

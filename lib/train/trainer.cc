@@ -27,6 +27,7 @@ bool all_finite(Matrix<const float> values) {
                      [](float value) { return std::isfinite(value); });
 }
 
+// Throws kData if the model gives a number that is not finite for data on which it is not trained.
 void check_model_finite(bool finite, const PreparedBatch& prepared) {
   if (finite) return;
   fail(Code::kData, "batch ", prepared.step,
@@ -77,6 +78,8 @@ Trainer::Trainer(Network<float>& network, ParameterStore& store, Device& device,
       [this](std::span<const ParameterView<float>> views) { network_.compute_for_others(views, device_); });
 }
 
+// The figures begin after the source, which skips batches whose figures were restored.  A pass that was
+// resumed at its end has no data, and is only ended.
 void Trainer::begin_pass(int pass, BatchSource& source, const std::function<bool()>& stop) {
   progress_.enter_pass(pass);
   if (!progress_.pass_is_over()) begin_source(source, stop);
@@ -84,6 +87,10 @@ void Trainer::begin_pass(int pass, BatchSource& source, const std::function<bool
   reporter_.begin_costs(progress_.totals());
 }
 
+// Begins a pass of the source, without the batches that were trained before this process came.  Steps are
+// numbered over all trainers, step * size + rank, so that no two trainers draw the same random numbers for
+// a batch.  After a checkpoint of this process exactly the same batches must be skipped; data that end
+// earlier are other data.
 void Trainer::begin_source(BatchSource& source, const std::function<bool()>& stop) {
   const int64_t skip = progress_.batches_to_skip();
   const int64_t skipped =
@@ -154,6 +161,9 @@ bool Trainer::end_with_others(PassResult& result, PassTimes& times) {
   }
 }
 
+// Trains all batches of the source.  `begun` carries the pull of the next batch from one round to the next,
+// since the store fetches its rows while the present batch is computed.  The figures since the last report
+// are merged at the end, so that none are lost when a pass ends between two reports.
 void Trainer::train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop) {
   auto next = [&] { return times.reading([&] { return source.next(stop); }); };
   PullTicket begun;  // the pull of the next batch
@@ -291,6 +301,8 @@ void Trainer::evaluate_pass(BatchSource& source, const std::function<bool()>& st
   source.end_pass();
 }
 
+// Measures every batch with the weights of PullMode::kRead, which are averaged ones if the job averages.  A
+// cost that is not finite ends it at once, with the number of its batch.
 TestMeasures Trainer::measure(BatchSource& source, const std::function<bool()>& stop) {
   double start = monotonic_seconds();
   Measures measures(network_);
@@ -317,6 +329,8 @@ TestResult Trainer::test(int pass, BatchSource& source, const std::function<bool
   return measured.result();
 }
 
+// Collects the lines of a batch in `lines` and writes them together.  Nothing of a batch is written before
+// all of its predictions are known to be finite.
 int64_t Trainer::predict(BatchSource& source, const std::function<bool()>& stop,
                          const std::function<void(std::string_view)>& write,
                          const AppendPredictions& append) {

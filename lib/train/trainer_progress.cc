@@ -24,6 +24,8 @@ void TrainerProgress::load(ByteReader& in) {
   if (in.remaining() > 0) fail(Code::kCorrupt, "position of a trainer makes no sense");
 }
 
+// Reads step, pass, batches and both figures.  The numbers are checked before they are used, as they come
+// from a file or from a server.
 void TrainerProgress::load_state(ByteReader& in) {
   step_ = in.get<int64_t>();
   const int64_t pass = in.get<int64_t>();
@@ -39,6 +41,8 @@ void TrainerProgress::load_state(ByteReader& in) {
   skip_ = batches_;
 }
 
+// The rank goes on behind the batches that are trained already.  If the rest of the pass was dealt anew,
+// the strand begins after the batches before_strand, so that only those after it are skipped.
 void TrainerProgress::resume(const RunPosition& position, std::span<const std::string> states) {
   step_ = position.batches;
   pass_ = static_cast<int>(position.pass);
@@ -93,6 +97,9 @@ void TrainerProgress::enter_pass(int pass) {
   pass_ = pass;
 }
 
+// A new pass begins with empty figures.  A resumed one keeps those that were restored; after a restart
+// without figures, left_out_ is the number of batches that they do not cover, which batches_ then counts no
+// more.
 void TrainerProgress::begin_figures() {
   if (std::exchange(resumed_, false)) {
     if (exact_) return;

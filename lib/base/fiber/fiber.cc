@@ -55,12 +55,16 @@ Fiber::~Fiber() {
   munmap(memory_, page_bytes() + stack_.bytes);
 }
 
+// Stacks grow downwards, so the context begins at the top of the mapping, and the guard page is at its
+// bottom.
 void Fiber::make_context() {
   fiber_hooks::create_fiber(stack_);
   char* top = static_cast<char*>(memory_) + page_bytes() + stack_.bytes;
   context_ = context::make_fcontext(top, stack_.bytes, Start::start);
 }
 
+// The frames on the stack are forgotten, not unwound, and the body begins anew on a stack that counts as
+// empty.
 void Fiber::restart() {
   fiber_hooks::destroy_fiber(stack_);
   fiber_hooks::forget_frames(stack_);
@@ -70,8 +74,8 @@ void Fiber::restart() {
   make_context();
 }
 
-// Each stack has exceptions of its own under way: a fibre may suspend in a handler, or in a destructor that runs because
-// of an exception.  The runtime's structure is that of the Itanium C++ ABI, section 2.2.2.
+// Each stack has exceptions of its own under way: a fibre may suspend in a handler, or in a destructor that
+// runs because of an exception.  The runtime's structure is that of the Itanium C++ ABI, section 2.2.2.
 void Fiber::exchange(Exceptions& others) {
   void* const current = abi::__cxa_get_globals();
   Exceptions ours;
@@ -80,6 +84,8 @@ void Fiber::exchange(Exceptions& others) {
   others = ours;
 }
 
+// The jump returns when the fibre suspends or ends.  Before and after it the exceptions under way are
+// exchanged, so that each side has its own again when it runs.
 void Fiber::resume(StackArea& caller) {
   resumer_stack_ = &caller;
   exchange(exceptions_);
@@ -95,6 +101,8 @@ void Fiber::suspend() {
   fiber_hooks::arrive(stack_, *resumer_stack_);
 }
 
+// The first function on the stack of the fibre.  It cannot return, as there is nothing to return to: at its
+// end it jumps to the resumer for good.
 void Fiber::run(void* resumer) {
   resumer_ = resumer;
   fiber_hooks::arrive(stack_, *resumer_stack_);

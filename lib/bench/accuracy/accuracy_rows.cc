@@ -24,6 +24,9 @@ auto table_key(const Json& row) {
                     row.value("passes", int64_t{0}), row.at("measure").get<std::string>());
 }
 
+// Orders rows by the place of their trial in tables, then by name, for trials that this version does not
+// have, then by seed.  Rows of a training that was measured twice then stand together, and the first is
+// kept: the sort is stable.
 void sort_rows(std::vector<Json>& rows) {
   const std::vector<std::string> names = trial_names();
   auto sort_key = [&](const Json& row) {
@@ -59,6 +62,7 @@ bool is_row_of(const Json& row, const AccuracyJob& job, const std::string& strat
          row.at("seed") == seed && (job.measure.empty() || row.at("measure") == job.measure);
 }
 
+// Tables are in the order of their first rows.  A linear search is enough, since there are few.
 std::vector<AccuracyTable> accuracy_tables(const std::vector<Json>& rows) {
   std::vector<AccuracyTable> tables;
   for (const Json& row : rows) {

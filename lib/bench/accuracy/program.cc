@@ -71,6 +71,7 @@ std::vector<Flag> comparing_flags() {
        .group = "comparing"}};
 }
 
+// Returns the numbers of --seeds, at least one.  Throws kUsage for others than numbers from 0 on.
 std::vector<int64_t> seeds_of(const Flags& flags) {
   std::vector<int64_t> seeds;
   for (const std::string& text : flags.list("seeds")) {
@@ -100,6 +101,8 @@ std::vector<AccuracyTrial> chosen_trials(const Flags& flags, int64_t steps) {
   return trials;
 }
 
+// Without a job file, the job and its data are generated into `folder`.  Throws kUsage unless the data for
+// training and test come together with a job file.
 AccuracyJob read_job(const Flags& flags, const TemporaryFolder& folder) {
   const std::vector<std::string>& words = flags.positionals();
   if (words.size() > 1) fail(Code::kUsage, "expected one job file, found also ", quote(words[1]));
@@ -182,6 +185,7 @@ int join_accuracies(const Flags& flags) {
 
 }  // namespace
 
+// Flags are not read from the environment, since its variables describe a cluster that exists.
 Program accuracy_program() {
   std::vector<Flag> flags = trial_flags();
   for (Flag& flag : comparing_flags()) flags.push_back(std::move(flag));
@@ -200,6 +204,9 @@ Program accuracy_program() {
                        {"ps-bench accuracy JOB.json --data train.txt --test-data test.txt", "your own"}}};
 }
 
+// All strategies are checked before anything is trained, since a mistake should not show after an hour.
+// The dense training comes first: its number of steps decides on warm-ups and intervals of the others.
+// When the user interrupts it, there is no such number, and what is there is printed.
 int run_accuracy(const Flags& flags, Log& log) {
   if (flags.given("join")) return join_accuracies(flags);
   const TemporaryFolder folder(default_temporary_parent());

@@ -68,6 +68,8 @@ std::string seeds_text(int64_t count) {
   return cat(count, count == 1 ? " seed" : " seeds");
 }
 
+// Writes the table of one job.  The first strategy is the dense one, in the order of tables, and others are
+// compared with it; a strategy that lacks some seeds says how many it has.
 std::string table_text(const AccuracyTable& table, bool markdown) {
   const Json& first = table.rows.front();
   const std::vector<Summary> summaries = summarize(table.rows);
@@ -96,6 +98,7 @@ std::string accuracy_report(const Machine& machine, const std::vector<Json>& row
   return text;
 }
 
+// Collects rows and summaries table by table, so that both are in the same order.
 Json accuracy_document(const Machine& machine, const std::vector<Json>& rows) {
   Json ordered = Json::array(), out = Json::array();
   for (const AccuracyTable& table : accuracy_tables(rows)) {

@@ -57,6 +57,9 @@ void TrialRunner::check(const Json& strategy) const {
                {.key = "train.strategy", .values = {strategy.dump()}, .is_set = true, .typed = "strategy"}});
 }
 
+// The seconds are those of all processes, from the start of the server to the end of the last trainer.
+// Rank 0 wrote its report to the file result-0; batches are counted over all trainers, so they are divided
+// by the ranks.
 TrialResult TrialRunner::run(const Json& strategy, int64_t seed) {
   const double begin = monotonic_seconds();
   run_trainers(strategy, seed);
@@ -116,6 +119,8 @@ void TrialRunner::run_trainers(const Json& strategy, int64_t seed) {
   if (server) server->end();
 }
 
+// Returns the command line of one trainer.  A trainer has one thread, since all share this machine;
+// checkpoints are off, and rank 0 alone tests.
 std::vector<std::string> TrialRunner::words(const Json& strategy, int64_t seed, int rank,
                                             const Addresses& addresses) const {
   std::vector<std::string> words = {program_,
@@ -146,6 +151,8 @@ std::vector<std::string> TrialRunner::words(const Json& strategy, int64_t seed, 
   return words;
 }
 
+// Sets the name of the measure in `result`, and returns its value over the test data.  Throws kUsage when
+// there is no such measure, or no value, as AUC has none for labels of one kind.
 double TrialRunner::find_measure(const Json& test, TrialResult& result) const {
   const Json& values = test.at("evaluators");
   std::vector<std::string> names;
@@ -161,6 +168,8 @@ double TrialRunner::find_measure(const Json& test, TrialResult& result) const {
   return values[result.measure].get<double>();
 }
 
+// The test data are the examples that follow those for training, [samples, samples + held_out), of the same
+// generator: the same law, and no example twice.
 AccuracyJob generated_accuracy_job(const std::string& programs, const TemporaryFolder& folder,
                                    int64_t samples) {
   AccuracyJob job{.name = "generated clicks",

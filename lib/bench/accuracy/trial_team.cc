@@ -73,6 +73,8 @@ TrialTeam::TrialTeam(const AccuracyJob& job, int parallel, const std::string& pr
   }
 }
 
+// A thread for each member takes one training after the other, so that a slow one holds up no other.  No
+// more threads are started than there are trainings.
 void TrialTeam::run(const std::vector<Training>& trainings, const Interrupts& interrupts, Log& log,
                     const Done& done) {
   Round round(trainings, interrupts, log, done);

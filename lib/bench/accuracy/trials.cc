@@ -8,6 +8,8 @@ namespace ps {
 
 namespace {
 
+// Returns the strategy of this type with `keys`.  The algorithm is set, since an automatic choice would
+// make the bytes that are counted depend on the machine.
 Json of_type(const char* type, Json keys) {
   Json strategy = {{"type", type}, {"algorithm", "direct"}};
   strategy.update(keys);

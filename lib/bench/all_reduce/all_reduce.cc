@@ -55,6 +55,8 @@ float given(int rank, size_t i) {
   return static_cast<float>(static_cast<int>(i % 1021) * (rank + 1));
 }
 
+// Returns how many sums differ from what `ranks` arrays of given() add up to: (i % 1021) * (1 + 2 + ... +
+// ranks).
 uint64_t count_wrong(std::span<const float> sums, int ranks) {
   uint64_t wrong = 0;
   const int weights = ranks * (ranks + 1) / 2;
@@ -85,6 +87,11 @@ std::vector<Figure> figures_of(const std::vector<double>& of_calls, size_t bytes
 }
 
 // An all-reduce of this process's ranks.  One owner thread, which is none of the ranks'.
+//
+// The timed calls sum whatever the arrays hold: they begin as zeros in prepare() and stay zeros, so that no
+// value overflows after thousands of calls.  The last call of a run has known values and every rank checks
+// all of its sums.  wrong_ is set to all values before a run, so that a run which did nothing fails.  Rank
+// 0's clock gives the times, since a call ends on all ranks at nearly the same time.
 class Sums final : public Workload {
  public:
   Sums(const BenchSettings& settings, int ranks, const SizeCase& size, const AllReduceAlgorithm* algorithm,
@@ -145,6 +152,8 @@ class Sums final : public Workload {
   }
 
  private:
+  // Makes the calls of a run on this rank's thread.  Only rank 0 writes micros_, and sent_ has a place for
+  // each rank, so no lock is needed.
   void time_calls(int rank, RankSum& sum, std::span<float> own) {
     const uint64_t before = sum.bytes_sent();
     for (int call = 0; call < calls_; ++call) {
@@ -167,7 +176,8 @@ class Sums final : public Workload {
   RankTeam team_;
 };
 
-// An all-reduce of Open MPI.  One owner thread.
+// An all-reduce of Open MPI.  The seconds are those that the program measured between its own calls;
+// starting mpirun is not among them.  One owner thread.
 class OpenMpiSums final : public Workload {
  public:
   OpenMpiSums(const BenchSettings& settings, int ranks, const SizeCase& size)
@@ -204,6 +214,9 @@ std::string case_help(int ranks, const SizeCase& size, const std::string& what) 
   return cat(size.name, "B of floats over ", ranks, " ranks, ", what);
 }
 
+// Returns a benchmark of pskit by one algorithm, or by the automatic choice.  The choice is what users get,
+// so it runs in turns with Open MPI and Gloo; figures of bytes need a formula, which only a named algorithm
+// has.
 Benchmark ours(int ranks, const SizeCase& size, const std::string& algorithm) {
   const AllReduceAlgorithm* entry = algorithm == kAutomatic ? nullptr : &all_reduce_algorithm(algorithm);
   Benchmark out{
@@ -219,7 +232,9 @@ Benchmark ours(int ranks, const SizeCase& size, const std::string& algorithm) {
   return out;
 }
 
-// Returns the benchmark of the automatic choice whose peers are the algorithms that it chooses from.
+// Returns the benchmark of the automatic choice whose peers are the algorithms that it chooses from.  Only
+// algorithms that add in the order of ranks are among them, since the choice must give the same bits
+// whatever it chooses.
 Benchmark choice(int ranks, const SizeCase& size) {
   Benchmark out = ours(ranks, size, kAutomatic);
   out.name = case_name(ranks, size, "choice");
@@ -266,6 +281,7 @@ Benchmark gloo(int ranks, const SizeCase& size) {
 
 }  // namespace
 
+// For each number of ranks and size, the peers come before the benchmarks that are compared with them.
 std::vector<Benchmark> all_reduce_benchmarks() {
   std::vector<Benchmark> out;
   for (int ranks : kRanks) {

@@ -9,7 +9,9 @@ namespace ps {
 namespace {
 
 // The program's arguments are the number of floats and the number of calls.  It prints the number of wrong
-// values, then the microseconds of each call on rank 0, one on a line.
+// values, then the microseconds of each call on rank 0, one on a line.  The values are those of the class
+// Sums: known sums are checked first; then the data are zeros, in two calls that are not timed and in those
+// that are.
 constexpr const char* kProgram = R"(
 #include <mpi.h>
 #include <stdio.h>
@@ -62,7 +64,9 @@ OpenMpiProgram::OpenMpiProgram(const std::string& scratch) : folder_(scratch) {
              .errors = folder_.path("errors")});
 }
 
-// MPI uses TCP between processes of one machine too, so that both programs do the same work.
+// MPI uses TCP between processes of one machine too, so that both programs do the same work: ob1 with the
+// transports tcp and self leaves shared memory out.  With --bind-to none the system places the ranks as it
+// places ours, and --oversubscribe allows more ranks than cores.
 OpenMpiResult OpenMpiProgram::run(int ranks, size_t count, int calls) {
   const std::string output = folder_.path("output");
   run_child({.words = {"mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n",

@@ -31,6 +31,8 @@ class NetSum final : public RankSum {
 
 }  // namespace
 
+// Rank 0 listens at a free port and sets `where` to its address, for which the other ranks wait; all copies
+// of the function share the promise.
 MakeRankSum make_net_sums(int size, const std::string& algorithm, int connections) {
   auto listening = std::make_shared<std::promise<Address>>();
   std::shared_future<Address> where = listening->get_future().share();
@@ -46,6 +48,8 @@ MakeRankSum make_net_sums(int size, const std::string& algorithm, int connection
   };
 }
 
+// The threads make their RankSums as the first part, which counts as busy like a call of run().  If any of
+// them fails, await_all has told the others to stop, and the threads are joined before the members go.
 RankTeam::RankTeam(int size, MakeRankSum make) : num_busy_(static_cast<size_t>(size)) {
   for (int rank = 0; rank < size; ++rank) threads_.emplace_back([this, rank, make] { work(rank, make); });
   try {
@@ -76,6 +80,8 @@ void RankTeam::run(const Body& body) {
   await_all();
 }
 
+// Waits until no rank is busy.  After an error the ranks stop, since their connections are no longer in
+// step.
 void RankTeam::await_all() {
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [this] { return num_busy_ == 0; });
@@ -86,6 +92,8 @@ void RankTeam::await_all() {
   }
 }
 
+// Runs one rank's part without the lock, then notes its end and the first error of the round.  The last
+// rank to end wakes the owner.
 void RankTeam::take_part(const std::function<void()>& part) {
   std::exception_ptr error;
   try {
@@ -98,6 +106,8 @@ void RankTeam::take_part(const std::function<void()>& part) {
   if (--num_busy_ == 0) ended_.notify_all();
 }
 
+// The loop of a rank's thread: `done` counts the rounds that it has taken part in, and a round begins when
+// round_ is greater.  So a rank that is late to wait does not miss a round, and none runs a round twice.
 void RankTeam::work(int rank, const MakeRankSum& make) {
   std::unique_ptr<RankSum> sum;
   take_part([&] { sum = make(rank); });

@@ -19,6 +19,10 @@ constexpr double kLearningRate = 0.125;
 
 // Steps that pull random rows of 16 weights and push a gradient of ones to each, in step with the shard or
 // asynchronously.  One owner thread.
+//
+// The same steps run with and without a log, in step with the shard or asynchronously.  A step's answer may
+// be held back until its push is in the log on disk, and the difference between the benchmarks is the price
+// of that.  The time ends when all pushes are answered.
 class DurableSteps final : public Workload {
  public:
   DurableSteps(const BenchSettings& settings, bool durable, bool async)
@@ -39,7 +43,9 @@ class DurableSteps final : public Workload {
     cpu_seconds_ = shards_.cpu_seconds() - start_cpu;
   }
 
-  // Each push has moved each weight of its rows by the learning rate.
+  // Each push has moved each weight of its rows by the learning rate.  The sum over all weights is
+  // therefore -rate x width x (rows pushed), whichever rows they were; the half rounds to the next whole
+  // number.  A weight is a multiple of 1/8, so nothing is lost by rounding.
   void check() override {
     if (done_ == 0) fail(Code::kInternal, "nothing was pushed");
     const std::vector<uint64_t> keys = store_.keys(0);
@@ -82,7 +88,8 @@ class DurableSteps final : public Workload {
 
   uint64_t num_keys() const { return std::min(kKeysOfAStep, std::max<uint64_t>(1, rows_ / 4)); }
 
-  // Pulls and pushes keys that are spread evenly over the table; each step has other keys.
+  // Pulls and pushes keys that are spread evenly over the table; each step has other keys.  Key i of a step
+  // is in the i-th stretch of `stride` keys, so keys ascend and differ, as a plan requires.
   void step() {
     const uint64_t stride = rows_ / num_keys();
     plan_.keys.resize(num_keys());
@@ -115,6 +122,8 @@ MakeWorkload make(bool durable, bool async) {
 
 }  // namespace
 
+// In step with the shard, a trainer waits for the log in each step; asynchronously, later steps hide the
+// wait.
 std::vector<Benchmark> checkpoint_durability_benchmarks() {
   const std::string what = "pull and push 10,000 rows of 16 through a server, in step with it";
   const std::string async = "the same without waiting for others";

@@ -21,6 +21,8 @@ namespace {
 constexpr const char* kFolder = "checkpoints";
 constexpr double kRestartShare = 0.5;  // share of the rows that a restart has: 1 GB
 
+// Asks the system to forget the files of the checkpoint of step 1, so that the disk is read.  The files
+// were synchronised when they were written, as only clean pages can be dropped.
 void drop_from_cache(const std::string& directory) {
   const std::string folder = join_path(directory, step_folder(1));
   for (const std::string& name : list_directory(folder)) {
@@ -41,7 +43,8 @@ uint64_t bytes_on_disk(const std::string& directory) {
   return bytes;
 }
 
-// The job and its files, which writing and restoring share.  One owner thread.
+// The job and its files, which writing and restoring share.  The bytes that count are those of the rows, 8
+// of key and 128 of weights and state, however few the files have after compression.  One owner thread.
 class CheckpointFiles : public Workload {
  public:
   CheckpointFiles(const BenchSettings& settings, uint64_t rows, const std::string& compression)
@@ -68,6 +71,7 @@ class CheckpointFiles : public Workload {
   double cpu_seconds_ = 0;  // processor time of the last run
 };
 
+// Writes the checkpoint of step 1 into an empty folder each time.
 class WriteCheckpoint final : public CheckpointFiles {
  public:
   using CheckpointFiles::CheckpointFiles;
@@ -80,6 +84,8 @@ class WriteCheckpoint final : public CheckpointFiles {
   void check() override { job_.expect_weights_of(directory_); }
 };
 
+// Restores rows into an empty table.  Memory for them is warmed and has been quiet before the run, since a
+// host that gives or takes memory would otherwise be measured.
 class RestoreCheckpoint final : public CheckpointFiles {
  public:
   RestoreCheckpoint(const BenchSettings& settings, uint64_t rows, const std::string& compression)
@@ -110,6 +116,8 @@ class RestoreCheckpoint final : public CheckpointFiles {
   }
 };
 
+// The limit is the disk, in turns with the benchmark, since the speed of a disk varies.  Memory for the
+// rows and their files is warmed before the job is made.
 template <class Kind>
 Benchmark benchmark(const char* name, const char* help, const char* compression, const char* limit,
                     double share = 1) {
@@ -129,6 +137,8 @@ Benchmark benchmark(const char* name, const char* help, const char* compression,
 
 }  // namespace
 
+// Without compression the disk is the limit; with zstd the processor may be, and rates count the bytes of
+// rows, not those of files.  A restart is a restoring of half as many rows, with a bar in seconds.
 std::vector<Benchmark> checkpoint_file_benchmarks() {
   constexpr const char* kWriteLimit = "limits/disk/write";
   constexpr const char* kReadLimit = "limits/disk/read";

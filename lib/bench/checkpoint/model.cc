@@ -16,7 +16,9 @@ namespace ps {
 
 namespace {
 
-// A run of ps-ckpt2model on a checkpoint.  One owner thread.
+// A run of ps-ckpt2model on a checkpoint.  The checkpoint is made once, compressed.  The process starts
+// anew in each run, reads it and writes a model, so that the time and the peak of memory are those that a
+// user sees.  One owner thread.
 class ModelOfCheckpoint final : public Workload {
  public:
   explicit ModelOfCheckpoint(const BenchSettings& settings)
@@ -40,6 +42,8 @@ class ModelOfCheckpoint final : public Workload {
     ran_ = true;
   }
 
+  // samples_ has rows by their position in the order of keys, in which the model must have them: their keys
+  // and weights must be there, and keys must ascend.
   void check() override {
     if (!ran_) fail(Code::kInternal, "ps-ckpt2model was not run");
     SafetensorsReader model(folder_.path("model"));

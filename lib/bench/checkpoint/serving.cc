@@ -45,6 +45,11 @@ struct ServingFolder {
 };
 
 // Steps without a checkpoint, then steps until a checkpoint is written.  One owner thread.
+//
+// A run first makes steps_ steps alone, then asks the shard for a checkpoint and goes on with steps until
+// the shard says that it is written.  Both halves take the same sets in turn, so that their rates and the
+// tails of their requests may be compared: the checkpoint's price is the difference.  Pulls and pushes are
+// requests of their own in `seconds`.
 class Serving final : private ServingFolder, public TableWorkload {
  public:
   explicit Serving(const BenchSettings& settings)
@@ -57,6 +62,8 @@ class Serving final : private ServingFolder, public TableWorkload {
   // the middle of it.  warm_memory_ holds memory instead.
   void prepare() override {}
 
+  // The checkpoint's end comes as a message from the shard, which the trainer's thread handles while it
+  // waits in a pull or a push: `ended` needs no lock.
   void run() override {
     begin_run();
     uint64_t left = steps_;
@@ -72,7 +79,9 @@ class Serving final : private ServingFolder, public TableWorkload {
     written_ = join_path(folder.path("checkpoints"), checkpoint.text);
   }
 
-  // The checkpoint has the rows as they were when it began, and the rows that are served are right after it.
+  // The checkpoint has the rows as they were when it began, and the rows that are served are right after
+  // it.  The table in this process is brought to the step at which the checkpoint began, which the manifest
+  // says, and compared with the files row by row; then it takes the other steps, for the usual check.
   void check() override {
     if (written_.empty()) fail(Code::kInternal, "no checkpoint was written");
     const CheckpointReader reader(written_);
@@ -99,6 +108,8 @@ class Serving final : private ServingFolder, public TableWorkload {
   }
 
  private:
+  // Makes steps while go_on() says so, each with the next set.  Gradients are written between the two
+  // requests, and their time counts for neither.
   template <class GoOn>
   Served serve(GoOn&& go_on) {
     Served served;

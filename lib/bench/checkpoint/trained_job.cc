@@ -36,6 +36,7 @@ uint64_t checkpoint_key(uint64_t i) {
   return hash_key(~i);
 }
 
+// The hash gives 32 random bits for each value, which are read as a signed number.
 void fill_noise(uint64_t seed, std::span<float> out) {
   for (float& value : out) {
     value = static_cast<float>(static_cast<int32_t>(hash_key(++seed))) * 0x1p-31f;
@@ -80,6 +81,8 @@ std::unique_ptr<Checkpointer> TrainedJob::checkpointer(const std::string& direct
   return std::make_unique<Checkpointer>(options, effective_job(job_), 1, log_);
 }
 
+// Writes the checkpoint of step 1, with the effective job and the schema, as ps-train does; ps-ckpt2model
+// reads the job from it.
 void TrainedJob::write(const std::string& directory, const std::string& compression) {
   auto writer = checkpointer(directory, compression);
   writer->begin_new();
@@ -94,6 +97,8 @@ void TrainedJob::restore(const std::string& directory) {
   checkpointer(directory, "none")->restore_newest(*store_);
 }
 
+// Goes over the rows of all partitions.  A row in a checkpoint has its weights first, then the state of
+// AdaGrad, and only the weights can be read from the store; the number of rows is compared at the end.
 void TrainedJob::expect_weights_of(const std::string& directory) {
   const CheckpointReader checkpoint(join_path(directory, step_folder(1)));
   std::vector<float> weights;

@@ -13,6 +13,9 @@
 
 namespace ps {
 
+// Returns `size` values like those of a gradient, most of which are small: they are nearly normal, and
+// every 128th group of 64 is a hundred times larger than the others.  Values depend on `stream` and
+// position alone.
 std::vector<float> bench_gradient(size_t size, uint64_t stream) {
   std::vector<float> values(size);
   for (size_t i = 0; i < size; ++i) {
@@ -32,6 +35,9 @@ constexpr int64_t kCols = 1024;
 enum class CodecTask { kEncode, kEncodeAlone, kDecode };
 
 // Runs of one codec.  One owner thread.
+//
+// The first encode, in the constructor, gives decode its input and a residual to the later ones.  kEncode
+// keeps the residual from run to run, as training does; kEncodeAlone and kDecode are made without one.
 class CodecRuns final : public Workload {
  public:
   CodecRuns(const CodecEntry& entry, CodecTask task, const BenchSettings& settings)
@@ -59,7 +65,10 @@ class CodecRuns final : public Workload {
     task_ == CodecTask::kDecode ? codec_->decode(bytes_, back_) : codec_->encode(values_, bytes_);
   }
 
-  // Checks that the decoded values and the new residual add up to the values and the old residual.
+  // Checks that the decoded values and the new residual add up to the values and the old residual; the
+  // bound allows the rounding of one addition.  Without a residual nothing says how much was lost, so
+  // values must only be finite.  The relative error is |sum - back| / |sum| over all values: above 2, the
+  // gradient would be lost in noise.
   void check() override {
     if (bytes_.empty()) fail(Code::kInternal, "nothing was encoded");
     if (task_ != CodecTask::kDecode) codec_->decode(bytes_, back_);

@@ -8,7 +8,8 @@ namespace ps {
 
 namespace {
 
-// Steps on one gradient.  One owner thread.
+// Steps on one gradient.  The states u and v go on from run to run, as in training, so that values which
+// were not sent grow and are sent later.  One owner thread.
 class LocalStep final : public Workload {
  public:
   LocalStep(DgcOptions options, const BenchSettings& settings)
@@ -23,7 +24,9 @@ class LocalStep final : public Workload {
 
   void run() override { dgc_.step_sparse({gradient_, 1, 0.01f}, weights_, bytes_); }
 
-  // Checks that sent values are zero in both states, and that no remaining value is larger.
+  // Checks that sent values are zero in both states, and that no remaining value is larger.  Sizes are
+  // compared as bit patterns of floats without sign, whose order is that of their sizes.  The selection is
+  // by a sampled threshold, so somewhat fewer values than a thousandth may be sent, but not more.
   void check() override {
     SparseVector sparse;
     decode_sparse(find_sparse_encoding(options_.encoding), bytes_, gradient_.size(), sparse);

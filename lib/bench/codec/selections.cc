@@ -35,7 +35,8 @@ struct SelectionTask {
   float least = 0;
 };
 
-// Selections of pskit.  One owner thread.
+// Selections of pskit.  Each run draws another sample by draw_.  The values that are selected must all be
+// among the largest `count`, whose least size the task knows from a full selection.  One owner thread.
 class Selected final : public Workload {
  public:
   Selected(Selection kind, const BenchSettings& settings)
@@ -96,7 +97,8 @@ class NthElement final : public Workload {
   std::vector<float> sizes_;
 };
 
-// Selections of torch.  One owner thread.
+// Selections of torch.  The script has the values before the first run, so that a run is the selection and
+// one line each way.  One owner thread.
 class TorchSelected final : public Workload {
  public:
   TorchSelected(bool sampled, const BenchSettings& settings)
@@ -124,6 +126,7 @@ class TorchSelected final : public Workload {
 
 }  // namespace
 
+// The two selections of pskit stand beside all others; the limit is one reading of the values.
 std::vector<Benchmark> selection_benchmarks() {
   std::vector<Benchmark> out;
   auto add = [&](const char* name, const char* help, MakeWorkload make, std::vector<std::string> peers) {

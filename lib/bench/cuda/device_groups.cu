@@ -25,6 +25,11 @@ constexpr float kRate = 0.01f;
 
 // Steps that pull and push all tables.  Gradients are 1 and weights begin at 0, so each push moves all
 // weights by the same amount.  One owner thread.
+//
+// There are as many tables as Criteo's clicks have categories, with calls that are too small to fill a
+// device one by one.  TableGroup makes one call for all of them, and OneByOne a call for each.  A call has
+// each of its keys kTimesEach times.  After n pushes a weight must be -kRate * kTimesEach * n, which
+// check() reads by pulls table by table; the tolerance is for sums that are rounded at each step.
 class ManyTables : public DeviceWorkload {
  public:
   ManyTables(const SharedGpu& gpu, const BenchSettings& settings)
@@ -71,6 +76,7 @@ class ManyTables : public DeviceWorkload {
 
  protected:
   struct OneTable {
+    // The widths of the tables go from 1 to 64 in even steps.
     OneTable(gpu::Device& gpu, gpu::Stream& on, uint32_t number, int64_t size)
         : width(1 + number * 63 / (kTables - 1)),
           table(gpu, on, options_of(width, size)),
@@ -143,6 +149,7 @@ class OneByOne final : public ManyTables {
 
 }  // namespace
 
+// The steps table by table are the peer of those together; a copy of the device's memory bounds both.
 std::vector<Benchmark> device_groups(const SharedGpu& device) {
   const std::string name = "gpu/many-tables", alone = name + "/one-by-one";
   return {{.name = alone,

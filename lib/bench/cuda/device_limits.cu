@@ -12,6 +12,8 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
+// A gigabyte is many times the second-level cache of any device, so that a copy runs at the speed of its
+// memory; the least size keeps trials on the emulator short.
 constexpr double kFullBytes = double(1 << 30);  // bytes of a copy at full size
 constexpr int64_t kLeastBytes = 1 << 12;
 
@@ -37,7 +39,10 @@ int64_t num_words(double scale, double full_bytes) {
   return scaled_count(scale, full_bytes, kLeastBytes) / 16 * 2;
 }
 
-// Copies within the memory of the device.  One owner thread.
+// Copies within the memory of the device.  Ten copies in a row make the time of a launch vanish beside
+// them.  Memory is cleared before each run, so that check() sees the words of the last run alone, and a
+// kernel compares them, since a comparison on the host would take longer than all copies.  The bytes that
+// count are those read and those written.  One owner thread.
 class Copy final : public DeviceWorkload {
  public:
   Copy(const SharedGpu& device, const BenchSettings& settings)
@@ -70,7 +75,10 @@ class Copy final : public DeviceWorkload {
   gpu::DeviceArray<uint64_t> from_, to_;
 };
 
-// Copies between page-locked memory of the host and the memory of the device.  One owner thread.
+// Copies between page-locked memory of the host and the memory of the device.  Page-locked memory is used
+// because the device reads and writes it by itself, while pageable memory passes through a second copy in
+// the driver.  Each direction begins with the words on one side and zeros on the other, and afterwards both
+// sides must have the words.  One owner thread.
 class HostLink final : public DeviceWorkload {
  public:
   HostLink(const SharedGpu& device, const BenchSettings& settings, bool to_device)
@@ -144,7 +152,10 @@ __global__ void count_gathered(const uint64_t* words, uint64_t num_rows, uint64_
   if (words[i] != expected) gpu::atomic_add<gpu::Order::kRelaxed>(&kinds->wrong, 1);
 }
 
-// Copies rows at random offsets of 4 GiB, which no cache holds, into consecutive rows.  One owner thread.
+// Copies rows at random offsets of 4 GiB, which no cache holds, into consecutive rows.  The rate is the
+// limit of look-ups with rows of this size: a table cannot find its rows faster than a kernel that knows
+// already where they are.  Threads of neighbouring blocks of 16 bytes read the same row, so that a warp
+// asks for whole rows.  One owner thread.
 class Gather final : public DeviceWorkload {
  public:
   Gather(const SharedGpu& device, const BenchSettings& settings, uint32_t row_bytes)
@@ -192,8 +203,9 @@ __global__ void count_launch(uint64_t* launches) {
   if (blockIdx.x == 0 && threadIdx.x == 0) ++*launches;
 }
 
-// Launches kernels that do next to nothing.  The host waits for each of them, or for the last one alone.  One
-// owner thread.
+// Launches kernels that do next to nothing.  The host waits for each of them, or for the last one alone.
+// The first number is the rate at which the host can queue kernels, the second includes the way back, which
+// is the price of any step whose next launch depends on a result.  One owner thread.
 class Launch final : public DeviceWorkload {
  public:
   Launch(const SharedGpu& device, const BenchSettings& settings, bool waits)
@@ -244,6 +256,8 @@ class Launch final : public DeviceWorkload {
 
 }  // namespace
 
+// The rows of 32, 64 and 256 bytes are one sector of a device's memory, two, and eight: narrow rows are
+// limited by the number of accesses, and wide ones by bytes.
 std::vector<Benchmark> device_limits(const SharedGpu& device) {
   return {{.name = "gpu/copy",
            .help = "memory of the device copied: bytes read and bytes written",

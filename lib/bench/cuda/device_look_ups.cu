@@ -16,6 +16,11 @@ namespace {
 constexpr int kCalls = 4;
 
 // Times kCalls calls of one operation on a filled table.  One owner thread.
+//
+// The keys are drawn anew before each run, and draws_ counts them, so that no run finds the lines that the
+// one before has brought into a cache.  The results are filled with bits of ones, which are no value of a
+// row, so that check() notices a row that the last call did not write.  load_ is taken before the run: it
+// says how full the table was in which rows were searched.
 class TableCalls : public DeviceWorkload {
  public:
   TableCalls(const SharedGpu& gpu, const BenchSettings& settings, const TableShape& shape)
@@ -90,6 +95,7 @@ class Find final : public TableCalls {
   Find(const SharedGpu& gpu, const BenchSettings& settings, const TableShape& shape)
       : TableCalls(gpu, settings, shape), found_(*gpu, batch()) {}
 
+  // A key may be without a row only when its bucket was full, which few are.
   void check() override {
     const auto kinds = kinds_of(weights(), found_.data(), last_keys());
     expect_equal("rows that are wrong", kinds.wrong + kinds.zero, 0);
@@ -100,7 +106,8 @@ class Find final : public TableCalls {
  private:
   void call(int i) override { table().find(stream(), keys_of_call(i), found_.data(), weights()); }
 
-  // Checks that keys without a row are not found, and that their rows are read as zeros.
+  // Checks that keys without a row are not found, and that their rows are read as zeros.  Afterwards keys_
+  // has drawn keys again, since the next check would otherwise look for these.
   void check_unknown() {
     const auto size = static_cast<uint64_t>(batch());
     write_sequence(stream(), keys(), size, filled().end_item());
@@ -114,7 +121,8 @@ class Find final : public TableCalls {
   gpu::DeviceArray<uint8_t> found_;
 };
 
-// Pulls rows.  One owner thread.
+// Pulls rows.  A pull makes missing rows, which begin as zeros; the few items that found no place in their
+// bucket are therefore counted as zero, and not as missing.  One owner thread.
 class Pull final : public TableCalls {
  public:
   using TableCalls::TableCalls;
@@ -154,6 +162,8 @@ class Inserts : public TableCalls {
   const float* rows_of_call(int i) const { return rows_.data() + i * batch() * table().row_floats(); }
 
  private:
+  // Numbers the new keys of all calls from the end of the items on, and puts the rows that check() expects
+  // into rows_: the values of the key, then zeros for the state.
   void make_keys() override {
     if (ran_) end_run();
     ran_ = true;
@@ -167,6 +177,9 @@ class Inserts : public TableCalls {
                filled().shape().width, table().row_floats());
   }
 
+  // Brings the table back into the state that FilledTable describes.  In a full table the keys of the run
+  // are set once more with their values, since FindOrInsert has made them as zeros, and then count as the
+  // newest items.
   void end_run() {
     for (int i = 0; i < kCalls; ++i) {
       if (filled().shape().full) {
@@ -256,6 +269,8 @@ class InsertAndEvict final : public Inserts {
 
 constexpr uint32_t kNarrow = 8, kWide = 64;
 
+// Adds the benchmark twice: on a table whose buckets are half full, and on a full one, where a search reads
+// whole buckets and a new row evicts another.  The rate on the half-full table stands beside the other.
 template <class Kind>
 void add_loads(const SharedGpu& device, const std::string& name, const std::string& help,
                const std::string& limit, std::vector<Benchmark>& out) {

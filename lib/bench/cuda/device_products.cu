@@ -19,7 +19,10 @@ __global__ void write_matrix(float* values, uint64_t size, uint64_t which) {
   if (i < size * size) values[i] = bench_value(which * size + i / size, static_cast<uint32_t>(i % size));
 }
 
-// Products of two square matrices.  One owner thread.
+// Products of two square matrices.  The size follows the cube root of the scale, since the work of a
+// product grows with the cube of its size.  The result is filled with NaNs before each run, and element (i,
+// j) of a matrix is a known function of both, so that check() can compute any element without a copy of the
+// matrices.  One owner thread.
 class Product final : public DeviceWorkload {
  public:
   Product(const SharedGpu& device, const BenchSettings& settings)
@@ -71,6 +74,8 @@ class Product final : public DeviceWorkload {
               static_cast<uint64_t>(size_), which);
   }
 
+  // Throws unless element (row, column) is within size * 2^-23 * sum_k |a_ik b_kj| of its sum in double:
+  // the bound for sums of `size` rounded products in any order.
   void check_element(int64_t row, int64_t column, float found) const {
     const auto size = static_cast<uint64_t>(size_);
     double sum = 0, magnitude = 0;

@@ -48,6 +48,13 @@ struct Adam {
 };
 
 // Times kBatches steps of an optimizer on a table that is half full.  One owner thread.
+//
+// Zipf's law draws the keys, as in click logs, so that one key may have a hundred thousand gradients while
+// most have one: this is the case in which merging is difficult.  All batches push the same gradients
+// [batch, width], whose values depend on the position in the batch, and the keys differ.  check() computes,
+// for a few ranks and columns, the weights after all pushes so far in double precision (PushedRows), and
+// compares how far each has moved from where it started, since the weight itself may be much larger than
+// its move.
 template <class Rule>
 class Steps : public DeviceWorkload {
  public:
@@ -91,7 +98,8 @@ class Steps : public DeviceWorkload {
     }
   }
 
-  // At the least, a step reads the gradients, and reads and writes the rows.
+  // At the least, a step reads the gradients, and reads and writes the rows.  Repeated keys share one row,
+  // so rows count by distinct_.
   Work work() const override {
     const double bytes_read = static_cast<double>(kBatches * gradients_.bytes());
     const double bytes_of_rows =
@@ -125,6 +133,7 @@ class Steps : public DeviceWorkload {
     return bench_key(filled_.first_item() + rows_.ranks()[rank_index]);
   }
 
+  // Returns the sum of the numbers of different keys of the batches.
   uint64_t distinct_of_batches() const {
     uint64_t distinct = 0;
     const auto size = static_cast<size_t>(batch_);
@@ -134,7 +143,8 @@ class Steps : public DeviceWorkload {
     return distinct;
   }
 
-  // Reads the weights of the rows that check() looks at: [ranks, width].
+  // Reads the weights of the rows that check() looks at: [ranks, width].  Rows without a place in the table
+  // read as zeros before and after.
   std::vector<float> weights_found() {
     const size_t size = rows_.ranks().size();
     std::vector<uint64_t> keys;
@@ -175,6 +185,10 @@ class PullAndPush final : public Steps<Adam> {
 
 // Adds up the gradients of each run of equal keys, in order; each warp adds up one run.  positions [size],
 // gradients [size, width] -> merged [runs, width].
+//
+// The lanes of a warp take neighbouring columns, so that they read a gradient as one stretch.  A long run
+// is added up by one warp alone: this is the weakness of the plain way, which the table's push does not
+// have.
 __global__ void merge_runs(const uint32_t* positions, const uint32_t* begins, const uint32_t* lengths,
                            uint32_t num_runs, const float* gradients, uint32_t width, float* merged) {
   const uint32_t run = (blockIdx.x * blockDim.x + threadIdx.x) / gpu::kWarpSize;
@@ -206,8 +220,14 @@ __global__ void step_weights(float* rows, uint32_t size, uint32_t width, uint32_
        gradients[i]);
 }
 
-// Makes the same steps by calls for a table without push: a sort brings equal keys together, their gradients
-// are added up, and the rows are read, stepped, and set again.  One owner thread.
+// Makes the same steps by calls for a table without push: a sort brings equal keys together, their
+// gradients are added up, and the rows are read, stepped, and set again.  One owner thread.
+//
+// The steps of a batch: (1) find_runs sorts (key, position) pairs, so that the positions of a key stand
+// side by side in order of the look-ups; (2) merge_runs adds up the gradients of each run; (3) the rows of
+// the unique keys are copied out of the table with their state; (4) step_weights steps them; (5)
+// insert_and_evict puts them back.  Sums have the order of the look-ups, as in push, so the same check
+// holds for both.
 template <class Rule>
 class UnfusedSteps final : public Steps<Rule> {
  public:
@@ -243,7 +263,9 @@ class UnfusedSteps final : public Steps<Rule> {
   }
 
   // Sorts the keys, and returns the number of different ones; unique_, begins_ and lengths_ describe their
-  // runs.
+  // runs.  The lengths are cleared beyond the runs, since the exclusive scan, which makes them beginnings,
+  // covers keys.size entries.  The number of runs has to come to the host before the next kernels can be
+  // launched, and this wait is part of the time.
   uint32_t find_runs(DeviceKeys keys) {
     gpu::Stream& stream = this->stream();
     const auto size = static_cast<uint32_t>(keys.size);
@@ -270,6 +292,8 @@ class UnfusedSteps final : public Steps<Rule> {
 
 constexpr uint32_t kWide = 64, kWidest = 128;
 
+// Adds the steps of a rule, and the same steps without push, which stand beside them.  AdaGrad also stands
+// beside the processor's table, which makes the same steps.
 template <class Rule>
 void add_push(const SharedGpu& device, const std::string& rule, std::vector<Benchmark>& out) {
   const std::string name = cat("gpu/push/", rule), unfused = cat(name, "/unfused");

@@ -19,7 +19,10 @@ __global__ void write_gradient(float* values, uint64_t size) {
   if (i < size) values[i] = bench_value(i, 0) * bench_value(i, 1) * bench_value(i, 2);
 }
 
-// Selections from one array.  One owner thread.
+// Selections from one array.  The processor's Selector makes the expected result once, with the same draw
+// of the sample: both sides must choose the same threshold, and so the same values in the same order.
+// Outputs are filled with bits of ones before each run, so that an output which is not written is noticed.
+// One owner thread.
 class SelectLargest final : public DeviceWorkload {
  public:
   SelectLargest(const SharedGpu& device, const BenchSettings& settings)

@@ -13,6 +13,8 @@ namespace {
 constexpr double kFullRows = double(64 << 20);
 constexpr int64_t kLeastRows = 4096;
 
+// A quarter of the device's memory leaves room for the workspace of sorting and for the arrays of a
+// workload.
 DeviceTableOptions options_of(const gpu::Device& device, const BenchSettings& settings,
                               const TableShape& shape) {
   DeviceTableOptions options;
@@ -26,6 +28,8 @@ DeviceTableOptions options_of(const gpu::Device& device, const BenchSettings& se
 
 }  // namespace
 
+// A full table gets twice as many items as it has slots.  The first ones fill the buckets, and the others
+// evict them by age, so that every bucket is full and the newest half of capacity() items have their rows.
 FilledTable::FilledTable(gpu::Device& device, gpu::Stream& stream, const BenchSettings& settings,
                          const TableShape& shape)
     : shape_(shape),
@@ -34,6 +38,8 @@ FilledTable::FilledTable(gpu::Device& device, gpu::Stream& stream, const BenchSe
   fill(device, stream, batch_size(settings.scale));
 }
 
+// Writes keys and rows of a batch at a time with kernels, since the rows of a large table would take long
+// to come from the host.  The state of the optimizer, behind the weights of a row, begins as zeros.
 void FilledTable::fill(gpu::Device& device, gpu::Stream& stream, int64_t batch) {
   gpu::DeviceArray<uint64_t> keys(device, batch);
   gpu::DeviceArray<float> rows(device, batch * table_.row_floats());
@@ -53,6 +59,8 @@ double FilledTable::load(gpu::Stream& stream) const {
   return static_cast<double>(counts.rows) / static_cast<double>(table_.capacity());
 }
 
+// Keys are spread over buckets by their hash, and a bucket with more than its 32 keys loses some.  The two
+// extra rows are for batches of some dozens of keys, a hundredth of which is nothing.
 void FilledTable::expect_few_missing(uint64_t missing, int64_t rows) {
   const auto most = static_cast<uint64_t>(rows) / 100 + 2;
   if (missing > most) {

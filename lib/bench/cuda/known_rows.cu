@@ -32,6 +32,8 @@ __device__ void add_one(uint64_t* count) {
   gpu::atomic_add<gpu::Order::kRelaxed>(count, 1);
 }
 
+// Adds 1 to the kind of a row [width]: right, zero, or wrong.  Floats are compared exactly, since tables
+// only copy them.
 __device__ void count_row(const float* row, uint64_t key, uint32_t width, RowKinds* kinds) {
   bool right = true, zero = true;
   for (uint32_t c = 0; c < width; ++c) {

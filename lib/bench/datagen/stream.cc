@@ -14,7 +14,9 @@ namespace {
 
 constexpr uint64_t kStreamSamples = 200000;
 
-// Streams of one kind.  One owner thread, which the stream's own threads help.
+// Streams of one kind.  The sink counts and forgets, so that a run is generation and formatting alone.  Any
+// number of threads must make the same bytes, since examples depend on their numbers.  One owner thread,
+// which the stream's own threads help.
 class Stream final : public Workload {
  public:
   Stream(const BenchSettings& settings, const SyntheticKind& kind)
@@ -92,6 +94,7 @@ Benchmark stream(const std::string& help, const SyntheticKind& kind) {
 
 }  // namespace
 
+// Ids in ascending order cost a sort, and records spare the formatting of numbers.
 std::vector<Benchmark> datagen_benchmarks() {
   return {
       stream("40 ids in ascending order", {"sparse-binary", "libsvm", forty_ids()}),

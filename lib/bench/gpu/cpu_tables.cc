@@ -21,6 +21,8 @@ namespace ps {
 
 namespace {
 
+// The tables are far beyond the caches of any processor: with the state of AdaGrad they take one gigabyte
+// and two.
 constexpr double kNarrowRows = double(16 << 20), kWideRows = double(4 << 20), kFullBatch = double(1 << 20);
 constexpr uint32_t kNarrow = 8, kWide = 64;
 constexpr int kCalls = 4;  // number of calls of a run; each has keys of its own
@@ -38,6 +40,7 @@ std::unique_ptr<Optimizer<float>> adagrad_optimizer(CpuLevel cpu) {
 // A table with the same items and values as the device's.  One owner thread.
 class FilledRows {
  public:
+  // Loads the rows in batches: keys [batch] and rows [batch, width], whose values all cores compute.
   FilledRows(const BenchSettings& settings, double full_rows, uint32_t width)
       : device_(this_machine().cores, settings.cpu),
         width_(width),
@@ -75,7 +78,9 @@ class FilledRows {
   SparseTable table_;
 };
 
-// Reads rows.  One owner thread.
+// Reads rows.  The keys are drawn once, evenly, and each run reads the same kCalls batches; no cache holds
+// their rows.  The numbers of a call and its keys are those of the device's Find, and check() compares
+// every weight of the last call.  One owner thread.
 class CpuFind final : public Workload {
  public:
   explicit CpuFind(const BenchSettings& settings)
@@ -118,8 +123,12 @@ class CpuFind final : public Workload {
   std::vector<float> weights_;  // results of the last call
 };
 
-// Pushes the gradients of look-ups: finds the unique keys, adds up the gradients of each, finds the rows and
-// steps them.  One owner thread.
+// Pushes the gradients of look-ups: finds the unique keys, adds up the gradients of each, finds the rows
+// and steps them.  One owner thread.
+//
+// A device gets raw look-ups, so its peer must begin with them too: the plan of unique keys and the sums of
+// gradients are part of the time.  The keys follow the same law as on the device, and PushedRows knows the
+// weights that a few rows must have after all pushes.
 class CpuPush final : public Workload {
  public:
   explicit CpuPush(const BenchSettings& settings)
@@ -165,6 +174,8 @@ class CpuPush final : public Workload {
   }
 
  private:
+  // Pushes gradients_ [batch, width] for look-ups of these keys, one for each example: sums_ [unique keys,
+  // width] <- the sums by key, and the table steps the rows by AdaGrad.
   void push(std::span<const uint64_t> keys) {
     const KeyList list{offsets_, keys, true};
     planner_.plan({&list, 1}, plan_);

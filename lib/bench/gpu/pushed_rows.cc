@@ -4,6 +4,10 @@
 
 namespace ps {
 
+// Goes once over all look-ups.  Look-up i belongs to batch i / size and has position i % size there, by
+// which its gradient is known.  sums_ [batches, ranks] counts the uses of a rank in a batch and adds its
+// gradients up in double precision; a rank that is not among the chosen ones costs one search in index_of_.
+// Columns are the first, the last, and two between, so that threads at both ends of a row are looked at.
 PushedRows::PushedRows(std::span<const uint64_t> ranks, size_t size, uint32_t width, Gradient gradient)
     : columns_{0, width / 3, width / 2, width - 1} {
   choose_ranks(ranks);

@@ -57,6 +57,8 @@ std::string describe_bench_device(const std::string& device) {
   }
 }
 
+// The list must be there on machines without a GPU too.  So the emulator gives the names, helps and peers,
+// and the device of the settings is opened only when a benchmark is made.
 std::vector<Benchmark> gpu_benchmarks() {
   std::vector<Benchmark> out = beside_device(gpu_peer_tables());
   for (Benchmark& benchmark : open_emulated_gpu().benchmarks) {

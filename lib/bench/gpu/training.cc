@@ -26,7 +26,8 @@ struct ModelCase {
 
 constexpr const char* kCpu = "cpu";
 
-// Returns the device memory for sparse rows; the rows of the demo take a gigabyte.
+// Returns the device memory for sparse rows; the rows of the demo take a gigabyte.  It is at most a quarter
+// of the free memory, since the model, its batches and its workspaces need the rest.
 std::string cache_bytes(const std::string& device, double scale) {
   constexpr double kFull = double(int64_t{8} << 30), kLeast = 64 << 20;
   const double free_bytes = static_cast<double>(open_row_device(device)->free_bytes());
@@ -75,6 +76,11 @@ class JobPasses {
 };
 
 // Passes of a model.  One owner thread.
+//
+// A run is one more pass, and its seconds are those of training alone.  For a device, the constructor first
+// trains one pass of the same job on the processor, whose cost the device's first pass must have: devices
+// sum in another order, so costs agree only nearly.  Each pass must leave the model better than it was at
+// the beginning.
 class ModelTraining final : public Workload {
  public:
   ModelTraining(const BenchSettings& settings, const ModelCase& model, const std::string& device,
@@ -134,6 +140,7 @@ SynthOptions criteo_ids() {
   return options;
 }
 
+// Wide & deep has much to compute for its rows; the demo has wide rows and little to compute.
 std::vector<ModelCase> model_cases() {
   return {{"wide-deep",
            "wide & deep, 26 rows of 10, three layers of 400, batches of 4096: examples, ",
@@ -155,6 +162,8 @@ Benchmark benchmark(const std::string& name, const std::string& help, MakeWorklo
 
 }  // namespace
 
+// Each model is trained in three ways: on the processor, which is the peer of the others; with the model on
+// the device and rows on the processor; and with both on the device.
 std::vector<Benchmark> gpu_training() {
   std::vector<Benchmark> out;
   for (const ModelCase& model : model_cases()) {

@@ -6,6 +6,8 @@
 
 namespace ps {
 
+// With an exponent near 1, a few ranks have a large share of the look-ups, while most ranks come once or
+// never.  The seed is fixed, so that a device and the processor get the same ranks.
 std::vector<uint64_t> zipf_ranks(uint64_t num_ranks, int64_t count) {
   constexpr double kExponent = 1.05;
   const ZipfLaw law(num_ranks, kExponent);

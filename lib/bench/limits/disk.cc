@@ -95,6 +95,8 @@ class Disk : public Workload {
   const Pages data_, read_;
 };
 
+// Writes a new file each time, made before the time begins; the synchronisation at the end of write_all is
+// part of it.  The check reads the file back.
 class Write final : public Disk {
  public:
   using Disk::Disk;
@@ -103,6 +105,8 @@ class Write final : public Disk {
   void check() override { file_->read_all(read_), compare(); }
 };
 
+// Reads a file that is written once.  It was synchronised then, so that dropping its pages from the cache,
+// which only works for clean ones, makes each run read the disk.
 class Read final : public Disk {
  public:
   Read(const BenchSettings& settings, int flags) : Disk(settings, flags) {

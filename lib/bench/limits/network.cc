@@ -104,7 +104,9 @@ void run_both(Own&& own, Other&& other) {
   if (other_error) std::rethrow_exception(other_error);
 }
 
-// Sends a stream in one direction, in pieces that stay in the cache.  One owner thread.
+// Sends a stream in one direction, in pieces that stay in the cache.  The pieces, 256 KiB, are sent again
+// and again, so that memory is no limit; only the last one that arrives is compared.  Both ends have a
+// thread, as a trainer and a server have.  One owner thread.
 class Rate final : public Workload {
  public:
   explicit Rate(const BenchSettings& settings)
@@ -142,7 +144,8 @@ class Rate final : public Workload {
   const Connection connection_;
 };
 
-// Sends a small message there and back, one at a time.  One owner thread.
+// Sends a small message there and back, one at a time.  The far end adds 1 to the first word, so that each
+// answer shows that it was read and written there.  One owner thread.
 class RoundTrip final : public Workload {
  public:
   explicit RoundTrip(const BenchSettings& settings) : trips_(scaled_power(settings.scale, 1 << 15, 64)) {}
@@ -185,6 +188,8 @@ class RoundTrip final : public Workload {
 
 }  // namespace
 
+// The loopback device moves bytes by copies alone, so these are limits of the system's network code, and of
+// no cable.
 std::vector<Benchmark> network_benchmarks() {
   return {{.name = "limits/tcp/rate",
            .help = "a stream over the loopback device",

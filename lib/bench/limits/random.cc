@@ -35,7 +35,9 @@ void visit_ahead(int64_t begin, int64_t end, uint64_t mask, Address&& address, U
   }
 }
 
-// Independent reads of lines.  One owner thread, which the threads of pool_ help.
+// Independent reads of lines.  The memory can work on many reads at once, since all positions are known
+// from a counter: this is the limit of a table that finds a batch of keys.  A run reads half as many lines
+// as there are, for each thread.  One owner thread, which the threads of pool_ help.
 class IndependentLines final : public Workload {
  public:
   IndependentLines(const BenchSettings& settings, PageKind kind)
@@ -80,7 +82,9 @@ class IndependentLines final : public Workload {
   std::vector<uint64_t> sums_;
 };
 
-// Dependent reads of lines, on each thread.  One owner thread, which the threads of pool_ help.
+// Dependent reads of lines, on each thread.  A read must end before the next can begin, so a run measures
+// the latency of memory: this is what a map with linked nodes pays.  One owner thread, which the threads of
+// pool_ help.
 class DependentLines final : public Workload {
  public:
   DependentLines(const BenchSettings& settings, PageKind kind)
@@ -131,7 +135,10 @@ class DependentLines final : public Workload {
   std::vector<uint64_t> ends_;
 };
 
-// Adds 1 to every float of random rows.  One owner thread, which the threads of pool_ help.
+// Adds 1 to every float of random rows.  This is the limit of a push: each row comes into the cache, is
+// changed and goes back.  A run changes half of the rows, or a quarter as many as there are lines, if rows
+// are short.  Every change is a 1, and floats count without rounding up to 2^24, so the sum of all memory
+// is exactly the number of changes of all runs.  One owner thread, which the threads of pool_ help.
 class ChangedRows final : public Workload {
  public:
   ChangedRows(const BenchSettings& settings, PageKind kind, int64_t row_bytes)
@@ -185,6 +192,7 @@ class ChangedRows final : public Workload {
   int64_t runs_ = 0;
 };
 
+// Adds the benchmark for huge pages and for small ones.
 template <class Make>
 void add(std::vector<Benchmark>& out, const std::string& name, const std::string& help,
          const std::string& unit, Make make) {

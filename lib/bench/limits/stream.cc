@@ -125,6 +125,8 @@ class FirstTouch final : public Workload {
   std::optional<Pages> pages_;  // new for every run
 };
 
+// Adds the benchmark twice: huge pages, which pskit's tables ask for, and small ones, which cost more
+// misses of the TLB.
 template <class Kind>
 void add(std::vector<Benchmark>& out, const std::string& name, const std::string& help) {
   for (PageKind kind : {PageKind::kHuge, PageKind::kSmall}) {

@@ -60,6 +60,8 @@ double DenseStep::expected_bytes() const {
   return algorithm_.most_sent(static_cast<double>(gradient_.size() * sizeof(float)), communicator_.size());
 }
 
+// Weights stand for the model: each rank begins with others, and after the first period all have the mean,
+// which further periods keep but for rounding.
 LocalSgdPeriod::LocalSgdPeriod(ExchangeCommunicator& communicator, const ModelShape& model,
                                double compute_seconds, int steps)
     : communicator_(communicator),
@@ -80,6 +82,8 @@ void LocalSgdPeriod::run() {
   for (float& weight : weights_) weight *= share;
 }
 
+// The mean is computed as run() computes it, an exact sum times a rounded share, so it must agree to the
+// bit.
 uint64_t LocalSgdPeriod::count_wrong() {
   const int ranks = communicator_.size();
   const float share = 1.0f / static_cast<float>(ranks);

@@ -35,6 +35,10 @@ DgcExchangeStep::DgcExchangeStep(ExchangeCommunicator& communicator, const Model
   sums_.resize(whole_.size());
 }
 
+// Divides the values of the model, in the order of its tensors: tensors that DGC compresses get a state of
+// their own and their part of the rank's gradient; all others are put one after the other into whole_, with
+// their positions in the model in whole_index_, by which the check finds their values.  The backward pass
+// begins at the end of the model, so a tensor's gradient is there once the share 1 - first / all is.
 void DgcExchangeStep::make_tensors(const ModelShape& model) {
   const double all = static_cast<double>(model.elements());
   const int rank = communicator_.rank();
@@ -57,6 +61,9 @@ void DgcExchangeStep::make_tensors(const ModelShape& model) {
   }
 }
 
+// A step: the accelerator begins, tensors are packed while it computes or after it, the small tensors are
+// summed whole, all ranks gather the packed ones of all, and each rank adds them up.  The three terms are
+// timed apart; the wait for the accelerator is in none of them.
 void DgcExchangeStep::run() {
   terms_ = {};
   accelerator_.begin_step();
@@ -95,6 +102,9 @@ std::string DgcExchangeStep::packed_tensors() const {
   return all;
 }
 
+// Adds the packed tensors of all ranks to the weights, tensor by tensor: rest[r] is what is left of rank
+// r's bytes.  The first run also checks the sums of the tensors that were summed whole; they are exact in
+// any order.
 void DgcExchangeStep::apply(const std::vector<std::string>& from_ranks) {
   std::vector<std::string_view> rest(from_ranks.begin(), from_ranks.end());
   for (Tensor& tensor : tensors_) apply(tensor, rest);
@@ -106,6 +116,8 @@ void DgcExchangeStep::apply(const std::vector<std::string>& from_ranks) {
   }
 }
 
+// Takes the next vector of each rank, adds the vectors up and applies the sum.  The digest covers the sums
+// of all steps in order: ranks that have the same digest have made the same moves, to the bit.
 void DgcExchangeStep::apply(Tensor& tensor, std::vector<std::string_view>& rest) {
   std::vector<SparseVector> vectors(rest.size());
   for (size_t rank = 0; rank < rest.size(); ++rank) {
@@ -131,6 +143,8 @@ uint64_t DgcExchangeStep::wrong_in(const SparseVector& sparse, int rank, uint64_
   return wrong;
 }
 
+// Adds up the bytes of the all-reduce of whole tensors and, for each packed tensor, those of an all-gather
+// of as many values as DGC selects.
 double DgcExchangeStep::expected_bytes() const {
   const int ranks = communicator_.size();
   double bytes =

@@ -19,6 +19,7 @@ std::vector<int> integer_list(const Flags& flags, std::string_view name, int lea
   return numbers;
 }
 
+// The limits keep out rates without a unit, such as 10 for 10G.
 std::vector<double> bandwidth_list(const Flags& flags) {
   constexpr double kLeastBandwidth = 1e5, kMostBandwidth = 1e12;
   std::vector<double> rates;

@@ -7,6 +7,7 @@
 
 namespace ps {
 
+// A value that DGC sends takes kEntry bytes with its index; the tensors of one dimension are sent whole.
 StepBytes link_payload(const ModelShape& model) {
   constexpr double kDensity = 0.001, kEntry = 6;
   StepBytes payload{.dense_bytes = model.bytes()};
@@ -17,6 +18,8 @@ StepBytes link_payload(const ModelShape& model) {
   return payload;
 }
 
+// A lone link may carry more than each of many that are busy at once, since all ranks share one machine:
+// bandwidth is what a link can carry, and machine_rate what all of them can together.
 ClusterParameters link_cluster(int ranks, const LinkProbe& probe) {
   ClusterParameters cluster;
   cluster.ranks = ranks;
@@ -37,6 +40,8 @@ ExchangeKind exchange_named(const std::string& name) {
   fail(Code::kInternal, "the cost model has no exchange ", quote(name));
 }
 
+// The timeout is a minute and twenty times what the gradient of all ranks takes over one link, but at most
+// a day.
 Duration link_patience(const LinkRequest& request) {
   constexpr double kLeast = 60, kTimes = 20, kMost = 24 * 3600;
   const double sent = 8 * request.model.bytes() / request.bits_per_second;

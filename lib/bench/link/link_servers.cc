@@ -16,6 +16,8 @@ namespace ps {
 // the link.  LinkServers' owner thread makes and destroys it.
 class LinkServers::Server {
  public:
+  // Waits until the thread listens.  An error of the thread comes through the same promise, and is thrown
+  // here after the thread has ended.
   Server(const RankLinks& links, int link, const ServedJob& job, const ShardLimits& limits) {
     thread_ = std::thread([this, &links, link, &job, limits] {
       try {
@@ -86,6 +88,8 @@ LinkServers::LinkServers(const RankLinks& links, int first_link, int count, cons
 
 LinkServers::~LinkServers() = default;
 
+// Each trainer connects to all servers; a slow link must not end in a timeout, so theirs is that of the
+// collectives.
 RemoteOptions LinkServers::remote_options(int rank, int trainers) const {
   RemoteOptions options;
   for (const auto& server : servers_) options.servers.push_back(server->address());

@@ -78,6 +78,7 @@ void expect_right(const char* what, const StepRun& run) {
   if (run.wrong != 0) fail(Code::kInternal, what, ": ", run.wrong, " values of the sum are wrong");
 }
 
+// Returns a published figure to stand beside the measured one, or null where nothing was published for it.
 Json published(const std::string& table, const std::string& what) {
   for (const PublishedTable& each : published_tables()) {
     for (const PublishedFigure& figure : each.figures) {
@@ -116,6 +117,8 @@ DgcRank measure_dgc_rank(const LinkRequest& request, ExchangeCommunicator& commu
   return out;
 }
 
+// Returns the runs of the slowest rank, of the kind of step that `of` takes out of a rank's results.
+// Throws if a sum of any rank was wrong.
 template <class Of>
 StepRun slowest_of(const ByRank<DgcRank>& ranks, const char* what, Of&& of) {
   std::vector<StepRun> runs;
@@ -125,6 +128,9 @@ StepRun slowest_of(const ByRank<DgcRank>& ranks, const char* what, Of&& of) {
   return run;
 }
 
+// Makes the row of a link: seconds are medians over the runs of the slowest rank in each; the speed-up is
+// momentum over DGC, both measured here, with the published ones beside them.  The terms of DGC's step are
+// those of rank 0.  Ranks must have the same digest, or DGC would train different models.
 Json dgc_row(const LinkSession& session, const ByRank<DgcRank>& ranks) {
   const StepRun momentum = slowest_of(ranks, "momentum", [](const DgcRank& rank) { return rank.momentum; });
   const StepRun overlapped =
@@ -159,6 +165,9 @@ Json dgc_row(const LinkSession& session, const ByRank<DgcRank>& ranks) {
 
 // --- Local SGD
 
+// A run is a period, so its seconds are divided by its steps.  The possible time of a step is the compute
+// and the modelled exchange, of which each step bears 1 / period; the share says how near the measured step
+// comes to it.
 Json local_sgd_row(const LinkSession& session, int period, const StepRun& run) {
   const LinkRequest& request = session.request;
   const double steps = period, step_seconds = median(run.seconds) / steps;
@@ -195,6 +204,8 @@ std::unique_ptr<LinkStep> scaling_step(const LinkRequest& request, ExchangeCommu
                                      all_reduce_algorithm(algorithm), DenseStep::Exchange::kAfterwards);
 }
 
+// In weak scaling each rank has the same compute whatever the number of ranks, so the efficiency is the
+// compute divided by the whole step.
 Json scaling_row(const LinkSession& session, const std::string& algorithm, const StepRun& run,
                  double expected_bytes) {
   const double seconds = median(run.seconds), modelled = session.modelled(exchange_named(algorithm));
@@ -212,6 +223,9 @@ Json scaling_row(const LinkSession& session, const std::string& algorithm, const
 
 }  // namespace
 
+// The measurements below have one shape: all ranks run the same kinds of step in the same order, since a
+// step is a collective; each rank's thread writes its results into its own place; and rows are made after
+// the ranks have ended.
 std::vector<Json> measure_dgc(const LinkRequest& request, Log& log) {
   LinkSession session(request, log);
   ByRank<DgcRank> ranks(static_cast<size_t>(request.ranks));
@@ -221,6 +235,7 @@ std::vector<Json> measure_dgc(const LinkRequest& request, Log& log) {
   return {dgc_row(session, ranks)};
 }
 
+// Measures each period, and gives each row its gain over the first one, measured and as published.
 std::vector<Json> measure_local_sgd(const LinkRequest& request, Log& log) {
   LinkSession session(request, log);
   std::vector<ByRank<StepRun>> of_periods(request.periods.size(),
@@ -242,6 +257,7 @@ std::vector<Json> measure_local_sgd(const LinkRequest& request, Log& log) {
   return rows;
 }
 
+// Measures each algorithm with one number of ranks; the caller's rows of other numbers complete the table.
 std::vector<Json> measure_scaling(const LinkRequest& request, Log& log) {
   LinkSession session(request, log);
   std::vector<ByRank<StepRun>> runs(request.algorithms.size(),

@@ -43,6 +43,8 @@ uint64_t ModelShape::elements() const {
   return sum;
 }
 
+// Statistics, as of batch normalization, are not trained, and sparse tables have no gradient of a fixed
+// size, so neither is exchanged.
 ModelShape find_model_shape(const std::string& name) {
   if (name == kFasterRcnn) return faster_rcnn();
   const Job job = load_job(find_net(name).value_or(name), {});
@@ -59,6 +61,9 @@ ModelShape find_model_shape(const std::string& name) {
   return model;
 }
 
+// Values are multiples of 1 / 4096 in [-0.5, 0.5), drawn by a hash of rank and index; a larger one is a
+// multiple of 1 / 64 below 32.  So the sums over up to 64 ranks have few enough bits to be exact.  The
+// large ones are what DGC's selection looks for.
 float emulated_gradient(int rank, uint64_t index) {
   constexpr int kScale = 4096, kRare = 512, kLarger = 64;
   const uint64_t random = hash_key(index * 64 + static_cast<uint64_t>(rank));

@@ -106,6 +106,9 @@ class NamespaceLinks final : public RankLinks {
   LinkShape shape() const override { return {}; }
 
  private:
+  // Makes the bridge in its namespace, and for each rank a pair of devices: portN stays on the bridge, and
+  // eth0 is moved into the rank's namespace.  The bucket on portN limits what the rank receives, and that
+  // on eth0 what it sends.
   void make_switch(const std::string& errors, double bits_per_second) {
     switch_.enter();
     configure(errors, "ip link add br0 type bridge");

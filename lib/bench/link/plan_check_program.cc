@@ -110,6 +110,7 @@ int join_runs(const Flags& flags) {
 
 }  // namespace
 
+// Flags are not read from the environment, since its variables describe a cluster that exists.
 Program plan_check_program() {
   std::vector<Flag> flags = configuration_flags();
   for (Flag& flag : measuring_flags()) flags.push_back(std::move(flag));
@@ -125,6 +126,8 @@ Program plan_check_program() {
                    {"ps-bench plan-check --models lenet --ranks 2 --bandwidth 1G", "one configuration"}}};
 }
 
+// Rows are saved as they come, and rows that are known are not measured again; an interrupt ends the run
+// after the configuration that is under way, so that a long table may be measured in pieces.
 int run_plan_check(const Flags& flags, Log& log) {
   if (flags.given("join")) return join_runs(flags);
   SavedRows known = rows_to_resume(flags, kSuite);

@@ -67,6 +67,8 @@ std::string percent_text(double value) {
   return cat(significant(value, 3), " %");
 }
 
+// Returns a line for each strategy, then one for all rows: the median, the 90th percentile and the worst
+// error of a step, the same of its exchange, and the median error of the codec.
 std::string error_table(const std::vector<Json>& rows, bool markdown) {
   std::vector<Cells> cells = {{"strategy", "rows", "step: median", "90th", "worst", "exchange: median",
                                "90th", "worst", "codec: median"}};
@@ -123,6 +125,8 @@ bool PlanChoice::right() const {
   return named_seconds <= kNear * fastest_seconds;
 }
 
+// Groups the rows by strategy; `names` keeps the order in which strategies first appear, since the map
+// sorts them.
 std::vector<PlanErrors> plan_errors(const std::vector<Json>& rows) {
   std::vector<std::string> names;
   std::map<std::string, Errors> groups;
@@ -139,6 +143,8 @@ std::vector<PlanErrors> plan_errors(const std::vector<Json>& rows) {
   return errors;
 }
 
+// Groups the rows by configuration.  In each, the plan's choice is the row with the least modelled seconds,
+// and it is judged by the seconds that were measured for it.
 std::vector<PlanChoice> plan_choices(const std::vector<Json>& rows) {
   std::vector<std::string> names;
   std::map<std::string, std::vector<const Json*>> groups;

@@ -34,6 +34,8 @@ std::vector<std::string> link_choices() {
   return {"auto", "namespaces", "bucket"};
 }
 
+// Only "auto" falls back, and only where namespaces are not allowed: a user who asked for them should not
+// get other links without notice.
 std::unique_ptr<RankLinks> make_rank_links(const std::string& choice, int ranks, double bits_per_second,
                                            Log& log) {
   if (choice == "bucket") return make_bucket_links(bits_per_second);

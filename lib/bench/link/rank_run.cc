@@ -47,6 +47,9 @@ struct Meeting {
   MeetingPoint point = {};
 };
 
+// Runs one rank on its own thread.  The thread enters the link first, since sockets belong to the namespace
+// in which they are opened.  Rank 0 listens at a port that the system chooses, and tells the others at the
+// meeting point.
 void run_rank(Meeting& meeting, int rank) {
   meeting.links.enter(rank);
   const std::unique_ptr<Transport> network = make_network();
@@ -62,6 +65,7 @@ void run_rank(Meeting& meeting, int rank) {
   meeting.body(*communicator, shaped);
 }
 
+// Returns true for the error of a rank whose peer has gone: it is reported only if there is no other.
 bool is_consequence(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -116,6 +120,8 @@ double probe_neighbours(ExchangeCommunicator& communicator, double nominal) {
   return 8.0 * static_cast<double>(messages[next].size()) / median_of_three(seconds);
 }
 
+// A barrier takes ceil(log2(ranks)) rounds of small messages, one after the other, so its time divided by
+// them is that of a message.  The median leaves out barriers that another process has held up.
 double probe_latency(ExchangeCommunicator& communicator) {
   constexpr int kBarriers = 30;
   const double rounds = std::ceil(std::log2(communicator.size()));
@@ -128,6 +134,7 @@ double probe_latency(ExchangeCommunicator& communicator) {
   return median(seconds);
 }
 
+// All ranks add 16 MB at the same time, after a barrier: cores and memory are shared as in an exchange.
 double probe_sums(ExchangeCommunicator& communicator) {
   std::vector<float> into(4 << 20), other(into.size());
   const double seconds = median_of_three([&] {
@@ -141,6 +148,8 @@ double probe_sums(ExchangeCommunicator& communicator) {
 
 }  // namespace
 
+// If rank 0 fails before it listens, it gives up the meeting point, since the others would wait there for
+// ever.  Once they are connected, a rank that ends breaks its connections, by which the others end too.
 void run_ranks(const RankLinks& links, int ranks, Duration timeout, const NetworkBody& body) {
   Meeting meeting{links, ranks, timeout, body};
   std::vector<std::exception_ptr> errors(static_cast<size_t>(ranks));
@@ -169,6 +178,8 @@ void run_ranks(const RankLinks& links, int ranks, Duration timeout, const RankBo
   run_ranks(links, ranks, timeout, with_network);
 }
 
+// Takes the better of two patterns, since each is held up by something that is no limit of the links: many
+// senders into one link divide it unevenly, and a single connection may not fill it.
 LinkProbe probe_links(ExchangeCommunicator& communicator, double nominal_bits_per_second) {
   LinkProbe probe;
   probe.bits_per_second =

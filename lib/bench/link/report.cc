@@ -87,6 +87,8 @@ std::vector<LinkTable> tables_of(const std::string& suite) {
   return suite == "local-sgd" ? local_sgd_tables() : scaling_tables();
 }
 
+// Writes the value of a cell in the way of its column; null is a value that was not measured or not
+// published.
 std::string cell_text(const Json& value, CellKind kind) {
   if (value.is_null()) return "-";
   if (kind == CellKind::kText) return value.get<std::string>();
@@ -117,6 +119,8 @@ std::string table_text(const LinkTable& table, const std::vector<Json>& rows, bo
   return titled_table(table.title, cells, markdown);
 }
 
+// Returns a line for each bandwidth that the machine did not carry in any row, with the most that it
+// carried, since a reader would take those rows for ones of the named link.
 std::string slow_links(const std::vector<Json>& rows) {
   std::map<std::string, double> fastest;
   for (const Json& row : rows) {
@@ -144,6 +148,8 @@ std::string bars_text(const std::vector<Json>& rows) {
 
 }  // namespace
 
+// Writes the machine and the model, links that were slower than their names, the tables of the suite, then
+// the bars.
 std::string link_report(const Machine& machine, const std::vector<Json>& rows, bool markdown) {
   const Json& first = rows.front();
   std::set<std::string> links;

@@ -53,6 +53,8 @@ void ServerStep::run() {
   pull();
 }
 
+// The weights began at zero and the servers subtract the sum of the gradients at a rate of 1, so after the
+// first step each weight must be the exact sum with the opposite sign.
 uint64_t ServerStep::count_wrong() {
   uint64_t wrong = 0, index = 0;
   for (size_t p = 0; p < parameters_.size(); ++p) {

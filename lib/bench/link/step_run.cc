@@ -25,6 +25,7 @@ int agree_on_runs(ExchangeCommunicator& communicator, double first_seconds, int 
   return static_cast<int>(runs[0]);
 }
 
+// Runs a step once after a barrier, so that no rank's time contains the wait for a rank that began late.
 void time_run(ExchangeCommunicator& communicator, LinkStep& step, StepRun& out) {
   communicator.barrier();
   const uint64_t before = sent_to_all(communicator);
@@ -36,6 +37,8 @@ void time_run(ExchangeCommunicator& communicator, LinkStep& step, StepRun& out) 
 
 }  // namespace
 
+// The first run is checked and, if it was short, only warms connections and memory.  Rank 0 decides on the
+// number of runs, since ranks that disagreed would wait for each other for ever.
 StepRun run_step(ExchangeCommunicator& communicator, LinkStep& step, int most, double budget) {
   StepRun out;
   time_run(communicator, step, out);

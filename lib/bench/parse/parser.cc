@@ -16,7 +16,8 @@ namespace ps {
 
 namespace {
 
-// Divides `text` at ends of lines into blocks of the size that the reader makes.
+// Divides `text` at ends of lines into blocks of the size that the reader makes.  Each block ends in
+// kPadding zeros behind its text, because parsers read some bytes further than they need.
 std::vector<Block> cut(const std::string& text) {
   auto name = std::make_shared<const std::string>("synthetic");
   std::vector<Block> blocks;
@@ -35,7 +36,9 @@ std::vector<Block> cut(const std::string& text) {
   return blocks;
 }
 
-// A parser on all threads.  One owner thread, which the threads of pool_ help.
+// A parser on all threads.  A parser is made once from the first block, as a reader makes it from the head
+// of its file; all threads use it.  The text is in memory and longer than the caches, and the rate stands
+// beside that of reading memory.  One owner thread, which the threads of pool_ help.
 class Parse final : public Workload {
  public:
   Parse(const BenchSettings& settings, SyntheticData data, bool keeps_ids)
@@ -110,6 +113,8 @@ class Parse final : public Workload {
   std::vector<Share> shares_;  // one for each thread
 };
 
+// Returns a benchmark of a parser, beside the rate at which memory is read.  The functions below make its
+// data; they tell Parse that ids are not kept where the parser hashes ids or words.
 Benchmark parse_as(const std::string& name, const std::string& help,
                    std::function<std::unique_ptr<Workload>(const BenchSettings&)> make,
                    const std::vector<std::string>& peers = {}) {
@@ -153,6 +158,9 @@ Benchmark parse_census(const std::string& name, const std::string& help, bool qu
 
 }  // namespace
 
+// The formats with sparse ids come first: with all values 1, and with values to be read.  Tables of numbers
+// have few decimals or more than a double holds, since the two take different ways through the parser of
+// numbers; words in quotes take another way than plain ones.
 std::vector<Benchmark> parser_benchmarks() {
   return {
       parse("libsvm-binary", "libsvm, every value 1", kLibsvmBinary, {"parse/libsvm-binary/strtod"}),

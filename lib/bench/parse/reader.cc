@@ -16,6 +16,8 @@ namespace ps {
 
 namespace {
 
+// Returns a reader of batches of 1024 that reads `file` like standard input, so that neither a disk nor a
+// path is part of the time.  With more than one pass it keeps the examples.
 std::unique_ptr<BatchReader> reader_of(const SyntheticData& data, const MemoryFile& file, int threads,
                                        int passes) {
   DataOptions options = data.options;
@@ -38,7 +40,8 @@ void count(const Batch& batch, Digest& found) {
   for (const SlotData& slot : batch.slots) found.keys += slot.keys.size();
 }
 
-// The first pass over a file.  One owner thread.
+// The first pass over a file.  A run makes a new reader with its threads and ends with the last batch.  It
+// looks at counts alone; the check reads once more and digests every id.  One owner thread.
 class ReadBatches final : public Workload {
  public:
   ReadBatches(const BenchSettings& settings, SyntheticData data, bool keeps_ids)
@@ -74,7 +77,8 @@ class ReadBatches final : public Workload {
   Digest found_;
 };
 
-// Passes over kept examples.  The first run, which is not timed, reads the file.  One owner thread.
+// Passes over kept examples.  The first run, which is not timed, reads the file.  The digest of each kept
+// pass must be that of the generator too: what is kept is packed.  One owner thread.
 class KeptBatches final : public Workload {
  public:
   KeptBatches(const BenchSettings& settings, const SyntheticKind& kind)

@@ -1,5 +1,5 @@
-// Generates tables of text: clicks as those of the generator criteo, in csv and in lines of JSON; numbers; and people as
-// in a census, whose words may be in quotes.
+// Generates tables of text: clicks as those of the generator criteo, in csv and in lines of JSON; numbers;
+// and people as in a census, whose words may be in quotes.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -70,6 +70,7 @@ class RowFields {
   RowFields(bool json, const std::vector<std::string>& names, std::string& out)
       : json_(json), names_(names), row_(out, 4 * names.size(), 0) {}
 
+  // The generator writes -0 for an integer that is missing.
   void integer(float value) {
     begin();
     const bool missing = value == 0 && std::signbit(value);
@@ -108,6 +109,8 @@ class RowFields {
   size_t index_ = 0;
 };
 
+// Writes row b of the batch.  Slot 0 has the integers, dense [B, 13]; each further slot has one category or
+// none.
 void write_row(const Batch& batch, size_t b, RowFields row) {
   row.integer(batch.labels[b]);
   const std::span integers = std::span(batch.slots[0].values).subspan(b * kCriteoIntegers, kCriteoIntegers);
@@ -219,6 +222,7 @@ SyntheticData make_census_table(bool quoted, double scale, uint64_t full_samples
   return data;
 }
 
+// Generates blocks of clicks and writes their rows, each with its label, 13 integers and 26 categories.
 SyntheticData make_table(const std::string& format, double scale, uint64_t full_samples) {
   const uint64_t samples = scaled_samples(scale, full_samples);
   const std::unique_ptr<Generator> generator = make_generator({"criteo", "criteo"}, scale);

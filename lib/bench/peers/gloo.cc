@@ -12,7 +12,8 @@ namespace ps {
 
 namespace {
 
-// The all-reduce of one rank by Gloo.  Its rank's thread owns it.
+// The all-reduce of one rank by Gloo.  Its rank's thread owns it.  The ranks meet by a store in memory that
+// they share; all bytes of sums go over TCP.  Gloo chooses its default algorithm.
 class GlooSum final : public RankSum {
  public:
   GlooSum(int rank, int size, gloo::rendezvous::HashStore& store)

@@ -22,8 +22,8 @@ rocksdb::Slice slice_of(const uint64_t& key) {
   return {reinterpret_cast<const char*>(&key), sizeof key};
 }
 
-// Half of the memory is for rows that are not written to files yet, half for blocks that were read.  There is
-// no log.
+// Half of the memory is for rows that are not written to files yet, half for blocks that were read.  There
+// is no log.  The filter spares reads of files that lack a key.
 rocksdb::Options options_of(uint64_t memory_bytes) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(memory_bytes / 2);
@@ -39,7 +39,8 @@ rocksdb::Options options_of(uint64_t memory_bytes) {
   return options;
 }
 
-// Rows in RocksDB.  Each batch is one MultiGet and one WriteBatch.  One owner thread.
+// Rows in RocksDB.  Each batch is one MultiGet and one WriteBatch.  A step reads rows, changes them here
+// and writes them back, since the store knows no optimizer.  One owner thread.
 class RocksTable final : public RowTable {
  public:
   RocksTable(const std::string& directory, uint64_t memory_bytes) : folder_(directory) {

@@ -97,6 +97,8 @@ pid_t start_python(std::string script, int socket) {
 
 }  // namespace
 
+// One socket pair is standard input and output of the script.  The deadline makes a script that hangs an
+// error; this process closes the script's end, so that its exit ends the reading here.
 PythonProcess::PythonProcess(const std::string& script) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -127,6 +129,7 @@ void PythonProcess::send_all(const void* bytes, size_t size) {
   }
 }
 
+// Reads a byte at a time, since a line is short and nothing after it may be taken.
 std::string PythonProcess::receive_line() {
   std::string line;
   for (char byte; recv(socket_, &byte, 1, 0) == 1 && byte != '\n';) line += byte;
@@ -142,6 +145,8 @@ void expect_torch(PythonProcess& python) {
 
 }  // namespace
 
+// Sends all data before the first pass, as raw memory, so that neither parsing nor copying is timed:
+// "ready" says that the script has it.
 TorchTraining::TorchTraining(const TorchTask& task, std::span<const uint64_t> keys,
                              std::span<const float> labels)
     : python_(kScript) {

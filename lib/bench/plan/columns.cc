@@ -11,6 +11,8 @@ namespace ps {
 
 namespace {
 
+// Returns the rows with each column as wide as its widest cell: the first to the left, numbers to the
+// right.
 std::string aligned(const std::vector<Cells>& rows) {
   std::vector<size_t> widths(rows.front().size(), 0);
   for (const Cells& row : rows) {
@@ -27,6 +29,8 @@ std::string aligned(const std::vector<Cells>& rows) {
   return out;
 }
 
+// Returns a table of Markdown; the line of dashes behind the headings aligns all columns but the first to
+// the right.
 std::string in_markdown(const std::vector<Cells>& rows) {
   std::string out;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -73,6 +77,8 @@ std::string quantity_text(double value, const std::string& unit) {
   return name.empty() ? number : cat(number, " ", name);
 }
 
+// The unit is the last character, if it is one of kThousands, or K, which people write for k.  The
+// comparisons are such that they refuse NaN.
 std::optional<double> parse_decimal_rate(std::string_view text) {
   constexpr double kMostRate = 1e15;
   double unit = 1;

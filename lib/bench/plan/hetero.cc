@@ -24,8 +24,8 @@ struct PlainSeconds {
   double total() const { return computing + link; }
 };
 
-// Returns the seconds of a plain trainer.  Its gradients go when a batch is computed, and the weights of its next step come
-// after them.  It reads beside an accelerator, but not beside computing of its own.
+// Returns the seconds of a plain trainer.  Its gradients go when a batch is computed, and the weights of
+// its next step come after them.  It reads beside an accelerator, but not beside computing of its own.
 PlainSeconds plain_seconds(const HeteroRequest& request, HeteroCut cut) {
   const double link = 2 * (request.row_bytes + request.dense_bytes) / request.bandwidth;
   if (cut == HeteroCut::kNone) return {request.read_seconds + request.cpu_seconds, link};
@@ -53,6 +53,11 @@ struct Loads {
   double processors = 0, accelerators = 0, links = 0;
 };
 
+// Returns the seconds that a batch takes of each kind of machine, which share the batches evenly.  With a
+// cut behind the rows the kinds work at the same time, and the slowest decides.  A plain trainer does its
+// parts in turn, so there is one number, total() by the number of trainers; it is put where most of it is
+// spent: at the links if they or those of the servers take longer, at the processors if a trainer computes
+// there or waits for reading, else at the accelerators.
 Loads loads(const HeteroRequest& request, HeteroCut cut, double processors, double accelerators) {
   if (cut == HeteroCut::kRows) {
     return {request.read_seconds / processors, request.compute_seconds / accelerators,
@@ -133,6 +138,10 @@ HeteroChoice hetero_choice(const HeteroRequest& request, HeteroCut cut, int64_t 
   return choice;
 }
 
+// Tries plain trainers on all processors, then 1 to most_accelerators compute trainers with just enough
+// readers, then all accelerators as plain trainers: so few choices need no search.  `faster` and `cheaper`
+// compare by more than rounding (kSame), so that equal choices are decided by the other criterion, and the
+// first of equals stays.
 HeteroPlan make_hetero_plan(const HeteroRequest& request) {
   HeteroPlan plan;
   plan.request = request;
@@ -156,6 +165,8 @@ HeteroPlan make_hetero_plan(const HeteroRequest& request) {
   return plan;
 }
 
+// Writes the costs of a batch, a line for each choice, and the advice: the fastest choice, and the one with
+// the cheapest batch.
 std::string hetero_text(const std::string& job, const HeteroPlan& plan, bool markdown) {
   const HeteroRequest& request = plan.request;
   std::string out = cat(job, ": a batch takes ", seconds_text(request.read_seconds), " to read, ",

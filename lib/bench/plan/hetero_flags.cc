@@ -69,8 +69,8 @@ double bytes_of_batch(const Network<float>& network, double batch, double ids, d
   return bytes;
 }
 
-// Returns the bytes of the rows that a reader exchanges with servers for a batch: unique keys with their gradients go, and
-// rows come.
+// Returns the bytes of the rows that a reader exchanges with servers for a batch: unique keys with their
+// gradients go, and rows come.
 double bytes_of_rows(const Network<float>& network, double batch, double ids, double unique) {
   double bytes = 0;
   for (size_t p = 0; p < network.parameters().size(); ++p) {
@@ -82,8 +82,8 @@ double bytes_of_rows(const Network<float>& network, double batch, double ids, do
   return bytes;
 }
 
-// Returns the bytes of the parameters that a compute trainer exchanges with servers for a batch: all of those that are used
-// whole, and the rows that it has to itself.
+// Returns the bytes of the parameters that a compute trainer exchanges with servers for a batch: all of
+// those that are used whole, and the rows that it has to itself.
 double bytes_of_dense(const Network<float>& network, double batch, double ids, double unique) {
   double bytes = 0;
   for (size_t p = 0; p < network.parameters().size(); ++p) {
@@ -135,6 +135,9 @@ std::vector<Flag> hetero_flags() {
   };
 }
 
+// Each time comes from its own flag, else from the measured job; compute on an accelerator, which the
+// measured trainer did not have, from --flops.  Bytes follow from the network and --unique, unless
+// --batch-bytes is given.
 HeteroRequest read_hetero(const Flags& flags, const Job& job) {
   const std::optional<Measured> costs = measured(flags);
   const Network<float> network = planned_network(job);
@@ -182,6 +185,8 @@ Network<float> planned_network(const Job& job) {
   return Network<float>(job.model, job.data.schema(job.data.format), job.job.seed);
 }
 
+// A multiplication and an addition count as two operations in the forward pass, and the backward pass does
+// twice as much, for the gradients of inputs and of weights.
 double operations(const std::vector<LayerSize>& layers, int64_t batch) {
   constexpr double kOperations = 6;
   double multiply_adds = 0;

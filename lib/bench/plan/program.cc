@@ -151,7 +151,8 @@ double byte_rate(const Flags& flags, std::string_view name) {
   return static_cast<double>(*flags.bytes(name));
 }
 
-// Returns the rate of a benchmark in a document that ps-bench limits --json has printed.
+// Returns the rate of a benchmark in a document that ps-bench limits --json has printed, or nullopt if it
+// has none of this name, as after a run of some limits alone.
 std::optional<double> limit_rate(const Json& document, const std::string& path, std::string_view benchmark) {
   if (!document.is_object() || !document.contains("results") || !document["results"].is_array())
     fail(Code::kUsage, path, ": not what ps-bench limits --json prints");
@@ -164,6 +165,9 @@ std::optional<double> limit_rate(const Json& document, const std::string& path, 
   return std::nullopt;
 }
 
+// Replaces the numbers of the cluster that flags did not give by measured ones.  A round trip is two
+// messages, each of which takes the overhead of a processor at both ends and the latency: L = trip / 2 - 2
+// o.
 void take_limits(const Flags& flags, ClusterParameters& cluster) {
   const std::optional<std::string> path = flags.text("limits");
   if (!path) return;
@@ -177,6 +181,8 @@ void take_limits(const Flags& flags, ClusterParameters& cluster) {
   if (copy && !flags.given("sum-rate")) cluster.sum_rate = *copy;
 }
 
+// Flags give bits a second, and the model takes bytes.  The file of --limits comes last, since the latency
+// that follows from it needs the overhead.
 ClusterParameters read_cluster(const Flags& flags) {
   ClusterParameters cluster;
   cluster.ranks = *flags.integer("ranks", 2, kMostRanks);
@@ -223,6 +229,8 @@ Noise read_noise(const Flags& flags, uint64_t seed) {
   return noise;
 }
 
+// A step of an optimizer takes `accumulate` batches, so its compute grows with them; --compute, if it is
+// given, is that of a whole step.
 PlanRequest read_request(const Flags& flags, const Job& job) {
   PlanRequest request;
   request.layers = planned_network(job).layer_sizes(*flags.integer("ids", 1, 1 << 20));
@@ -255,6 +263,8 @@ std::vector<StrategyPlan> simulated_strategies(const Flags& flags, const Plan& p
   return strategies;
 }
 
+// Simulates each strategy for a whole number of its periods.  Without --steps the budget of messages is
+// shared evenly by the strategies, so that the whole takes some seconds whatever the size of the cluster.
 std::vector<Simulation> simulate_all(const Flags& flags, const Plan& plan, uint64_t seed) {
   constexpr double kMostMessages = 2e8;  // of all strategies together, except for the first exchange of each
   const Noise noise = read_noise(flags, seed);
@@ -307,6 +317,8 @@ Program plan_program() {
                        {"ps-bench plan --published", "the model beside measurements"}}};
 }
 
+// Answers one of four questions: published measurements beside the model; where to cut a job between
+// processors and accelerators; the plan; the plan and its simulation.
 int run_plan(const Flags& flags, Log&) {
   if (flags.on("markdown") && flags.on("json")) flags.refuse("markdown", "give this or --json");
   if (flags.on("published")) return print_published(flags);

@@ -29,6 +29,9 @@ std::string cluster_text(const ClusterParameters& cluster) {
              seconds_text(cluster.gap));
 }
 
+// Returns a line for each layer with dense weights: the bytes of weights |W| and activations |D|, the
+// seconds to exchange it by data or by model parallelism, and the cheaper of the two.  The last line has
+// the sums.
 std::vector<Cells> layer_rows(const Plan& plan) {
   std::vector<Cells> rows = {
       {"layer", "type", "|W| MB", "|D| MB", "multiply-adds", "data", "model", "split by"}};
@@ -58,6 +61,8 @@ std::vector<Cells> strategy_rows(const Plan& plan) {
   return rows;
 }
 
+// A point has a value, or one way is always better ("any"), or it never is ("none").  The model counts
+// bytes, and bandwidths are told in bits.
 std::vector<Cells> break_even_rows(const Plan& plan) {
   std::vector<Cells> rows = {{"break-even point", "at"}};
   for (const BreakEven& point : plan.break_evens) {
@@ -90,6 +95,8 @@ Json layer_json(const LayerPlan& layer) {
 
 }  // namespace
 
+// Writes the bytes of a step, the cluster, the layers, the strategies with the terms of their cost, the
+// points at which one overtakes another, and advice.
 std::string plan_text(const std::string& job, const Plan& plan, bool markdown) {
   const PlanRequest& request = plan.request;
   std::string out = cat(job, ": ", megabytes(plan.payload.dense_bytes), " MB of dense weights, ",

@@ -83,6 +83,8 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
+// Waits for the end of the child.  wait4 gives its own usage, not that of all children so far, and the peak
+// of its memory in KiB.
 Usage wait_for(const Command& command, pid_t process) {
   int status = 0;
   rusage usage{};
@@ -108,6 +110,8 @@ Usage run_child(const Command& command) {
   return wait_for(command, process);
 }
 
+// The child gets the write end of a pipe, which is closed here at once: the read end then comes to its end
+// when the child does.
 RunningChild::RunningChild(const Command& command) : command_(command) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) < 0)
@@ -127,6 +131,8 @@ RunningChild::~RunningChild() {
   while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
 }
 
+// read_ has what came after the last line.  Each wait is limited to a minute, so that a child which hangs
+// is an error.
 std::string RunningChild::line() {
   constexpr int kMinute = 60000;  // in milliseconds
   size_t end;
@@ -151,6 +157,7 @@ Usage RunningChild::end() {
   return wait_for(command_, std::exchange(process_, -1));
 }
 
+// The child's end is waited for, whatever its status: some programs do not know --version.
 void expect_program(const std::string& name, const std::string& origin) {
   pid_t process = -1;
   if (spawn({.words = {name, "--version"}}, process) != 0) {

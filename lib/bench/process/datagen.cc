@@ -36,7 +36,8 @@ for first in range(0, samples, 1000):
     sys.stdout.write("".join(lines))
 )python";
 
-// Runs of ps-datagen.  One owner thread.
+// Runs of ps-datagen.  A run writes to /dev/null, so that no disk is part of the time; with one thread, all
+// of the process stays on one core.  One owner thread.
 class DatagenProcess final : public Workload {
  public:
   explicit DatagenProcess(const BenchSettings& settings)
@@ -98,7 +99,8 @@ class DatagenProcess final : public Workload {
   Usage usage_;
 };
 
-// Runs of the script.  One owner thread.
+// Runs of the script.  It is what one would write without ps-datagen, and makes lines of the same kind: the
+// counts of lines and ids are checked, since its random numbers are others.  One owner thread.
 class Numpy final : public Workload {
  public:
   explicit Numpy(const BenchSettings& settings)

@@ -35,6 +35,7 @@ class Source {
                     nullptr);
   }
 
+  // Returns a hash of the first examples, which changes with the generator, its options, and the writer.
   uint64_t fingerprint() const {
     std::string bytes;
     write(0, kFingerprintSamples, 1, [&](std::string_view piece, int64_t) {
@@ -86,6 +87,8 @@ void rewrite_once(const std::string& from, const std::string& to, const RewriteL
 
 }  // namespace
 
+// The held-out examples are those that follow the ones for training, so they have the same law and are
+// others.
 DataFiles cached_data(const BenchSettings& settings, const SyntheticKind& kind, uint64_t full_samples) {
   Source source(kind, settings.scale);
   DataFiles files;

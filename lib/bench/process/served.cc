@@ -31,7 +31,9 @@ Json job_of(const ServedCase& task, int64_t dim) {
   return job;
 }
 
-// Runs of ps-train, with a server or without.  One owner thread.
+// Runs of ps-train, with a server or without.  The figure that counts is the processor time of both
+// programs together.  Memory is warmed and quiet before each run, since a host that takes memory back stops
+// all processors.  One owner thread.
 class ServedProcess final : public Workload {
  public:
   ServedProcess(const BenchSettings& settings, const ServedCase& task, bool served)

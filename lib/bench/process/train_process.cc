@@ -56,7 +56,8 @@ void TrainProcess::train(const std::string& data) {
   server_cpu_seconds_ = 0;
 }
 
-// The first line that the server prints has its port.
+// The first line that the server prints has its port.  The server is ready then, so that the trainer spends
+// no time on trying to connect.  After the trainer, the server is asked to end and its usage is added.
 void TrainProcess::train_served(const std::string& data) {
   RunningChild server({.words = {program_path(programs_, "ps-serve"), folder_.path("job.json"), "--host",
                                  "127.0.0.1", "--port", "0", "--local-sockets"},
@@ -83,6 +84,8 @@ double TrainProcess::test(const std::string& data) const {
   return parse_json(read_file(testing.output), testing.output).at("test").at("cost").get<double>();
 }
 
+// Reads the report of ps-train, and counts the rows in the file of the last model: each tensor NAME.rows
+// has a row for each key.
 TrainRun TrainProcess::result() const {
   std::string path = folder_.path("result.json");
   if (!exists(path)) fail(Code::kInternal, "ps-train was not run");

@@ -44,7 +44,8 @@ Json job_of(const TrainingCase& task, int64_t dim) {
   return job;
 }
 
-// Returns the average loss of a pass of PlainLogistic over a file.
+// Returns the average loss of a pass of PlainLogistic over a file.  The file is read in the same batches,
+// in order, as ps-train reads it.
 double plain_loss(const TrainingCase& task, const DataFiles& files) {
   DataOptions options;
   options.format = task.data.format;
@@ -59,6 +60,11 @@ double plain_loss(const TrainingCase& task, const DataFiles& files) {
 }
 
 // Runs of ps-train.  One owner thread.
+//
+// The time is that of the process, from its start to the saved model; for a job of several passes it is the
+// median of the later ones, from ps-train's own report.  The first pass must have the loss of PlainLogistic
+// where the job is the same, and the loss on held-out data stands beside that of the peers, since speed
+// could be bought with it.
 class Training final : public Workload {
  public:
   Training(const BenchSettings& settings, const TrainingCase& task)
@@ -201,6 +207,8 @@ void expect_learned(double held_out_loss, uint64_t samples) {
   fail(Code::kInternal, "loss on held-out data: ", held_out_loss, ", expected less than log 2");
 }
 
+// out[2] is process/logistic, beside both peers, and out[3] process/logistic-hashed, beside
+// process/logistic.
 std::vector<Benchmark> training_benchmarks() {
   std::vector<Benchmark> out = {liblinear_benchmark("process/logistic/liblinear"),
                                 vowpal_wabbit_benchmark("process/logistic/vw")};

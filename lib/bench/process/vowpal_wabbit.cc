@@ -36,7 +36,8 @@ double average_loss(const std::string& path) {
   return *loss;
 }
 
-// Runs of vw.  One owner thread.
+// Runs of vw.  It reads the data in its own format, from a file that is made before the time begins, and
+// makes one pass, as process/logistic does.  One owner thread.
 class VowpalWabbit final : public Workload {
  public:
   explicit VowpalWabbit(const BenchSettings& settings)

@@ -10,8 +10,9 @@ namespace ps {
 
 namespace {
 
-// Pulls one set after the other and waits for each, as a trainer does that asks for nothing ahead.  There are
-// no pushes.  One owner thread.
+// Pulls one set after the other and waits for each, as a trainer does that asks for nothing ahead.  There
+// are no pushes.  The answers of a pull are compared bit for bit by TableWorkload::check, with a table that
+// was never on a server.  One owner thread.
 class Pulls final : public TableWorkload {
  public:
   using TableWorkload::TableWorkload;
@@ -26,8 +27,10 @@ class Pulls final : public TableWorkload {
   }
 };
 
-// Pushes one set after the other; the time is from each call until the push is applied.  The pull of the same
-// keys before it is not timed.  One owner thread.
+// Pushes one set after the other; the time is from each call until the push is applied.  The pull of the
+// same keys before it is not timed.  The pull makes the trainer's places for gradients, and brings the rows
+// into the shard's caches, as in training; ColdPushes takes away this help.  Each push is timed by a
+// Section of its own, and the sections of a run add up.  One owner thread.
 class Pushes : public TableWorkload {
  public:
   using TableWorkload::TableWorkload;
@@ -77,8 +80,12 @@ class CheckedPushes final : public Pushes {
   double check_seconds_ = 0;
 };
 
-// Pushes of cold rows: between pull and push, enough other rows are read that no cache holds the rows of the
-// set.  One owner thread.
+// Pushes of cold rows: between pull and push, enough other rows are read that no cache holds the rows of
+// the set.  One owner thread.
+//
+// others_ are keys at even distances over the whole table.  Reading them brings kCacheBytes of rows and
+// index through the shard's cache, but at most half of the table, so that a small scale does not read
+// everything.
 class ColdPushes final : public Pushes {
  public:
   ColdPushes(const BenchSettings& settings, const TableCase& task) : Pushes(settings, task) {
@@ -97,8 +104,13 @@ class ColdPushes final : public Pushes {
   std::vector<float> weights_;    // weights of the other rows
 };
 
-// Whole steps, which ask for the rows of the next step before they push the gradients of this one.  One owner
-// thread.
+// Whole steps, which ask for the rows of the next step before they push the gradients of this one.  One
+// owner thread.
+//
+// With the pull of set + 1 under way while the gradients of `set` go out, the two directions of the
+// connection and the work of shard and trainer overlap.  The pull may therefore miss the step before it,
+// which the staleness of ServedTable allows.  The barrier at the end waits for the last push, so that no
+// work is left outside the time.
 class Steps final : public TableWorkload {
  public:
   using TableWorkload::TableWorkload;
@@ -121,6 +133,10 @@ class Steps final : public TableWorkload {
 
 constexpr LinkShape kGigabit = {.bytes_per_second = 125e6, .latency = std::chrono::microseconds(100)};
 
+// Returns the pulls.  The sizes go from 100 keys, at which a request's fixed cost decides, to millions, at
+// which bytes do; there are as many sets as make a run long enough to time.  The width of 1 shows the bytes
+// that keys take, that of 256 shows values alone.  10 million rows of 1 in order stand beside published
+// figures of ps-lite.
 std::vector<TableCase> pull_cases() {
   return {
       {.name = "100-of-16",
@@ -154,6 +170,8 @@ std::vector<TableCase> pull_cases() {
   };
 }
 
+// Returns the pushes: two numbers of keys with rows of 16, the first with TLS beside it, and rows of 1, at
+// random and in order, beside published figures of ps-lite.
 std::vector<TableCase> push_cases() {
   return {
       {.name = "10k-of-16", .help = "gradients of 10,000 random keys, until they are applied by sgd"},
@@ -180,6 +198,8 @@ TableCase finite_case() {
   return task;
 }
 
+// Returns whole steps: with rows that are cheap to step, with Adam, which has two numbers more for each
+// weight, and over a link on which the bytes decide.
 std::vector<TableCase> step_cases() {
   return {
       {.name = "10k-of-16", .help = "pulled and pushed, the next keys asked for ahead"},
@@ -210,6 +230,7 @@ std::vector<TableCase> busy_cases() {
   return {one, two};
 }
 
+// Adds a benchmark pull-push/KIND/NAME for each case; the rate of TCP on the loopback device is its limit.
 template <class Kind>
 void add_cases(const char* kind, const std::vector<TableCase>& cases, std::vector<Benchmark>& out) {
   for (const TableCase& task : cases) {
@@ -224,6 +245,8 @@ void add_cases(const char* kind, const std::vector<TableCase>& cases, std::vecto
 
 }  // namespace
 
+// A variant with two ports or with TLS stands beside the case that it is named after, and both cases that
+// Redis can do stand beside Redis.  TLS runs in turns with the plain case, since its bar is their ratio.
 std::vector<Benchmark> exchange_benchmarks() {
   std::vector<Benchmark> out;
   add_cases<Pulls>("pull", pull_cases(), out);

@@ -27,6 +27,8 @@ namespace ps {
 
 namespace {
 
+// These are the numbers of pull-push/pull/10k-of-16, with four requests in flight, as in the published
+// figures of ps-lite (bar_table.cc).
 constexpr size_t kWidth = 16, kRowBytes = kWidth * sizeof(float), kKeysOfASet = 10'000, kSets = 32;
 constexpr double kRows = 4e6;
 constexpr size_t kInFlight = 4;  // number of requests
@@ -75,6 +77,7 @@ class RedisSocket {
     }
   }
 
+  // Appends the bytes that are there, at most kPiece, and waits for the first of them.
   void read_some(std::string& out) {
     constexpr size_t kPiece = 256 << 10;
     const size_t old = out.size();
@@ -111,6 +114,8 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
+  // Connects to the server, which may not listen yet: tries again for up to 10 s.  Throws kUnavailable
+  // after that.
   std::unique_ptr<RedisSocket> connect() const {
     constexpr int kTries = 500;
     for (int i = 0; i < kTries; ++i) {
@@ -126,17 +131,20 @@ class RedisServer {
   pid_t process_ = 0;
 };
 
+// Appends a "bulk string" of Redis's protocol: "$SIZE\r\n", the bytes, "\r\n".  Any bytes may be in it.
 void append_bulk(std::string& out, const void* bytes, size_t size) {
   append(out, cat("$", size, "\r\n"));
   out.append(static_cast<const char*>(bytes), size);
   append(out, "\r\n");
 }
 
+// row [kWidth] <- the values that Redis has for this key at all times, so that each answer can be checked.
 void fill_row(uint64_t key, float* row) {
   for (size_t j = 0; j < kWidth; ++j) row[j] = static_cast<float>((key + j) % 1000);
 }
 
-// Returns a command MGET or MSET for these keys, in the protocol of Redis.
+// Returns a command MGET or MSET for these keys, in the protocol of Redis.  A command is an array of bulk
+// strings, "*COUNT\r\n", with its name first: MGET key..., or MSET key row key row...
 std::string command(std::span<const uint64_t> keys, bool sets) {
   std::string out = cat("*", 1 + keys.size() * (sets ? 2 : 1), "\r\n$4\r\n", sets ? "MSET" : "MGET", "\r\n");
   float row[kWidth];
@@ -151,6 +159,12 @@ std::string command(std::span<const uint64_t> keys, bool sets) {
 
 // Pulls or overwrites sets of random rows of 16 in Redis, with keys of 8 bytes, four requests ahead.  One
 // owner thread.
+//
+// The commands are written once in the constructor, so that a run times the server and the sockets alone.
+// run() keeps up to kInFlight commands ahead of the answers, which come in their order: answer s is read,
+// then command s + kInFlight is sent.  A pull compares every row with the known one as it reads it, which
+// is little beside the protocol.  A push writes the rows that are there already, so checks hold after any
+// number of runs.
 class RedisRows final : public Workload {
  public:
   RedisRows(const BenchSettings& settings, bool pushes)
@@ -188,6 +202,7 @@ class RedisRows final : public Workload {
   }
 
  private:
+  // Writes all rows, kKeysOfASet in a command, and waits for each command.
   void load() {
     std::vector<uint64_t> keys;
     for (uint64_t first = 0; first < rows_; first += keys.size()) {
@@ -218,6 +233,8 @@ class RedisRows final : public Workload {
     if (line('+') != "OK") fail(Code::kInternal, "redis-server has not set the rows");
   }
 
+  // Reads the answer to an MGET: "*COUNT\r\n", then for each key "$64\r\n", its row, "\r\n".  in_ has the
+  // bytes from at_ on; more() drops those that were read and appends others.
   void take_rows(std::span<const uint64_t> keys) {
     line('*');
     float expected[kWidth];

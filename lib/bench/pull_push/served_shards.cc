@@ -61,6 +61,7 @@ class ServedShards::Shard {
     thread_ = std::thread([this] { network_->loop().run(); });
   }
 
+  // Returns the time of the shard's thread alone, by that thread's own clock, whoever asks.
   double cpu_seconds() {
     clockid_t clock;
     timespec time{};
@@ -69,6 +70,7 @@ class ServedShards::Shard {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
   }
 
+  // The loop owns the counters, so the loop's thread reads them; this waits until it has.
   uint64_t wire_bytes() {
     std::promise<uint64_t> bytes;
     network_->loop().post([&] {
@@ -86,6 +88,7 @@ class ServedShards::Shard {
   std::unique_ptr<Link> link_;  // null: trainers connect to the shard itself
 };
 
+// All shards listen before any begins to serve, since each must be able to tell a trainer the ports of all.
 ServedShards::ServedShards(const ServedJob& job, int ports, const LinkShape& link, bool local,
                            const TlsContexts& tls)
     : job_(job) {

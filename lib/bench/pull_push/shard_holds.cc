@@ -48,6 +48,13 @@ struct HoldSettings {
 };
 
 // Steps in which all rows are created, or are found; pulls of all rows; ends of passes.  One owner thread.
+//
+// The shard is used without sockets and without a thread of its own: messages are encoded, decoded and
+// handed over by this thread, as the thread of a port would do, and hold() times each call.  Work that a
+// call leaves for later is done in slices by go_on() and read_on(), each of which is a call too.  The
+// longest call is the figure, because another request waits as long as that.  Gradients are 1 and the rate
+// is 1, so that each step of kHolders trainers lowers every weight by kHolders, which check() sees in three
+// rows.  Keys of a sparse table are multiples of 17, so that they leave gaps, as keys of training do.
 class ShardHolds final : public Workload {
  public:
   ShardHolds(const BenchSettings& settings, const HoldSettings& what)
@@ -58,7 +65,9 @@ class ShardHolds final : public Workload {
     for (size_t i = 0; i < keys_.size(); ++i) keys_[i] = what.sparse ? 17 * i : i;
   }
 
-  // At an end of a pass without a step before it there is nothing to judge.
+  // At an end of a pass without a step before it there is nothing to judge.  A first step needs a shard
+  // without rows each time; the others need one whose rows are there, and get it by a step that is not
+  // counted.
   void prepare() override {
     const bool is_new = what_.by == HeldBy::kFirstStep || !shard_;
     if (is_new) make_shard();
@@ -89,6 +98,9 @@ class ShardHolds final : public Workload {
   }
 
  private:
+  // Makes a shard without rows, which two trainers have joined.  With on_busy set the shard leaves work for
+  // later calls, as it does for a port; without it, steps would be applied at once.  The functions
+  // themselves have nothing to do, since go_on() and pull_all() make those calls.
   void make_shard() {
     ParameterSpec spec = synthetic_parameter("table", ParameterKind::kRows, what_.sparse,
                                              what_.sparse ? 0 : std::ssize(keys_), kHeldWidth);
@@ -118,7 +130,8 @@ class ShardHolds final : public Workload {
 
   void forget() { longest_ = 0, calls_ = 0, answers_ = 0, messages_ = 0; }
 
-  // Pushes gradients of one from both trainers, in messages as long as a trainer's.
+  // Pushes gradients of one from both trainers, in messages as long as a trainer's.  The slices of the two
+  // come in turn, as from trainers that work at the same speed.
   void step() {
     const size_t rows = std::min<size_t>(kMostKeys, kMessageBytes / (kHeldWidth * sizeof(float)));
     const size_t slices = (keys_.size() + rows - 1) / rows;
@@ -133,6 +146,7 @@ class ShardHolds final : public Workload {
     ++steps_, ++trained_;
   }
 
+  // Ends the pass by a push without gradients from each trainer, whereupon the shard judges all rows.
   void end_pass() {
     for (int rank = 0; rank < kHolders; ++rank) {
       const StepInfo info{0, static_cast<int64_t>(pass_)};
@@ -141,7 +155,9 @@ class ShardHolds final : public Workload {
     ++steps_, ++pass_;
   }
 
-  // Pulls all rows, in as few answers as they fit into.
+  // Pulls all rows, in as few answers as they fit into.  A pull by a trainer is answered with the rows of
+  // its step; a reader asks in mode kRead, which makes no rows.  The shard may answer a large pull in
+  // pieces: read_on() goes on until the answer is there.
   void pull_all() {
     const size_t rows = std::min<size_t>(kMostKeys, kMaxMessageBytes / (kHeldWidth * sizeof(float)));
     for (size_t first = 0; first < keys_.size(); first += rows) {
@@ -167,6 +183,8 @@ class ShardHolds final : public Workload {
     while (shard_->runner().busy()) hold([&] { shard_->runner().go_on(); });
   }
 
+  // Sends one slice of a step, from one trainer: the header, the keys (with their numbers of uses, if rows
+  // have a policy), and the gradients [keys, kHeldWidth] as floats behind them.
   void push(int rank, uint32_t slice, uint32_t slices, std::span<const uint64_t> keys,
             std::span<const float> gradient) {
     std::string row_slices;
@@ -191,7 +209,8 @@ class ShardHolds final : public Workload {
     go_on();
   }
 
-  // While rows come from a disk, the thread waits, and others wait for it.
+  // While rows come from a disk, the thread waits, and others wait for it.  Otherwise processor time is
+  // taken, since the wall clock would count the time of other programs as a hold.
   template <class Body>
   void hold(Body&& body) {
     const double start = now();
@@ -217,6 +236,8 @@ class ShardHolds final : public Workload {
   double longest_ = 0;  // longest processor time of a call, in seconds
 };
 
+// Each case is a kind of work that could hold a shard for long: making rows, stepping them, fetching them
+// from disk, steps of a whole dense table, counting uses for a policy, judging all rows, and large answers.
 constexpr HoldSettings kHolds[] = {
     {.name = "pull-push/hold/first",
      .help = "the first step of two million rows of 16, pushed by two trainers",

@@ -38,7 +38,8 @@ ServedTableSettings table_settings(const BenchSettings& settings, const TableCas
           .cpu = settings.cpu};
 }
 
-// Draws the sets: each has different keys in ascending order.  A set as large as the table has all its keys.
+// Draws the sets: each has different keys in ascending order.  A set as large as the table has all its
+// keys.  `drawn` marks the keys that the set has; a key that is drawn again is skipped.
 std::vector<KeyPlan> random_plans(const BenchSettings& settings, const TableCase& task) {
   const uint64_t rows = scaled(settings.scale, task.rows);
   const size_t count = keys_of_a_set(settings, task);
@@ -60,7 +61,8 @@ std::vector<KeyPlan> random_plans(const BenchSettings& settings, const TableCase
 constexpr size_t kPattern = 16;
 
 // Returns gradients of 16 kinds, so that a trainer need not compute any.  The gradient of a key is the row
-// that begins at pattern[key % 16].
+// that begins at pattern[key % 16].  Key k therefore has the gradients (k + j) % 16 / 16 - 1/2 for columns
+// j: they are multiples of 1/16, whose sums are exact as long as they are small.
 std::vector<float> gradient_pattern(int64_t width) {
   std::vector<float> pattern(kPattern + static_cast<size_t>(width));
   for (size_t i = 0; i < pattern.size(); ++i) pattern[i] = static_cast<float>(i % kPattern) / kPattern - 0.5f;
@@ -90,6 +92,8 @@ TableWorkload::Section::Section(TableWorkload& workload)
       client_start_(thread_cpu_seconds()),
       start_(workload.clock_()) {}
 
+// Reads in the opposite order of the constructor, the clock first, so that the questions to the shards are
+// in neither the time nor the server's processor time of the section.
 TableWorkload::Section::~Section() {
   workload_.seconds_ += workload_.clock_() - start_;
   workload_.client_seconds_ += thread_cpu_seconds() - client_start_;
@@ -130,6 +134,8 @@ void TableWorkload::push(size_t set) {
   local_steps_.push_back(set);
 }
 
+// The table in this process takes the pushed sets in their order.  It is behind until check() asks for it,
+// so that its work is not in the time of a run, nor in that of the trainer's thread.
 void TableWorkload::take_local_steps(size_t count) {
   std::vector<ParameterView<float>> views;
   count = std::min(count, local_steps_.size());
@@ -149,6 +155,9 @@ void TableWorkload::check() {
   for (size_t set = 0; set < plans_.size(); ++set) expect_local_weights(set);
 }
 
+// Compares the rows of a set, bit for bit: `expected` [keys, width] are those of the table in this process,
+// coded and decoded as a message would, if messages carry fewer bits than floats.  The same steps in the
+// same order give the same bits, whatever way the gradients took.
 void TableWorkload::expect_local_weights(size_t set) {
   const std::vector<uint64_t>& keys = plans_[set].keys;
   const size_t width = static_cast<size_t>(task_.width);

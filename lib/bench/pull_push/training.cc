@@ -33,6 +33,7 @@ struct ServedTrainingCase {
   int64_t pull_ahead = 0;             // value of train.pull_ahead
 };
 
+// Returns the strategy of the case: in step with the shard, or with bounded staleness.
 Json strategy_of(const ServedTrainingCase& task) {
   Json strategy = {{"type", "parameter_server"}};
   if (task.staleness) strategy.update({{"consistency", "staleness"}, {"staleness", *task.staleness}});
@@ -86,6 +87,10 @@ class Served {
 };
 
 // Passes of a job, which a `Home`, Alone or Served, trains.  One owner thread.
+//
+// The processor time of a run is that of the whole process: it holds the trainer and the shard, and the
+// link between them where the case has one.  Memory is warmed before, since the first touch of new pages
+// would count as processor time of whichever side takes them.
 template <class Home>
 class JobPasses final : public Workload {
  public:
@@ -167,6 +172,8 @@ ServedTrainingCase logistic_case() {
           kLargeBatch, {logistic_model(), adagrad(0.1, 1)}};
 }
 
+// This model moves much and computes little: a batch of 200 uses tens of thousands of ids, each with a row
+// of 256.
 ServedTrainingCase demo_case() {
   return {"fc-demo",
           "PaddlePaddle's sparse_binary demo, 18,182,296 x 256 x 32 x 2",
@@ -176,6 +183,8 @@ ServedTrainingCase demo_case() {
           {demo_model(), demo_optimizer()}};
 }
 
+// Staleness 2 lets a trainer begin with weights that lack its last steps, so that the 5 ms of the way and
+// the bytes pass while it computes.
 ServedTrainingCase deep_case() {
   return {"deep/1G",
           "rows of 8 into 512 x 256 x 1, staleness 2, over 1 Gbit/s and 5 ms more",
@@ -192,6 +201,9 @@ SynthOptions with_zipf(SynthOptions options, double zipf) {
   return options;
 }
 
+// The batches are small and the way is long, so that without pulling ahead nearly all of a step is a wait
+// of one round trip.  Zipf's law makes batches share rows, so that rows pulled ahead must be kept right by
+// later pushes.
 ServedTrainingCase far_case() {
   return {"far",
           "rows of 16 into 32 x 1, batches of 128, Zipf 1.05, over a round trip of 20 ms",
@@ -218,6 +230,8 @@ Benchmark benchmark(const ServedTrainingCase& task, const std::string& variant) 
 
 }  // namespace
 
+// Jobs that have a bar on processor time run in turns with the same job alone; those that pull ahead run in
+// turns with the one that does not.
 std::vector<Benchmark> served_training() {
   std::vector<Benchmark> out;
   for (const ServedTrainingCase& task : {logistic_case(), demo_case()}) {

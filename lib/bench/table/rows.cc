@@ -27,6 +27,8 @@ uint64_t num_rows(double scale) {
   return std::max<uint64_t>(kBatchKeys, static_cast<uint64_t>(scale * kFullRows));
 }
 
+// Returns the plan of a batch with one example, whose ids are `keys`: its unique keys, as a trainer pulls
+// them.
 KeyPlan plan_of(KeyPlanner& planner, std::span<const uint64_t> keys) {
   std::vector<uint32_t> offsets = {0, static_cast<uint32_t>(keys.size())};
   KeyList list{offsets, keys};
@@ -49,7 +51,8 @@ std::vector<KeyPlan> plans_of_all(uint64_t rows) {
   return plans;
 }
 
-// Returns plans of rows that are drawn at random.
+// Returns plans of rows that are drawn at random.  A plan has fewer keys than kBatchKeys if a row is drawn
+// twice, so the amount of work is counted from the plans.
 std::vector<KeyPlan> random_plans(uint64_t rows, double scale) {
   KeyPlanner planner;
   std::vector<KeyPlan> plans;
@@ -63,8 +66,12 @@ std::vector<KeyPlan> random_plans(uint64_t rows, double scale) {
   return plans;
 }
 
-// The base of the benchmarks find, pull and push: a full table, and batches of its ids.  One owner thread; a
-// table may use the threads of device_.
+// The base of the benchmarks find, pull and push: a full table, and batches of its ids.  One owner thread;
+// a table may use the threads of device_.
+//
+// Each run passes over all batches `passes_` times.  The rows of one pass are more than any cache holds, so
+// that a row is not in the cache when its turn comes again: a look-up costs at least lines_ random lines of
+// memory, and the rate stands beside that of limits/lines.  All kinds of tables get the same plans.
 class Batches : public Workload {
  public:
   Batches(const BenchSettings& settings, const MakeRowTable& make, int passes)
@@ -99,7 +106,8 @@ class Batches : public Workload {
   double lines_ = 1;   // least number of random cache lines that a row costs
 };
 
-// Finds rows.  One owner thread.
+// Finds rows.  A look-up is short, so a run makes more passes than those of pull and push.  One owner
+// thread.
 class Find final : public Batches {
  public:
   Find(const BenchSettings& settings, const MakeRowTable& make) : Batches(settings, make, 10) {}
@@ -118,7 +126,9 @@ class Find final : public Batches {
   uint64_t found_ = 0;
 };
 
-// Finds rows and reads their weights.  One owner thread.
+// Finds rows and reads their weights.  The constructor steps the rows, so that weights are not zero, and
+// takes the expected sum row by row from the table itself: all columns of a row are equal, since all its
+// gradients are.  One owner thread.
 class Pull final : public Batches {
  public:
   Pull(const BenchSettings& settings, const MakeRowTable& make) : Batches(settings, make, 2) {
@@ -152,7 +162,9 @@ class Push final : public Batches {
     for_batches([&](const KeyPlan& plan) { table_->update(plan); });
   }
 
-  // A row that took n steps has w = -rate (1 / sqrt(1 + epsilon) + … + 1 / sqrt(n + epsilon)).
+  // A row that took n steps has w = -rate (1 / sqrt(1 + epsilon) + … + 1 / sqrt(n + epsilon)).  `keys` has
+  // a key once for each plan that it is in, so a run of equal keys says how many steps a pass makes on its
+  // row; runs_ counts all runs, those of the warm-up too.
   void check() override {
     std::vector<uint64_t> keys;
     for (const KeyPlan& plan : plans_) keys.insert(keys.end(), plan.keys.begin(), plan.keys.end());
@@ -184,6 +196,12 @@ constexpr double kWarmShare = 3;
 
 // Fills an empty table, a batch of new ids at a time.  One owner thread; a table may use the threads of
 // device_.
+//
+// prepare() frees the table of the run before, warms three times the memory that the rows take, so that a
+// host which gives memory late is not measured, and notes the resident bytes.  The table is destroyed and
+// made there, so a run times insertions alone.  wall_ and cpu_ have the seconds of each batch: a table that
+// doubles its memory at once makes a few batches take very long, which the figure p99.9/median shows and
+// the rate hides.
 class Grow final : public Workload {
  public:
   Grow(const BenchSettings& settings, const MakeRowTable& make)
@@ -290,6 +308,8 @@ constexpr double kSpilledScale = 0.2, kSpilledRoom = 0.25;
 using MakeSpilled = std::function<std::unique_ptr<RowTable>(Device& device, const std::string& directory,
                                                             uint64_t memory_bytes)>;
 
+// Returns a benchmark of a table with a quarter of its rows' bytes as memory, so that most rows are read
+// from disk; it has fewer rows than the others, since each takes much longer.
 Benchmark spilled_benchmark(const std::string& name, const std::string& help, const Operation& operation,
                             const MakeSpilled& make) {
   return {
@@ -325,6 +345,8 @@ Benchmark benchmark(const std::string& name, const Operation& operation, const M
 
 }  // namespace
 
+// For each operation the peers come first, then SparseTable, which stands beside them; peers use one
+// thread, since their maps are not shared.  Tables with a spill stand beside RocksDB with the same memory.
 std::vector<Benchmark> table_benchmarks() {
   std::vector<Benchmark> out;
   for (const Operation& operation : kOperations) {

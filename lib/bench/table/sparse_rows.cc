@@ -15,7 +15,9 @@ std::unique_ptr<Optimizer<float>> make_adagrad(CpuLevel cpu) {
   return entry.make_float({{"epsilon", kBenchEpsilon}}, {}, cpu);
 }
 
-// SparseTable behind the interface of the suite.  One owner thread, which the threads of device_ help.
+// SparseTable behind the interface of the suite.  A pull of SparseTable finds rows, and makes those that
+// are missing: so it is insert() and find(), and the first part of the other operations, as in training.
+// One owner thread, which the threads of device_ help.
 class SparseRows final : public RowTable {
  public:
   explicit SparseRows(Device& device, std::unique_ptr<RowSpill> spill = nullptr)
@@ -31,6 +33,7 @@ class SparseRows final : public RowTable {
     return rows_.size();
   }
 
+  // Finding the rows and reading them are both shared by the threads.
   double sum(const KeyPlan& plan) override {
     table_.pull(plan, device_, rows_);
     // Every thread sums its share of the rows, with a place for each column, so that no addition waits for
@@ -50,6 +53,7 @@ class SparseRows final : public RowTable {
     return sum;
   }
 
+  // resize() keeps the ones that gradients_ has and fills new places with ones.
   void update(const KeyPlan& plan) override {
     table_.pull(plan, device_, rows_);
     gradients_.resize(rows_.size() * kBenchWidth, 1.0f);

@@ -5,6 +5,11 @@
 
 namespace ps {
 
+// The first loop goes over the examples b: logit = bias + sum of the weights of its ids; its loss is
+// counted; and sigmoid(logit) - label is added to the gradient of the bias and of each of its ids.  The
+// second loop makes a step of AdaGrad on the weights of this batch alone: h += g^2, w -= rate g / sqrt(h +
+// epsilon), with g summed over the batch.  touched_ lists those weights, so that a step does not go over
+// all ids.
 double PlainLogistic::step(const Batch& batch) {
   const SlotData& slot = batch.slots[0];
   const size_t bias = weights_.size() - 1;

@@ -13,7 +13,8 @@ namespace ps {
 
 namespace {
 
-// Passes of torch.  One owner thread.
+// Passes of torch.  All examples are sent to the script once.  A run asks for a pass, and its time holds a
+// line there and one back, which is nothing beside seconds.  One owner thread.
 class TorchPasses final : public Workload {
  public:
   explicit TorchPasses(const BenchSettings& settings)

@@ -4,6 +4,7 @@
 
 namespace ps {
 
+// The values of a row are its weights, and behind them each state array of the same width.
 Json find_row(ModelSource& source, const RowNames& names, const std::string& row) {
   Json out = Json::array();
   for (const FoundRow& found : find_rows(source, names, row)) {

@@ -29,6 +29,7 @@ class Largest {
  public:
   explicit Largest(size_t count) : count_(count) {}
 
+  // Most weights are below the top of the full heap, which ends their turn after one comparison.
   void add(const Weight& weight) {
     if (kept_.size() == count_) {
       if (!comes_before(weight, kept_.front())) return;
@@ -51,6 +52,8 @@ class Largest {
 
 }  // namespace
 
+// All weights of all tables pass through one heap.  Sizes are compared, but the weights are reported with
+// their signs.
 Json largest_weights(ModelSource& source, const RowNames& names, size_t count) {
   Largest largest(count);
   for (size_t t = 0; t < source.tables().size(); ++t) {

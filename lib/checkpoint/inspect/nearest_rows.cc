@@ -20,6 +20,7 @@ class Nearness {
  public:
   Nearness(Metric metric, std::span<const float> row) : metric_(metric), row_(row), norm_(norm(row)) {}
 
+  //   l2: |row - other|      dot: row · other      cosine: row · other / (|row| |other|), 0 if one of them is 0
   double operator()(std::span<const float> other) const {
     if (metric_ == Metric::kL2) return distance(other);
     const double product = dot(other);
@@ -58,6 +59,8 @@ class Nearness {
   const double norm_;
 };
 
+// Goes through all rows and keeps the `count` nearest in a heap, so that memory does not grow with the
+// table.
 std::vector<Neighbour> neighbours(ModelSource& source, const FoundRow& row, Metric metric, size_t count) {
   const size_t width = static_cast<size_t>(source.tables()[row.table].width);
   const Nearness nearness(metric, std::span(row.values).first(width));

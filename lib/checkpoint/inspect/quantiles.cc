@@ -40,6 +40,8 @@ void Quantiles::add(float value) {
   ++count_;
 }
 
+// Finds the range in which each quantile is, and its rank there.  Only these ranges count lower bits in the
+// second pass; quantiles of the same range share its counts.
 void Quantiles::begin_second() {
   counted_.assign(kRanges, nullptr);
   for (double quantile : quantiles_) {
@@ -59,6 +61,7 @@ void Quantiles::add_again(float value) {
   if (Counts* counts = counted_[bits >> 16]) ++(*counts)[bits & (kRanges - 1)];
 }
 
+// The upper 16 bits of the quantile are the range, and its rank there tells the lower ones.
 float Quantiles::value(size_t index) const {
   PS_CHECK(index < targets_.size());
   uint64_t rank = targets_[index].rank;

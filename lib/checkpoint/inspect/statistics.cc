@@ -26,6 +26,8 @@ class TableStatistics {
         compares_(!table_.sparse && source.knows_untrained_rows(table)),
         untrained_(static_cast<size_t>(table_.width)) {}
 
+  // Figures of weights need at least one finite weight, and those of norms one finite row; they are left
+  // out otherwise.
   Json json() {
     go_through_once();
     go_through_again();
@@ -44,6 +46,8 @@ class TableStatistics {
   }
 
  private:
+  // The first pass sums weights and squares, and counts for the quantiles.  A row whose squares are not
+  // finite has no norm, so finite_rows_ leaves it out.
   void go_through_once() {
     each_weights([&](uint64_t key, std::span<const float> row) {
       double squares = 0;
@@ -72,6 +76,8 @@ class TableStatistics {
     weights_.add(weight);
   }
 
+  // The second pass computes the deviation from the mean that the first one found, sum (w - mean)^2, which
+  // loses no digits as sum w^2 - n mean^2 does.  It also gives the quantiles the same numbers again.
   void go_through_again() {
     weights_.begin_second();
     norms_.begin_second();
@@ -100,6 +106,8 @@ class TableStatistics {
     return std::memcmp(untrained_.data(), row.data(), row.size_bytes()) == 0;
   }
 
+  // In a sparse table with a bound the keys without a row were never updated.  A dense table has all rows,
+  // so those that still have their initial values, bit for bit, are counted.
   Json never_updated() const {
     if (table_.sparse && table_.rows > 0) return table_.rows - table_.count;
     return compares_ ? Json(unchanged_) : Json();
@@ -133,6 +141,8 @@ Json model_statistics(ModelSource& source) {
   return out;
 }
 
+// Returns two tables: a line of figures for each table of the model, and below them its quantiles, in two
+// lines for each.
 std::string statistics_text(const Json& tables) {
   std::vector<std::vector<std::string>> figures = {
       {"table", "rows", "width", "never updated", "zeros", "not finite", "mean", "deviation", "norm"}};

@@ -46,6 +46,8 @@ bool is_number(const std::string& cell) {
 
 }  // namespace
 
+// A number is a key, even if some row has it as its name; any other text is a name, whose key may differ
+// from table to table.
 std::vector<FoundRow> find_rows(ModelSource& source, const RowNames& names, const std::string& row) {
   std::vector<FoundRow> found;
   for (size_t t = 0; t < source.tables().size(); ++t) {
@@ -70,6 +72,8 @@ std::string key_text(const Json& row) {
   return row.contains("name") ? cat(key, " (", row["name"].get<std::string>(), ")") : key;
 }
 
+// Returns the lines as text in columns, two blanks apart: numbers stand at the right of their column, words
+// at the left.
 std::string aligned(const std::vector<std::vector<std::string>>& lines) {
   std::vector<size_t> widths;
   for (const std::vector<std::string>& line : lines) {

@@ -18,6 +18,7 @@ std::string without(const std::string& name, std::string_view suffix) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
 }
 
+// Returns the two names of THEIRS=OURS.  Throws kUsage, naming `where`, if one of them is empty.
 NamePair parse_pair(std::string_view text, const std::string& where) {
   const size_t equals = text.find('=');
   if (equals != std::string_view::npos && equals > 0 && equals + 1 < text.size())
@@ -33,6 +34,8 @@ std::vector<std::string> names_of(const std::vector<TensorInfo>& tensors) {
 
 }  // namespace
 
+// An entry with an equals sign is a pair, and any other is the path of a file with a pair a line, whose
+// number the messages name.
 std::vector<NamePair> parse_name_pairs(const std::vector<std::string>& entries) {
   std::vector<NamePair> pairs;
   for (const std::string& entry : entries) {
@@ -80,6 +83,8 @@ class ImportedModel::Rows final : public RowCursor {
     file_.read_floats(*source.tensor.info, 0, whole_);
   }
 
+  // A block has about kFloats values, but at least one row.  read_run fills it in runs of rows that are
+  // neighbours in the file, each of which takes one read.
   const RowBlock* next() override {
     constexpr uint64_t kFloats = 1 << 18;
     const uint64_t left = table_.count - next_;
@@ -112,6 +117,8 @@ class ImportedModel::Rows final : public RowCursor {
     return count;
   }
 
+  //   out [rows of the run, width] <- rows begin, begin + 1, … of the matrix
+  // The transpose of a tensor [width, rows] has value [row, col] at col x rows + row.
   void read_rows(uint64_t begin, std::span<float> out) {
     const size_t width = static_cast<size_t>(table_.width);
     if (!source_.tensor.transposed) {
@@ -126,6 +133,7 @@ class ImportedModel::Rows final : public RowCursor {
     if (bad == block_.values.end()) return;
     const size_t width = static_cast<size_t>(table_.width);
     const size_t at = static_cast<size_t>(bad - block_.values.begin());
+    // The message names the place in the file's tensor, which is not transposed, and the row by its key.
     const uint64_t row = position_of(next_ + at / width), col = at % width;
     const bool transposed = source_.tensor.transposed;
     fail(Code::kData, file_.path(), ": tensor ", quote(source_.tensor.info->name), " has ", *bad, " at [",
@@ -141,6 +149,8 @@ class ImportedModel::Rows final : public RowCursor {
   RowBlock block_;
 };
 
+// Checksums that this toolkit has written hold for the file only.  They are dropped from the metadata of
+// the model, and are checked here for each tensor that is used, before any row is given out.
 ImportedModel::ImportedModel(const std::string& path, const std::vector<NamePair>& pairs)
     : file_(path), metadata_(file_.metadata()) {
   const bool summed = metadata_.erase("checksum") > 0;
@@ -178,6 +188,9 @@ ImportedModel::Tensor ImportedModel::use_matrix(const std::string& theirs) {
   return {&info, false, static_cast<uint64_t>(shape[0]), second};
 }
 
+// Goes through the pairs in the order in which they were given.  A name with the suffix of ids or of rows
+// is half of a sparse table and needs the other half; the table is added at its rows, so that it is added
+// once.  Any other name is a dense table.
 void ImportedModel::add_tables(const std::vector<NamePair>& pairs) {
   std::map<std::string, std::string> theirs;  // by our name: the name in the file
   for (const NamePair& pair : pairs) {
@@ -199,6 +212,8 @@ void ImportedModel::add_tables(const std::vector<NamePair>& pairs) {
   }
 }
 
+// A sparse table takes its keys from the tensor of ids, which must be as many as the rows of the matrix;
+// its number of rows is then unknown, 0.
 void ImportedModel::add_table(const std::string& name, const Tensor& rows, const TensorInfo* keys) {
   if (rows.cols < 1) fail(Code::kUsage, file_.path(), ": ", quote(rows.info->name), " has no columns");
   Source source{rows, keys != nullptr ? read_keys(*keys) : nullptr};
@@ -231,6 +246,8 @@ static std::vector<uint64_t> read_ids(SafetensorsReader& file, const TensorInfo&
   return {stored.begin(), stored.end()};
 }
 
+// Reads all ids of a table at once, since their order must be known before the first row is given out.
+// Positions have 32 bits, which bounds the number of ids.
 std::shared_ptr<const ImportedModel::Keys> ImportedModel::read_keys(const TensorInfo& tensor) {
   auto keys = std::make_shared<Keys>();
   if (tensor.dtype == "I64") {
@@ -247,6 +264,8 @@ std::shared_ptr<const ImportedModel::Keys> ImportedModel::read_keys(const Tensor
   }
   if (keys->ids.size() > UINT32_MAX)
     fail(Code::kUsage, file_.path(), ": ", quote(tensor.name), " has more than 2^32 ids");
+  // Sorts the positions by id, and then gives the ids the same order: row number n of the table stands at
+  // positions[n] of the file.
   if (!std::ranges::is_sorted(keys->ids)) {
     const std::vector<uint64_t> unsorted = keys->ids;
     keys->positions.resize(unsorted.size());

@@ -67,10 +67,14 @@ std::vector<std::string> labels_of(const Linear& linear, const ModelSettings& se
   return labels;
 }
 
+// Writes a line for each row of weights, through a buffer.  A line has the difference of two outputs, which
+// is the score of the first label against the second.
 class LineWriter {
  public:
   LineWriter(int64_t outputs, ByteSink& out) : outputs_(outputs), out_(out) {}
 
+  // The inner block ends the life of `line`, whose destructor shortens text_ to the end of the line, before
+  // the size of text_ is read.
   void add(const float* weights) {
     constexpr size_t kBufferBytes = 1 << 20;
     {
@@ -103,6 +107,8 @@ class LineWriter {
 
 // Writes the lines of ids from 1 on.
 void write_weights(ModelSource& source, const Linear& linear, LineWriter& lines, const ByteSink& out) {
+  // Ids of liblinear begin at 1, so id 0 of a model whose ids begin at 0 has no line.  `next` is the first
+  // id that has no line yet; ids without a row get lines of initial weights.
   const ModelTable& table = source.tables()[linear.weights];
   uint64_t next = source.index_base() == 0 ? 1 : 0;
   std::vector<float> row(static_cast<size_t>(table.width));
@@ -124,6 +130,7 @@ void write_weights(ModelSource& source, const Linear& linear, LineWriter& lines,
   fill_up_to(table.rows);
 }
 
+// The bias comes last, as the weights of a feature n + 1 whose value is 1.
 void write_liblinear(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
   const Linear linear = find_tables(source.tables());
   const uint64_t rows = source.tables()[linear.weights].rows;

@@ -39,6 +39,7 @@ const ModelFormat& find_model_format(const std::string& name) {
 
 namespace {
 
+// Writes to a file that appears, whole, at commit.
 class FileSink final : public ByteSink {
  public:
   explicit FileSink(const std::string& path) : file_(path) {}
@@ -54,6 +55,8 @@ class FileSink final : public ByteSink {
   AtomicFile file_;
 };
 
+// Writes to standard output, a pipe or a device, whose bytes cannot be taken back.  After the reading end
+// has been closed all bytes are dropped.
 class PipeSink final : public ByteSink {
  public:
   PipeSink(const std::string& path, bool binary) : stream_(path, Compression::kNone, binary) {}
@@ -106,6 +109,8 @@ class FiniteRows final : public RowCursor {
   const ModelTable& table_;
 };
 
+// Checks the rows of another source while they are read, so that no format writes a model that has
+// diverged.
 class FiniteModel final : public ModelSource {
  public:
   explicit FiniteModel(ModelSource& source) : source_(source) {}
@@ -153,6 +158,8 @@ void write_file(const Format& format, ModelSource& source, const ModelSettings& 
   sink.commit();
 }
 
+// Throws kUsage if --with-counts is given in vain: for a format that has no place for counts, or a model
+// without any.
 void check_counts(const ModelFormat& format, const ModelSource& source) {
   if (!format.holds_counts) {
     fail(Code::kUsage, "format ", format.name, " holds no counts of rows: leave out --with-counts");
@@ -169,6 +176,7 @@ void write_table_files(const ModelFormat& format, ModelSource& source, const Mod
   }
 }
 
+// Writes a file for each table, or the several files that the format makes of each, under the table's name.
 void write_folder(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
                   const std::string& folder) {
   make_directories(folder);
@@ -192,6 +200,9 @@ void check_finite_row(const std::string& table, uint64_t key, std::span<const fl
        ": training has diverged");
 }
 
+// Refuses settings that the format cannot hold before any byte is written.  Then the output decides: a pipe
+// takes exactly one file, a format with a file per table takes a folder unless there is only one table, and
+// all else is a file.
 void write_model(const ModelFormat& format, ModelSource& given, const ModelSettings& settings,
                  const std::string& output) {
   FiniteModel source(given);
@@ -203,6 +214,8 @@ void write_model(const ModelFormat& format, ModelSource& given, const ModelSetti
     fail(Code::kUsage, "format ", format.name, " holds no state of the optimizer: leave out --with-state");
   }
   if (settings.counts) check_counts(format, source);
+  // `many`: the format makes several files of each table.  `folder`: the output is a folder, in which each
+  // table has its own files.
   const bool many = !format.table_files.empty();
   const bool folder = many || (format.file_per_table && source.tables().size() != 1);
   if (output == "-" || is_stream(output)) {

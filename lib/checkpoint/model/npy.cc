@@ -5,6 +5,8 @@
 
 namespace ps {
 
+//   header := "\x93NUMPY" 1:u8 0:u8 text_bytes:u16 text      text: a dictionary, blanks, and a newline
+// The blanks make the header a multiple of 64 bytes long, so that an array mapped into memory is aligned.
 std::string npy_header(const char* type, const std::vector<uint64_t>& shape) {
   constexpr size_t kPrefixBytes = 10, kAlignment = 64;
   std::string text = cat("{'descr': '", type, "', 'fortran_order': False, 'shape': (");

@@ -30,6 +30,8 @@ struct Entry {
   uint32_t checksum;
 };
 
+// Writes the fields that a local header and an entry of the directory have in common.  Both sizes are
+// kIn64Bits, which refers the reader to the ZIP64 field behind the name.
 void put_fields(std::string& out, uint32_t checksum, const std::string& name) {
   put(out, kZipVersion);
   put(out, kSizesFollow);
@@ -47,6 +49,8 @@ class ZipWriter final : public ByteSink {
  public:
   explicit ZipWriter(ByteSink& out) : out_(out) {}
 
+  // local_header := 'PK' 3 4 fields extra_bytes:u16 name zip64
+  // zip64        := 1:u16 16:u16 size:u64 size:u64        zeros here, since sizes follow the bytes
   void begin(const std::string& name) {
     entries_.push_back({name, bytes_, 0, static_cast<uint32_t>(crc32(0, nullptr, 0))});
     std::string head;
@@ -70,6 +74,7 @@ class ZipWriter final : public ByteSink {
   }
   bool open() const override { return out_.open(); }
 
+  // descriptor := 'PK' 7 8 crc32:u32 size:u64 size:u64    packed and unpacked, which are equal
   void end() {
     const Entry& entry = entries_.back();
     std::string tail;
@@ -80,6 +85,9 @@ class ZipWriter final : public ByteSink {
     put_out(tail);
   }
 
+  // The end of a ZIP file is read backwards: the last record, of 32 bits, says by its largest values that
+  // the locator before it leads to the record of 64 bits, which tells where the directory begins and how
+  // many entries it has.
   void finish() {
     const uint64_t directory = bytes_;
     for (const Entry& entry : entries_) put_directory(entry);
@@ -115,6 +123,9 @@ class ZipWriter final : public ByteSink {
     out_.write(bytes);
   }
 
+  // entry := 'PK' 1 2 writer:u16 fields extra_bytes:u16 comment_bytes:u16 disk:u16 attributes offset:u32
+  //          name zip64
+  // zip64 := 1:u16 24:u16 size:u64 size:u64 offset:u64            offset is that of the local header
   void put_directory(const Entry& entry) {
     std::string head;
     put(head, uint32_t{0x02014b50});
@@ -158,6 +169,11 @@ void write_count_arrays(ModelSource& source, size_t t, ZipWriter& zip) {
   }
 }
 
+//   NAME.keys       u64 [N]             unless the keys are 0, 1, …, N - 1
+//   NAME.scales     f32 [N]             of int8
+//   NAME.shows, …   counts [N]          where they are asked for
+//   NAME, or NAME.rows with keys        weights [N, D]
+//   NAME.state.0, …                     f32 [N, D], a state array of the optimizer each
 void write_table(ModelSource& source, size_t t, const ModelSettings& settings, ZipWriter& zip) {
   const ModelTable& table = source.tables()[t];
   const NumberType type = settings.type;

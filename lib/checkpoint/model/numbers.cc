@@ -30,6 +30,8 @@ int bytes_of(NumberType type) {
   return type == NumberType::kF32 ? 4 : type == NumberType::kI8 ? 1 : 2;
 }
 
+// Appends the values of one row.  In 8 bits they are whole multiples of the row's scale, rounded to the
+// nearest, ties to even; write_table_scales writes the scales.
 void append_numbers(NumberType type, std::span<const float> values, std::string& out) {
   if (type == NumberType::kF32) return put_array(out, values);
   if (type == NumberType::kF16) {
@@ -51,6 +53,7 @@ void write_table_keys(ModelSource& source, size_t table, ByteSink& out) {
   });
 }
 
+// The scales depend on the weights alone, so they are computed again here instead of being kept.
 void write_table_scales(ModelSource& source, size_t table, ByteSink& out) {
   const ModelTable& shape = source.tables()[table];
   std::string bytes;
@@ -87,6 +90,7 @@ void write_table_array(ModelSource& source, size_t table, int array, NumberType 
   std::string bytes;
   each_block(source, table, out, [&](const RowBlock& rows) {
     bytes.clear();
+    // Array 0 is the weights; the state arrays lie behind them in each row.
     const float* values = rows.values.data() + array * shape.width;
     for (size_t i = 0; i < rows.size(); ++i, values += shape.values()) {
       append_numbers(stored, {values, static_cast<size_t>(shape.width)}, bytes);

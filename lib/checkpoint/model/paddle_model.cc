@@ -17,6 +17,8 @@ class WholeRows {
  public:
   WholeRows(ModelSource& source, ByteSink& out) : source_(source), out_(out), table_(source.tables()[0]) {}
 
+  // Row next_ is the next one to be written: rows of keys that the source leaves out get initial weights
+  // first.
   void write() {
     auto cursor = source_.rows(0);
     while (const RowBlock* rows = out_.open() ? cursor->next() : nullptr) {

@@ -20,6 +20,8 @@ std::string_view NameList::name(uint64_t key) const {
   return found == names_.end() ? std::string_view() : found->second;
 }
 
+// A name in the list comes first.  Any other with a prefix of a hashed feature has the hash of the rest as
+// its key, as when the data was read.
 std::optional<uint64_t> NameList::key(const std::string& name) const {
   if (const auto found = keys_.find(name); found != keys_.end()) return found->second;
   for (const Hashed& one : hashed_) {
@@ -40,6 +42,7 @@ std::optional<uint64_t> RowNames::key(const std::string& table, const std::strin
   return found == lists_.end() ? std::nullopt : found->second->key(name);
 }
 
+// Formats divide words by white space, so a name loses its own.
 std::string RowNames::word(const std::string& table, uint64_t key) const {
   std::string word(name(table, key));
   if (word.empty()) return std::to_string(key);

@@ -32,6 +32,7 @@ struct Tensor {
   std::function<void(ByteSink&)> write;
 };
 
+// Adds a tensor for each of the counts of a table's rows, as wide as their type.
 void add_counts(ModelSource& source, size_t t, std::vector<Tensor>& all) {
   const ModelTable& table = source.tables()[t];
   for (size_t array = 0; array < std::size(kCountArrays); ++array) {
@@ -43,6 +44,9 @@ void add_counts(ModelSource& source, size_t t, std::vector<Tensor>& all) {
   }
 }
 
+// Lists the tensors of all tables, each with a function that writes its bytes, and sorts them by the width
+// of their numbers, the widest first.  The sort is stable, so that tensors of one width are in the order of
+// the tables.
 std::vector<Tensor> tensors_of(ModelSource& source, const ModelSettings& settings) {
   const NumberType type = settings.type;
   std::vector<Tensor> all;

@@ -24,6 +24,7 @@ void add_values(uint64_t key, std::span<const float> values, std::string& text) 
   }
 }
 
+// Lines of a block are collected in `text` and written together.
 void write_table(ModelSource& source, size_t t, bool counts, ByteSink& out) {
   const ModelTable& table = source.tables()[t];
   const size_t width = static_cast<size_t>(table.values());

@@ -20,6 +20,7 @@ const ModelTable& only_table(const ModelSource& source) {
   fail(Code::kUsage, "format word2vec holds one table: choose one of ", join(names, ", "), " with --tables");
 }
 
+// Blocks are written as they come, so that memory does not grow with the table.
 void write_word2vec(ModelSource& source, const ModelSettings& settings, ByteSink& out) {
   const ModelTable& table = only_table(source);
   const size_t width = static_cast<size_t>(table.width);

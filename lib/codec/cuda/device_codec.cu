@@ -56,6 +56,9 @@ void decode_blocks(gpu::Stream& stream, const char* encoded, const kernels::Bloc
   run(kernels::decode_blocks<Format, Into>, threads_of(rows), stream, encoded, rows, into);
 }
 
+// Chooses the kernel of the format.  `into` is how the kernel stores a decoded value: as it is, divided, or
+// added.  Selected values and factors have functions of their own (codec/cuda/device_sparse_codec.h and
+// device_power_iteration.h), and do not come here.
 template <class Into>
 void decode_into(const Into& into, gpu::Stream& stream, const CodecFormat& format, const char* encoded,
                  int64_t size) {
@@ -85,6 +88,9 @@ void decode_into(const Into& into, gpu::Stream& stream, const CodecFormat& forma
 
 }  // namespace
 
+// Chooses the kernel of the format.  Float formats have a thread for each value, int8 and shared scales a
+// warp for each block, one_bit as many threads for each block as its sums have lanes.  With a residual
+// another kernel runs, which adds it first and leaves the rounding error there.
 void encode_gradient(gpu::Stream& stream, const CodecFormat& format, const GradientThere& gradient,
                      char* encoded) {
   const int64_t size = gradient.size;

@@ -28,6 +28,10 @@ constexpr int64_t groups_of(int64_t rank) {
 
 // Half a warp computes one row for a group of vectors.  All threads of a warp take part in the exchange of
 // lanes, also those without a row.
+//   p[first + k, row] <- sum over j of matrix[row, j] q[first + k, j]      for k in [0, kTogether)
+// Lane `own` sums every 16th column from its own on, as the lanes of the processor do, and then all lanes
+// are added in order, so that the bits are the same.  A value of the matrix is read once for all vectors of
+// the group.
 __global__ void multiply_rows(FactorShape shape, const float* matrix, const float* q, float* p) {
   const int64_t groups = groups_of(shape.rank), item = power_thread() / kSumLanes;
   const int64_t row = item / groups, first = item % groups * kTogether;
@@ -48,6 +52,9 @@ __global__ void multiply_rows(FactorShape shape, const float* matrix, const floa
 }
 
 // A thread computes one column for a group of vectors.
+//   q[first + k, j] <- sum over i of p[first + k, i] matrix[i, j]      for k in [0, kTogether)
+// Neighbouring threads have neighbouring columns, so that a warp reads whole lines of a row of the matrix.
+// Sums run down the rows in order.
 __global__ void multiply_columns(FactorShape shape, const float* matrix, const float* p, float* q) {
   const int64_t j = power_thread() % shape.cols, first = power_thread() / shape.cols * kTogether;
   if (first >= shape.rank) return;
@@ -64,6 +71,8 @@ __global__ void multiply_columns(FactorShape shape, const float* matrix, const f
 }
 
 // Returns the sum of term(i) over n values, in all threads of the block.
+// Only 16 threads add, one for each lane of the processor's sum, and each thread of the block then adds the
+// lanes in the same order.  The second barrier keeps the lanes until all have read them.
 template <class T, class Term>
 __device__ T sum_in_block(T* lanes, int64_t n, const Term& term) {
   if (threadIdx.x < kSumLanes) {
@@ -78,6 +87,7 @@ __device__ T sum_in_block(T* lanes, int64_t n, const Term& term) {
   return all;
 }
 
+// Divides the vector by its norm, in doubles.  A vector whose norm is negligible becomes zero.
 __device__ void normalise_in_block(double* lanes, int64_t n, float* vector) {
   const double squares = sum_in_block(lanes, n, [vector](int64_t i) {
     const double value = static_cast<double>(vector[i]);
@@ -96,6 +106,8 @@ __global__ void orthogonalise_vectors(FactorShape shape, float* p) {
   for (int64_t k = 0; k < shape.rank; ++k) {
     float* const vector = p + k * shape.rows;
     normalise_in_block(square_lanes, shape.rows, vector);
+    // The vectors before this one are taken out twice, since rounding leaves some of them in the first
+    // time.
     for (int64_t other = 0; other < 2 * k; ++other) {
       const float* const before = p + other % k * shape.rows;
       const float dot =
@@ -131,6 +143,7 @@ struct Kept {
   __device__ void operator()(int64_t i, float value) const { rest[i] = scale * (values[i] - value); }
 };
 
+// Each thread computes value [i, j] of P^T Q, with the vectors in order, and gives it to `use`.
 template <class Use>
 __global__ void use_product(FactorsThere factors, Use use) {
   const FactorShape& shape = factors.shape;

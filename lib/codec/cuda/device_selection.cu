@@ -29,6 +29,8 @@ uint64_t divided_up(uint64_t x, uint64_t by) {
   return (x + by - 1) / by;
 }
 
+// Divides the values into tiles, each the work of a warp: as few turns of kLeastTile values a tile as keep
+// the number of tiles within most_tiles.  Each tile has a stash for the values that it collects.
 Search shape_of(uint64_t size, uint64_t count, uint32_t most_tiles) {
   PS_CHECK(size <= kMaxSparseSize && count <= size && most_tiles > 0);
   const uint64_t turns = std::max<uint64_t>(1, divided_up(size, uint64_t{most_tiles} * kLeastTile));
@@ -79,6 +81,8 @@ uint64_t DeviceSelector::bytes_for(uint64_t size, uint64_t count, uint32_t most_
   return sizes_of(shape_of(size, count, most_tiles)).all();
 }
 
+// Lays the arrays of the search out in memory_, which grows as needed, and sets how many collected values
+// are enough: all that are wanted if the selection is exact, else the share kLeastSelected of them.
 Search DeviceSelector::prepare(uint64_t size, uint64_t count) {
   Search search = shape_of(size, count, most_tiles_);
   const double enough = kind_ == Selection::kExact ? 1 : kLeastSelected;
@@ -120,6 +124,8 @@ void DeviceSelector::collect_and_move(gpu::Stream& stream, const Values& values,
               0u);
 }
 
+// Computes the moves in the pass that collects them.  If all arrays begin at multiples of 16 bytes, they
+// are read four floats at a time.
 template <bool kDecay, bool kNesterov>
 void DeviceSelector::collect_moves(gpu::Stream& stream, const DgcStep& step, const Search& search,
                                    uint64_t draw) {
@@ -152,6 +158,10 @@ void DeviceSelector::collect_again(gpu::Stream& stream, const float* values, con
   }
 }
 
+// Narrows the collected values down to `count`: a radix search, one digit a pass, finds the least size to
+// keep and the number of values of just this size that still have room.  Then each tile counts its kept
+// values, the sums of the counts are the places of the tiles in the output, and each tile writes its values
+// there in order.  `residual` and `velocity`, unless they are null, lose the values that are written.
 void DeviceSelector::finish(gpu::Stream& stream, const float* values, const Search& search,
                             const DeviceSent& sent, float* residual, float* velocity) {
   if (search.count == 0) return stream.fill(sent.vector.size, 0, sizeof(uint32_t));
@@ -167,6 +177,7 @@ void DeviceSelector::finish(gpu::Stream& stream, const float* values, const Sear
               kernels::Masking{velocity, residual, sent.half}, sent.vector.index, sent.vector.value);
 }
 
+// The values stay as they are, so there is nothing to take out, and no largest size to report.
 void DeviceSelector::select(gpu::Stream& stream, const float* values, uint64_t size, uint64_t count,
                             uint64_t draw, const DeviceSparseVector& vector) {
   const Search search = prepare(size, count);
@@ -178,6 +189,8 @@ void DeviceSelector::select(gpu::Stream& stream, const float* values, uint64_t s
   finish(stream, values, search, {vector, nullptr}, nullptr, nullptr);
 }
 
+// The kernels are compiled with and without weight decay and Nesterov momentum, so that a pass reads no
+// array that it does not need.
 void DeviceSelector::step(gpu::Stream& stream, const DgcStep& step, uint64_t size, uint64_t count,
                           uint64_t draw, const DeviceSent& sent) {
   const Search search = prepare(size, count);

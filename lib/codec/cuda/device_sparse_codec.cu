@@ -15,6 +15,8 @@ __device__ int64_t sparse_thread() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }
 
+// Writes the sum of one value, and lowers *odd to its index if it is not finite.  The minimum does not
+// depend on the order of threads.
 template <bool kAdd>
 __global__ void make_sum(SumsThere sums) {
   const int64_t i = sparse_thread();
@@ -58,6 +60,7 @@ struct FoundTile {
 };
 
 // One warp counts each tile.  The warp behind the last tile counts nothing.
+// The ballot of a warp tells which of 32 values reach the size; its ones are counted turn by turn.
 __global__ void count_found(const float* values, int64_t size, uint32_t least, int64_t tiles,
                             uint32_t* counts) {
   const int64_t index = sparse_thread() / gpu::kWarpSize;
@@ -69,6 +72,8 @@ __global__ void count_found(const float* values, int64_t size, uint32_t least, i
   if (gpu::lane() == 0) counts[index] = count;
 }
 
+// A warp writes the values of its tile from begins[index] on, 32 at a time.  A lane's place among those
+// found is the number of lower lanes that found one, so that indices ascend.
 __global__ void write_found(const float* values, int64_t size, uint32_t least, int64_t tiles,
                             const uint32_t* begins, uint32_t* indices, float* found) {
   const int64_t index = sparse_thread() / gpu::kWarpSize;
@@ -118,6 +123,8 @@ void add_dense(gpu::Stream& stream, const float* values, int64_t size, float* su
   gpu::launch(add_values, sparse_blocks(size), kSparseThreads, 0, stream, values, size, sums);
 }
 
+// Counts the found values of each tile, and zero for one tile more.  The exclusive sums of these counts are
+// the places of the tiles in the output, and the last of them is the number of all found values.
 void DeviceFinder::count(gpu::Stream& stream, const float* values, int64_t size, uint32_t least,
                          uint32_t* num) {
   const int64_t tiles = tiles_of(size);

@@ -4,6 +4,8 @@
 
 namespace ps::PS_CPU_NAMESPACE {
 
+// Each lane keeps the largest size of its own sums, so that compilers vectorise the loop; the rest of fewer
+// than 16 values goes to lane 0, since a maximum has no order.
 uint32_t add(const float* __restrict values, int64_t n, float* __restrict sums) {
   int32_t lanes[kLanes] = {};
   int64_t i = 0;
@@ -31,6 +33,8 @@ uint32_t largest_size(const float* values, int64_t n) {
   return static_cast<uint32_t>(fold(lanes));
 }
 
+// Lane l sums the squares of values l, l + 16, …, and the lanes are added in order: the same sum at every
+// level of instructions.
 double sum_of_squares(const float* values, int64_t n) {
   double lanes[kLanes] = {};
   int64_t i = 0;
@@ -45,6 +49,7 @@ double sum_of_squares(const float* values, int64_t n) {
   return sum_lanes(lanes);
 }
 
+// A difference that is not finite becomes zero, so that no infinity stays in the residual.
 void subtract(const float* __restrict decoded, int64_t n, float* __restrict sums) {
   for (int64_t i = 0; i < n; ++i) {
     const float rest = sums[i] - decoded[i];
@@ -52,6 +57,7 @@ void subtract(const float* __restrict decoded, int64_t n, float* __restrict sums
   }
 }
 
+// Products are added in lanes like the squares above, so that levels and devices give the same bits.
 float dot(const float* x, const float* y, int64_t n) {
   float lanes[kLanes] = {};
   int64_t i = 0;

@@ -9,6 +9,7 @@ namespace {
 
 // Each struct below is one row type.  It encodes and decodes rows, and subtracts the decoded values from the
 // original ones, which leaves the rounding errors.
+// The types f32, f16 and bf16 have no scale, so their rows are encoded as one array.
 struct FloatRows {
   static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
     __builtin_memcpy(encoded, values, static_cast<uint64_t>(rows * cols) * sizeof(float));
@@ -41,6 +42,7 @@ struct HalfRows {
   static int64_t row_bytes(int64_t cols) { return cols * int64_t{sizeof(uint16_t)}; }
 };
 
+// Type int8: a row is its scale, and a byte for each value.
 struct ByteRows {
   static void encode(const float* values, int64_t rows, int64_t cols, char* encoded) {
     for (int64_t r = 0; r < rows; ++r) encode_row(values + r * cols, cols, encoded + r * row_bytes(cols));
@@ -118,6 +120,7 @@ struct BlockByteRows {
   }
 
  private:
+  // Calls body(at, n) for each block of each row, in order: its n values begin at `at`.
   template <class Body>
   [[gnu::always_inline]] static inline void for_each_block(int64_t rows, int64_t cols, Body&& body) {
     for (int64_t r = 0; r < rows; ++r) {
@@ -164,6 +167,8 @@ struct SignRows {
     const SignMeans means = SignMeans::of_sums(sum(up), sum(down), cols, num_negative, size);
     __builtin_memcpy(encoded, &means, sizeof means);
   }
+  // Adds 16 values to the lanes, one to each: the positive ones to `up` and the negative ones to `down`,
+  // without branches.
   [[gnu::always_inline]] static inline void add_group(const float* values, double (&up)[kLanes],
                                                       double (&down)[kLanes], uint32_t (&largest)[kLanes]) {
     for (int64_t j = 0; j < kLanes; ++j) {

@@ -40,6 +40,8 @@ struct SignSums {
 
 }  // namespace
 
+// The four random words of the block are mixed with the index of each value, which takes a few instructions
+// instead of a call of philox.
 void round_bytes(const float* __restrict values, int64_t n, float scale, const uint32_t (&random)[4],
                  signed char* __restrict out) {
   const EvenWords words = EvenWords::of(random);
@@ -50,6 +52,9 @@ void scale_bytes(const signed char* in, int64_t n, float scale, float* values) {
   decode_lattice(in, n, scale, values);
 }
 
+// The signs of a group of 512 values are 16 words: value i is bit i / 16 of word i mod 16, so that 16
+// values fill one bit of all words, without any exchange between lanes.  The sums of lanes are added in
+// order at the end.
 SignBlock encode_signs(const float* values, int64_t n, uint32_t* words) {
   SignSums sums{};
   for (int64_t begin = 0; begin < n; begin += kSignGroup, words += kLanes) {
@@ -67,6 +72,7 @@ SignBlock encode_signs(const float* values, int64_t n, uint32_t* words) {
           mean_of(sum_lanes(sums.negative), num_negative)};
 }
 
+// The last values, fewer than 16, are written one by one, since `values` ends with them.
 void decode_signs(const uint32_t* words, SignBlock block, int64_t n, float* values) {
   for (int64_t begin = 0; begin < n; begin += kSignGroup, words += kLanes) {
     const int64_t size = n - begin < kSignGroup ? n - begin : kSignGroup, whole = size / kLanes;

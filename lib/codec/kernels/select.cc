@@ -25,6 +25,7 @@ constexpr int64_t kBlock = 128;
   return count;
 }
 
+// Returns the largest size of a whole block of values, computed in lanes.
 [[gnu::always_inline]] inline int32_t block_size(const float* values) {
   int32_t lanes[kLanes] = {};
   for (int64_t i = 0; i < kBlock; i += kLanes) {
@@ -33,6 +34,8 @@ constexpr int64_t kBlock = 128;
   return fold(lanes);
 }
 
+// Applies the rule of DGC to values [begin, begin + n) of the step's arrays: u is the velocity, v the
+// residual.  No two of the arrays overlap, which __restrict tells the compiler.
 template <bool kDecay, bool kNesterov>
 [[gnu::always_inline]] inline void move(const DgcStep& step, int64_t begin, int64_t n) {
   const float* __restrict gradient = step.gradient + begin;
@@ -48,6 +51,9 @@ template <bool kDecay, bool kNesterov>
   }
 }
 
+// Moves a block of values, and collects from it while it is in the cache, if its largest size reaches
+// `least`.  `largest` <- the largest size of all moves.  The options are a local copy, which no write
+// through the arrays can change, so that they stay in registers.
 template <bool kDecay, bool kNesterov>
 int64_t dgc_blocks(const DgcStep& given, int64_t n, uint32_t first, int32_t least, Collected out,
                    int32_t& largest) {
@@ -71,6 +77,7 @@ int64_t dgc_blocks(const DgcStep& given, int64_t n, uint32_t first, int32_t leas
 
 }  // namespace
 
+// Skips blocks whose values are all too small.  The last values, fewer than a block, are always looked at.
 int64_t collect(const float* values, int64_t n, uint32_t first, uint32_t least, Collected out) {
   const int32_t bound = static_cast<int32_t>(least);
   int64_t count = 0, i = 0;
@@ -81,6 +88,7 @@ int64_t collect(const float* values, int64_t n, uint32_t first, uint32_t least, 
   return collect_block(values + i, n - i, first + static_cast<uint32_t>(i), bound, out, count);
 }
 
+// Chooses the loop that is compiled for these options, so that it has no branch for each value.
 int64_t dgc_step(const DgcStep& step, int64_t n, uint32_t first, uint32_t least, Collected out,
                  uint32_t& largest) {
   const int32_t bound = static_cast<int32_t>(least);

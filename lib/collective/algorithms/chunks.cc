@@ -30,6 +30,9 @@ void add_received_chunks(Exchange& exchange, int from, Elements part) {
   for (size_t c = 0; c < chunks.num(); ++c) add_received_chunk(exchange, from, chunks.at(c));
 }
 
+// Chunks [0, sent) have been sent and the sums of chunks [0, done) have come back, over the chunks
+// themselves: a sum shows that the peer has received its chunk, and so the bytes may change.  `window`
+// bounds sent - done.
 void send_and_receive_sums(Exchange& exchange, int to, Elements part) {
   const Chunks chunks(part);
   SendWindow window;

@@ -78,6 +78,8 @@ void run_direct(Exchange& exchange, Elements data) {
   const std::vector<ElementRange> parts = even_parts(data.count(), exchange.size());
   send_contributions(exchange, data, parts);
   const Chunks own(part_of(data, parts[static_cast<size_t>(exchange.rank())]));
+  // The sum of a chunk goes out before the next chunk is added, so that others need not wait for the whole
+  // part.
   for (size_t c = 0; c < own.num(); ++c) {
     sum_chunk(exchange, own.at(c));
     send_to_others(exchange, [&](int to) { exchange.send(to, own.at(c).bytes()); });

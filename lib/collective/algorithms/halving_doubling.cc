@@ -51,6 +51,8 @@ std::vector<Step> halve(Exchange& exchange, Elements data, const Nodes& nodes) {
   return steps;
 }
 
+// The way back takes the steps in reverse: the half that a rank kept is complete by then and goes to the
+// partner, whose half comes in place of the one that was given away.
 void run_halving_doubling(Exchange& exchange, Elements data) {
   const Nodes nodes(exchange.size());
   const int rank = exchange.rank();

@@ -29,6 +29,7 @@ void run_ring(Exchange& exchange, Elements data) {
     const Chunks chunks(part_behind(step));
     for (size_t c = 0; c < chunks.num(); ++c) {
       receive_chunk(exchange, previous, chunks.at(c));
+      // The sum of the last part ended at the next rank, which therefore has it since the first half.
       if (step < size - 2) exchange.send(next, chunks.at(c).bytes());
     }
   }

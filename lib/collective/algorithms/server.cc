@@ -9,6 +9,8 @@ namespace ps {
 
 namespace {
 
+// For each chunk rank 0 waits for the others in rank order, which is the order of the sum, and sends them
+// the sum.
 void serve_others(Exchange& exchange, Elements data) {
   const Chunks chunks(data);
   for (size_t c = 0; c < chunks.num(); ++c) {

@@ -27,9 +27,9 @@ void run_root(Exchange& exchange, const std::vector<int>& children, const Chunks
   }
 }
 
-// The loop of the other ranks.  Chunks [0, added) have been passed up, of the next one `child` children have come, and
-// chunks [0, done) have come back.  A complete chunk goes down while later chunks still go up, as many ahead as the window
-// allows.
+// The loop of the other ranks.  Chunks [0, added) have been passed up, of the next one `child` children
+// have come, and chunks [0, done) have come back.  A complete chunk goes down while later chunks still go
+// up, as many ahead as the window allows.
 void run_below(Exchange& exchange, const std::vector<int>& children, const Chunks& chunks) {
   const int parent = tree_parent(exchange.rank());
   SendWindow window;
@@ -71,17 +71,21 @@ double most_sent_tree(double data_bytes, int size) {
 
 }  // namespace
 
+// A parent's number is that of the child without its lowest set bit.
 int tree_parent(int node) {
   return node & (node - 1);
 }
 
 std::vector<int> tree_children(int node, int size) {
+  // Children add a bit below the lowest one of the node; the root, which has none, may add any.
   const int lowest = node == 0 ? size : node & -node;
   std::vector<int> children;
   for (int bit = 1; bit < lowest && node + bit < size; bit *= 2) children.push_back(node + bit);
   return children;
 }
 
+// Ranks are numbered from `root` on, so that it is node 0 of the tree.  A chunk goes on while the next one
+// comes.
 void broadcast_by_tree(Exchange& exchange, Elements data, int root) {
   const int size = exchange.size();
   const int node = (exchange.rank() - root + size) % size;

@@ -36,6 +36,7 @@ void put_ranks(std::string& out, const std::vector<int>& ranks) {
   for (int rank : ranks) put(out, static_cast<uint32_t>(rank));
 }
 
+// Checks the number against the bytes that there are before memory is allocated for it.
 std::vector<int> get_ranks(ByteReader& reader) {
   const uint64_t num = reader.get<uint32_t>();
   if (!reader.has(num * sizeof(uint32_t))) fail(Code::kUsage, "a list of ", num, " ranks that is cut short");
@@ -71,6 +72,7 @@ RankHello decode_rank_hello(std::string_view body) {
          kCollectiveProtocol);
   }
   hello.rank = get_rank(reader);
+  // Sizes are compared as unsigned numbers, before a large one could become a negative int.
   const uint32_t size = reader.get<uint32_t>();
   if (size > uint32_t{kMaxRanks} || static_cast<uint32_t>(hello.rank) >= size) {
     fail(Code::kUsage, "rank ", hello.rank, " of ", size, ", expected one below a size of at most ",
@@ -108,6 +110,7 @@ Roster decode_roster(std::string_view body) {
   roster.session = reader.get<uint64_t>();
   roster.missing = get_ranks(reader);
   const uint64_t num = reader.get<uint32_t>();
+  // The number of addresses is bounded by the bytes that have come, as that of ranks is.
   constexpr size_t kLeastBytes = 2 * sizeof(uint16_t);  // least bytes of an address
   if (num > uint64_t{kMaxRanks} || !reader.has(num * kLeastBytes)) {
     fail(Code::kUsage, "a roster of ", num, " addresses that is cut short");

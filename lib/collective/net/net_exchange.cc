@@ -42,6 +42,7 @@ void NetExchange::finish() {
   flush();
 }
 
+// The farewell has the rest of the collective's time, so that slow links still carry the reason.
 void NetExchange::abandon(const Error& reason) {
   broken_ = reason;
   for (const auto& each : links_) {
@@ -64,6 +65,8 @@ Buffer NetExchange::receive(int from, size_t size) {
   return body;
 }
 
+// A chunk names its call in its request_id.  The check comes before the frame is taken, and makes a program
+// whose ranks call different collectives fail instead of adding wrong numbers.
 Buffer NetExchange::receive_any_size(int from) {
   await({&from, 1});
   const FrameHeader& header = link(from).first_header();
@@ -116,6 +119,8 @@ bool NetExchange::run_until(const std::function<bool()>& done, Time deadline) {
   return done();
 }
 
+// begun_ moves to the present, since the last collective may have begun long ago, and would leave no time
+// for the farewell of abandon.
 void NetExchange::check_others() {
   if (broken_) throw *broken_;
   const std::optional<Error> error = trouble();
@@ -127,6 +132,8 @@ void NetExchange::check_others() {
 
 // If another rank has reported the cause, its report is thrown rather than the loss of its connection.
 std::optional<Error> NetExchange::trouble() const {
+  // A reason that a rank gave comes before any lost connection, and a rank that has left is trouble only
+  // for ranks that wait for it.
   if (stop_ && stop_()) return Error(Code::kUnavailable, "ended while it waited for others");
   for (int rank = 0; rank < size(); ++rank) {
     if (rank != rank_ && link(rank).gave_up()) {
@@ -153,6 +160,8 @@ bool NetExchange::hold_roll_call(const std::function<bool()>& done) {
   for (const auto& each : links_) {
     if (each != nullptr) each->call_roll();
   }
+  // Answers have an eighth of the collective's time, up to 7/8 of it; the last eighth is for telling the
+  // others.
   run_until([&] { return done() || std::ranges::all_of(links_, answered); },
             add_time(begun_, timeout_ / 8 * 7));
   return done();

@@ -18,6 +18,7 @@ bool RankLanes::whole() const {
 }
 
 void RankLanes::send(RankFrame type, uint64_t request_id, std::shared_ptr<const Payload> payload) {
+  // The peer counts the chunks that it takes in the same way (next_received).
   const size_t index = type == RankFrame::kChunk ? num_sent_++ % lanes_.size() : 0;
   lanes_[index]->send(type, request_id, std::move(payload));
 }

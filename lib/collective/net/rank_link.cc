@@ -56,6 +56,7 @@ void RankLink::send(RankFrame type, std::string body) {
   send(type, 0, std::make_shared<Payload>(std::move(body)));
 }
 
+// Moves frames into the connection until it has enough; on_drained goes on.
 void RankLink::pump() {
   while (!outbox_.empty() && !blocked_ && connection_->open()) {
     Outgoing next = std::move(outbox_.front());
@@ -80,6 +81,7 @@ void RankLink::answer_roll_call() {
   if (waits_for_) send(RankFrame::kPresent, encode_present(waits_for_()));
 }
 
+// The frames that still wait are dropped: nobody wants them, and the reason would come behind them.
 void RankLink::give_up(const Error& reason) {
   outbox_.clear();
   if (!open()) return;
@@ -101,6 +103,8 @@ void RankLink::cut() {
 
 // ---- receiving
 
+// A stranger may send a hello or an error, both of which are short.  All other frames are of known peers,
+// and bounded by their type.
 std::optional<uint64_t> RankLink::max_body_bytes(const FrameHeader& header) {
   const RankFrame type = static_cast<RankFrame>(header.type);
   if (type == RankFrame::kHello) return kMaxHelloBytes;
@@ -125,6 +129,7 @@ void RankLink::on_frame(Frame frame) {
   switch (static_cast<RankFrame>(frame.header.type)) {
     case RankFrame::kRollCall:
       return answer_roll_call();
+    // A frame that cannot be decoded ends the connection, since on_frame must not throw.
     case RankFrame::kPresent:
       try {
         present_ = decode_present(text_of(frame.body.bytes()));
@@ -156,6 +161,7 @@ Frame RankLink::take_frame() {
   Frame frame = std::move(inbox_.front());
   inbox_.pop_front();
   inbox_bytes_ -= frame.body.size();
+  // Reading goes on at half of the limit, and not just below it, so that it is not paused for each frame.
   if (paused_ && inbox_bytes_ <= max_inbox_bytes_ / 2) {
     paused_ = false;
     connection_->resume_reading();

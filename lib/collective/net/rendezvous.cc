@@ -41,6 +41,8 @@ class Meeting {
     }
   }
 
+  // On an error the links that there are carry it to the other ranks, until the end of join_timeout; then
+  // it is thrown here.
   Links run() {
     try {
       if (options_.rank == 0) {
@@ -124,6 +126,8 @@ class Meeting {
   // there is a new connection.
   bool greet_strangers() {
     bool any = false;
+    // A connection that has closed after its hello is still greeted, so that its rank counts as gone;
+    // without a hello it is forgotten.
     std::erase_if(strangers_, [](const auto& each) { return !each->open() && !each->has_frame(); });
     for (auto& stranger : strangers_) {
       if (!stranger->has_frame()) continue;
@@ -154,6 +158,7 @@ class Meeting {
       fail(Code::kUsage, "rank ", hello.rank, " runs another configuration of job ", quote(options_.job));
     }
     if (hello.session != session_) fail(Code::kUsage, "rank ", hello.rank, " is of another run");
+    // After this check hello.lane, which is below hello.lanes, is an index of a lane here too.
     if (hello.lanes != options_.connections) {
       fail(Code::kUsage, "rank ", hello.rank, " has ", hello.lanes,
            " connections to each other rank, expected ", options_.connections);
@@ -163,6 +168,7 @@ class Meeting {
     }
   }
 
+  // A rank that listens at all of its addresses is reached by others where rank 0 sees it.
   void welcome(const RankHello& hello, std::unique_ptr<RankLink> stranger) {
     Address& address = addresses_[static_cast<size_t>(hello.rank)];
     address = hello.listens;
@@ -173,6 +179,9 @@ class Meeting {
 
   // ---- rank 0
 
+  // The first loop ends when each rank has come once: until then every new rank shortens the list of
+  // missing ranks, which send_roster tells all of them, and the last roster has the addresses.  Ranks then
+  // open their further connections to rank 0, which the second loop waits for.
   void host() {
     if (options_.size == 1) return;
     listen(options_.rendezvous);
@@ -193,6 +202,7 @@ class Meeting {
     Roster roster;
     roster.missing = absent();
     if (roster.missing.empty()) {
+      // A session of 0 stands for a rank that does not know it yet.
       session_ = std::max<uint64_t>(hash_bytes(options_.job, options_.nonce), 1);
       roster.session = session_;
       roster.addresses = addresses_;
@@ -205,6 +215,9 @@ class Meeting {
 
   // ---- the other ranks
 
+  // Rank 0 tells the addresses only when all ranks listen, so that no rank connects too early.  Each rank
+  // connects to those below it and waits for those above it, so that two ranks have one set of connections,
+  // no matter which of them is faster.
   void take_part() {
     listen(options_.listen);
     introduce(0, 0, connect_to_host());
@@ -236,9 +249,12 @@ class Meeting {
   // Tries until rank 0 listens at the rendezvous.  Throws at once after an error that another try would not
   // change, such as a wrong token.
   std::unique_ptr<Stream> connect_to_host() {
+    // The delays are drawn from the rank, so that ranks of a large job do not all try at the same moments.
     Backoff backoff({.longest = std::chrono::seconds(1)}, Random(options_.nonce, options_.rank));
     std::optional<Error> last_error;
     while (loop_.now() < deadline()) {
+      // One attempt after the other, with a pause between them that grows up to a second.  Meanwhile `wait`
+      // also notices connections of other ranks that are gone.
       std::unique_ptr<Stream> stream;
       bool answered = false;
       auto attempt = transport_.connect(options_.rendezvous, deadline() - loop_.now(),
@@ -265,6 +281,8 @@ class Meeting {
     wait([&over] { return over; });
   }
 
+  // Reads rosters until one has no missing ranks.  The last one that names missing ranks is kept for the
+  // error, which so blames them and not rank 0.
   void await_roster() {
     std::vector<int> absent;
     while (true) {
@@ -333,6 +351,7 @@ std::string rank_text(int rank, const RankLanes& link) {
   return cat("rank ", rank, " at ", quote(link.peer()));
 }
 
+// Returns the bytes of all links that their peers' systems do not have yet.
 static uint64_t undelivered(std::span<const std::unique_ptr<RankLanes>> links) {
   uint64_t bytes = 0;
   for (const auto& link : links) bytes += link != nullptr ? link->undelivered_bytes() : 0;

@@ -19,6 +19,7 @@ struct EqualNumbers {
   double value, count;
 };
 
+// Returns the different numbers in ascending order, each with its count.
 std::vector<EqualNumbers> runs_of(std::vector<double> numbers) {
   std::sort(numbers.begin(), numbers.end());
   std::vector<EqualNumbers> runs;
@@ -43,6 +44,8 @@ class BinEdges {
     for (const EqualNumbers& run : runs_) is_frequent(run) ? bins_left_ -= 1 : rare_left_ += run.count;
   }
 
+  // Adds the numbers run by run to the bin that is open.  An edge is the smallest number of the bin behind
+  // it.  The last bin may be left with too few numbers; it is joined with the one before.
   std::vector<double> find() {
     for (const EqualNumbers& run : runs_) {
       if (edges_.size() < most_edges_ && is_full_before(run)) end_bin(run.value);
@@ -56,6 +59,9 @@ class BinEdges {
  private:
   bool is_frequent(const EqualNumbers& run) const { return run.count >= frequent_; }
 
+  // A bin with a frequent number is full at once, and an empty one is not.  Else it is full when it has its
+  // part of the rare numbers that are left, shared evenly among bins_left_.  Half of it is enough before a
+  // frequent number, which would join the bin otherwise.
   bool is_full_before(const EqualNumbers& run) const {
     if (in_bin_ == 0 || has_frequent_) return has_frequent_;
     const double part = rare_left_ / std::max(1, bins_left_);
@@ -133,6 +139,8 @@ void ColumnStatistics::add_number(double value) {
   if (position < kSampleSize) sample_[position] = value;
 }
 
+// Counts a word.  Columns whose words are only listed give up, and free the memory, as soon as there are
+// too many words or bytes; a column of numbers does so sooner, since nobody needs its words.
 void ColumnStatistics::add_word(std::string_view word) {
   if (word_use_ == WordUse::kNone) return;
   if (const auto found = words_.find(word); found != words_.end()) {
@@ -162,6 +170,7 @@ bool ColumnStatistics::is_skewed() const {
          (largest_ - moments_.mean() > kFar * deviation || moments_.mean() - smallest_ > kFar * deviation);
 }
 
+// The counts are those of the sample, so `least`, a number of examples, is scaled to it.
 std::vector<double> ColumnStatistics::edges(int bins, int64_t least) const {
   if (sample_.empty()) return {};
   const auto size = static_cast<double>(sample_.size());

@@ -55,6 +55,9 @@ std::vector<std::string> header_names(std::string_view header, const CsvDialect&
   return names;
 }
 
+// Slots are numbered in the order of the options' columns, whatever the order of the file, so that all
+// files give the same schema; labels have the slots behind them.  A label that the task does not need may
+// be missing, but is used if it is there.  Columns that nothing names keep the use kIgnored.
 std::vector<FieldUse> field_uses(const DataOptions& data, const std::vector<std::string>& names) {
   const CsvOptions& csv = data.csv;
   std::vector<FieldUse> uses(names.size());

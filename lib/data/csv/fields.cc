@@ -24,8 +24,8 @@ uint64_t equal_bytes(const char* p, uint64_t each) {
   return ~(((others & kLow) + kLow) | others | kLow);
 }
 
-// Returns a mask of 8 bytes as bits, the first one lowest.  The product moves the mark of byte i to bit 56 + i; no two of
-// its terms meet.
+// Returns a mask of 8 bytes as bits, the first one lowest.  The product moves the mark of byte i to
+// bit 56 + i; no two of its terms meet.
 uint64_t equal_bits(const char* p, uint64_t each) {
   return (equal_bytes(p, each) >> 7) * 0x0102040810204080u >> 56;
 }
@@ -42,7 +42,11 @@ uint64_t equal_bits_64(const char* p, const char* end, uint64_t each) {
   return bits & ((uint64_t{1} << size) - 1);
 }
 
-// Returns the byte behind the closing quote of the field whose opening quote is at p; null if there is none.
+// Returns the byte behind the closing quote of the field whose opening quote is at p; null if there is
+// none.
+// Two quotes in a row stand for one, and so does an escape with the byte behind it.  Without an escape the
+// loop jumps from quote to quote.  A byte that is both escape and quote is treated as a quote, which
+// doubled means the same.
 const char* skip_quoted(const char* p, const char* stop, const CsvDialect& dialect) {
   for (++p; p < stop; ++p) {
     if (dialect.escape == 0) {
@@ -75,6 +79,8 @@ const char* find_record_end(const char* p, const char* stop, const CsvDialect& d
   if (end == nullptr) end = stop;
   if (dialect.quote == 0 || std::memchr(p, dialect.quote, static_cast<size_t>(end - p)) == nullptr)
     return end;
+  // Each turn passes one field.  A quoted field is passed as a whole, with the line feeds in it; text
+  // behind its closing quote, which is an error, is left to the parser.
   while (p < stop && *p != '\n') {
     p = skip_blanks(p, stop, dialect.separator);
     if (p < stop && *p == dialect.quote) {
@@ -95,6 +101,8 @@ void CsvFields::cut(const char* p, const char* end) {
   quoted ? cut_quoted(p, end) : cut_plain(p, end);
 }
 
+// Records of one line are nearly all there are.  The line is searched for quotes first; if they are of the
+// simplest form, or there are none, a line feed cannot be within quotes, and the line is the record.
 const char* CsvFields::cut_line(const char* p, const char* stop) {
   size_ = 0;
   if (p == stop) return nullptr;
@@ -109,7 +117,9 @@ const char* CsvFields::cut_line(const char* p, const char* stop) {
   return cut_simply_quoted(p, end) ? line_end : nullptr;
 }
 
-// Finds separators 64 bytes at a time.
+// Cuts a record without quotes.  It finds separators 64 bytes at a time: bit i of `marks` is set if at[i]
+// is one.  `begin` is where the current field begins, perhaps in 64 bytes before.  64 bytes have at most 64
+// separators, so there is room for all fields that end in them.
 void CsvFields::cut_plain(const char* p, const char* end) {
   const uint64_t each = 0x0101010101010101u * static_cast<unsigned char>(dialect_.separator);
   const char* begin = p;
@@ -131,7 +141,8 @@ void CsvFields::grow(size_t more) {
   if (fields_.size() < size_ + more) fields_.resize(2 * (size_ + more));
 }
 
-// The caller has made room.
+// Adds a field without the blanks around it.  The caller has made room.  The first comparison is right for
+// fields without blanks, which are most, and costs less than the two loops.
 void CsvFields::add(const char* begin, const char* end) {
   if (begin < end && (*begin <= ' ' || end[-1] <= ' ')) {
     while (begin < end && is_blank(*begin)) ++begin;
@@ -140,8 +151,8 @@ void CsvFields::add(const char* begin, const char* end) {
   fields_[size_++] = {begin, static_cast<size_t>(end - begin)};
 }
 
-// Cuts a record with quotes that are all of the simplest form, in which nothing has to be removed within them.  Scanners of
-// numbers must stop at the closing quote.
+// Cuts a record with quotes that are all of the simplest form, in which nothing has to be removed within
+// them.  Scanners of numbers must stop at the closing quote.
 bool CsvFields::cut_simply_quoted(const char* p, const char* end) {
   if (dialect_.escape != 0 || (dialect_.quote != '"' && dialect_.quote != '\'')) return false;
   for (;; ++p) {
@@ -201,6 +212,7 @@ const char* CsvFields::scan_quoted(const char* p, const char* end) {
   if (next != end && *next != dialect_.separator)
     fail(Code::kData, quote({next, static_cast<size_t>(end - next)}), " follows a closing quote");
   const size_t begin = unquoted_.size();
+  // A quote or an escape makes the byte behind it text, and is none itself.
   for (const char* c = p + 1; c < stop - 1; ++c) {
     const bool escaped =
         (*c == dialect_.quote || (dialect_.escape != 0 && *c == dialect_.escape)) && c + 1 < stop - 1;

@@ -41,6 +41,7 @@ const char* skip_text(const char* p) {
   return p;
 }
 
+// Returns the first byte from p on that is no digit.
 const char* skip_digits(const char* p) {
   for (;; p += 8) {
     uint64_t bytes;
@@ -50,6 +51,8 @@ const char* skip_digits(const char* p) {
   }
 }
 
+// Appends a code point in UTF-8: 7 bits in one byte, 11 in two, 16 in three, or 21 in four.  Each byte
+// behind the first has 6 of them.
 void append_utf8(uint32_t code, std::string& out) {
   auto tail = [&](int shift) { out += static_cast<char>(0x80 | (code >> shift & 0x3f)); };
   if (code < 0x80) {
@@ -84,6 +87,9 @@ void JsonScan::skip_blanks() {
   while (*p_ == ' ' || *p_ == '\t') ++p_;
 }
 
+// No function below compares p_ with end_: the byte at `end` is a control character, such as the line feed,
+// which no text or number contains, so that each of them stops there and finds a byte that does not fit.
+// Only literals, which are compared at once, look at the length.
 bool JsonScan::run(const char* p, const char* end) {
   begin_ = p_ = p;
   end_ = end;
@@ -118,6 +124,8 @@ bool JsonScan::scan_fields() {
   }
 }
 
+// Scans the value of the last field of fields_, and sets its kind.  An object is passed over at once; a
+// list becomes nested when such a value is found in it.
 bool JsonScan::scan_value() {
   JsonField& field = fields_.back();
   if (*p_ == '[') return scan_list();
@@ -127,6 +135,8 @@ bool JsonScan::scan_value() {
   return pass_over(0);
 }
 
+// Scans a string, a number, true or false, as the field's value or as an item of its list.  A list that is
+// nested keeps no further words, and a field that had no kind yet is a single word.
 bool JsonScan::scan_word(JsonField& field) {
   std::string_view word;
   const char c = *p_;
@@ -193,6 +203,7 @@ bool JsonScan::scan_escaped(const char* begin, std::string_view& out) {
   return true;
 }
 
+// Scans one escape, from its backslash on, and appends its character to text_.
 bool JsonScan::scan_escape() {
   constexpr std::string_view kNames = "\"\\/bfnrt", kBytes = "\"\\/\b\f\n\r\t";
   const char name = p_[1];

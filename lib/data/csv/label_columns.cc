@@ -37,6 +37,7 @@ std::string class_of_word(std::string_view column, std::string_view word) {
   return cat(class_prefix(column), word);
 }
 
+// A class called as the column is that of truths; a class "COLUMN=WORD" is that of a word.
 LabelColumn::LabelColumn(const std::string& name, const std::vector<std::string>& classes, bool own)
     : name_(name) {
   const std::string prefix = class_prefix(name);
@@ -63,6 +64,7 @@ void LabelColumn::put(std::string_view word, bool lenient, std::vector<Key>& cla
   if (!lenient) fail_no_class(word);
 }
 
+// A column is of one of three kinds, which its classes tell: truths, words, or, without classes, numbers.
 std::optional<float> LabelColumn::value(std::string_view word, bool lenient) const {
   if (truth_) {
     const std::optional<bool> truth = truth_of(word);

@@ -61,6 +61,8 @@ class CsvLearner final : public Learner {
   CsvLearner(const DataOptions& options, int64_t most_records)
       : Learner(options, most_records), dialect_(csv_dialect(options)), fields_(dialect_) {}
 
+  // The first file's header decides which columns there are.  Each block brings the header of its file with
+  // it, since the columns of another file may have another order.
   void read(ByteSource& source) override {
     CsvSplitter splitter(source, dialect_, csv_.names.empty());
     Block block;
@@ -81,6 +83,8 @@ class CsvLearner final : public Learner {
     }
   }
 
+  // columns[i] has the statistics of field i, or is null if nothing is learnt from it.  Records that are no
+  // good are left to the parser, which counts them as bad lines.
   void read(std::string_view text, const std::vector<std::string>& names) {
     std::vector<ColumnStatistics*> columns;
     for (const std::string& name : names) columns.push_back(columns_.find(name));
@@ -126,6 +130,7 @@ class JsonLearner final : public Learner {
   }
 
  private:
+  // Learns from each line that is one object.  Errors of the learning itself name the line.
   void read(const Block& block) {
     std::string_view text = block.text();
     for (uint64_t line = block.position; !text.empty() && left_ > 0; ++line) {
@@ -155,6 +160,8 @@ class JsonLearner final : public Learner {
     }
   }
 
+  // A nested value ends the learning unless its column is ignored: no type of column could hold it, and the
+  // message says how to go on.
   void learn() {
     --left_;
     for (const JsonField& field : fields_.fields()) {
@@ -177,7 +184,7 @@ class JsonLearner final : public Learner {
   JsonFields fields_;
 };
 
-// Takes the first record off `text`, without its end.
+// Takes the first record off `text`, and returns it without its end.
 std::string_view read_record(std::string_view& text, const CsvDialect& dialect) {
   bool open = false;
   const char* end = find_record_end(text.data(), text.data() + text.size(), dialect, open);
@@ -187,6 +194,8 @@ std::string_view read_record(std::string_view& text, const CsvDialect& dialect) 
   return record;
 }
 
+// Returns true if the names are those of a header: two or more that differ, are not empty, and are no
+// numbers.
 bool is_header(const std::vector<std::string>& names) {
   std::set<std::string> seen;
   for (const std::string& name : names) {
@@ -201,6 +210,8 @@ bool is_table_format(std::string_view format) {
   return format == "csv" || format == "tsv" || format == "jsonl";
 }
 
+// Tries the separators from the most usual one on.  A text with commas in it may also be cut at its commas,
+// so the second line must have as many columns as the first.
 std::optional<TableGuess> guess_table(std::string_view head) {
   if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
   for (const char separator : {',', '\t', ';', '|'}) {
@@ -234,6 +245,8 @@ CsvOptions learn_table(const DataOptions& options, const std::vector<std::string
       learner->read(source);
     }
   } catch (const Error& error) {
+    // Data that are cut short end within a record or a compressed block.  Whatever was learnt before is
+    // good then.
     const bool at_the_cut = error.code() == Code::kCorrupt || error.code() == Code::kData;
     if (!cut_short || !at_the_cut || learner->empty()) throw;
   }

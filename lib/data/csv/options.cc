@@ -160,6 +160,8 @@ uint64_t CsvColumn::seed() const {
   return hash_bytes(ids_of.empty() ? name : ids_of);
 }
 
+// E edges make E + 1 bins, and W words need one more id for all others; missing values have the id after
+// these.
 int64_t CsvColumn::num_ids() const {
   if (is_binned() || has_bins_beside(*this)) return static_cast<int64_t>(edges.size()) + 2;
   if ((type == "category" || type == "categories") && dictionary > 0)

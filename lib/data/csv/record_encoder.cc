@@ -22,6 +22,7 @@ WordNumbers numbered(const std::vector<std::string>& words) {
   return out;
 }
 
+// Returns the number that the whole field is.  Throws kData with the column's name if it is none.
 float parse_number(std::string_view field, const std::string& column) {
   const char* p = field.data();
   float value = 0;
@@ -31,6 +32,8 @@ float parse_number(std::string_view field, const std::string& column) {
        found == Scan::kNotFinite ? " is not finite" : " is not a number");
 }
 
+// Ends the ids of the example that is being added: offset b + 1 is the number of the keys of examples 0 to
+// b.
 void end_ids(SlotData& slot) {
   slot.offsets.push_back(static_cast<uint32_t>(slot.keys.size()));
 }
@@ -45,8 +48,8 @@ MissingValues::MissingValues(const std::vector<std::string>& words) : words_(wor
   }
 }
 
-// A call of its own: its loop takes the address of `field`, which the callers then keep in registers.  In memory it would
-// be stored as two words and loaded as one, for which the processor waits.
+// A call of its own: its loop takes the address of `field`, which the callers then keep in registers.  In
+// memory it would be stored as two words and loaded as one, for which the processor waits.
 [[gnu::noinline]] bool MissingValues::is_listed(std::string_view field) const {
   return std::find(words_.begin(), words_.end(), field) != words_.end();
 }
@@ -62,16 +65,21 @@ RecordEncoder::Column::Column(const CsvColumn& column, Key first)
       first_id(first),
       words(numbered(column.words)) {}
 
+// The logarithm is sign(x) log(1 + |x|), which is defined for 0 and below too.  offset and 1 / scale were
+// learnt from logarithms then.
 float RecordEncoder::Column::scaled(float value) const {
   if (logarithm) value = std::copysign(std::log1p(std::fabs(value)), value);
   return (value - offset) * scale;
 }
 
+// Bin i holds the numbers with edges[i - 1] <= value < edges[i], before they are scaled.
 Key RecordEncoder::Column::bin(float value) const {
   const auto edge = std::upper_bound(options.edges.begin(), options.edges.end(), double{value});
   return first_id + static_cast<Key>(edge - options.edges.begin());
 }
 
+// The ids of a dictionary of W words are, from first_id on: one for all words outside of it, W for its
+// words in turn, and one for missing values.
 [[gnu::noinline]] Key RecordEncoder::Column::known_word(std::string_view field) const {
   const auto found = words.find(field);
   return first_id + (found == words.end() ? 0 : found->second + 1);
@@ -88,6 +96,8 @@ void RecordEncoder::Column::fail_scaled(std::string_view field) const {
        " is not finite once it is scaled");
 }
 
+// A column that hashes has no range of ids with a place for missing values.  Its id of them is a hash with
+// another seed, so that it is not the id of the word "missing".
 Key RecordEncoder::Column::missing() const {
   if (options.num_ids() == 0) return hash_bytes("missing", seed + 1);
   return first_id + static_cast<Key>(options.num_ids()) - 1;
@@ -100,6 +110,8 @@ RecordEncoder::RecordEncoder(const DataOptions& options)
       label_slot_(csv_.schema().slots.size()),
       missing_(csv_.missing_values),
       classes_(numbered(csv_.classes)) {
+  // Columns that share ids get ranges that follow each other.  A column with ids of its own counts from 0,
+  // and its num_shared_ids is 0, so that it leaves no gap in the others' ranges.
   Key first = 0;
   for (const CsvColumn& column : csv_.columns) {
     columns_.emplace_back(column, column.own_ids ? 0 : first);
@@ -133,6 +145,8 @@ std::optional<uint64_t> RecordEncoder::find_class(std::string_view field) const 
   return found == classes_.end() ? std::nullopt : std::optional(found->second);
 }
 
+// The label is not appended here: callers append what label() gives when all other fields are done, because
+// the number of labels is the size of a batch, and a bad record must not count.
 void RecordEncoder::add(std::string_view field, const FieldUse& use, Batch& batch) const {
   switch (use.kind) {
     case FieldKind::kIgnored:
@@ -162,6 +176,9 @@ void RecordEncoder::add(std::string_view field, const FieldUse& use, Batch& batc
   }
 }
 
+// Fields of different columns go into different arrays of the batch, so that the order of columns and
+// records does not matter.  The most frequent kinds have a loop of their own; the others take one field at
+// a time.
 void RecordEncoder::add_column(const FieldColumn& fields, const FieldUse& use, Batch& batch) const {
   switch (use.kind) {
     case FieldKind::kIgnored:
@@ -184,6 +201,10 @@ void RecordEncoder::add_column(const FieldColumn& fields, const FieldUse& use, B
 }
 
 // Appends a number of each record, as put_number does, and its bin if there are bins beside it.
+// The new values are zeros, which a missing number stays; out[1] is then the 1 that indicates it, if the
+// column has `width` 2.  scan_short_float is inline and reads most numbers; read_number reads the others,
+// or finds that there is no value.  The bin is that of the number as it is written, since the edges were
+// learnt from those.
 void RecordEncoder::put_numbers(const FieldColumn& fields, const Column& column, SlotData& slot,
                                 SlotData* bins) const {
   const size_t width = column.indicates_missing ? 2 : 1, before = slot.values.size();
@@ -208,6 +229,10 @@ void RecordEncoder::put_numbers(const FieldColumn& fields, const Column& column,
 }
 
 // Appends the id of the word of each record, as put_ids does.
+// It takes kMost records at a time, one for each bit of missing_words.  words[0, count) are the fields that
+// get an id, and one call computes the ids of all of them.  A missing value that has an id is among them
+// too, so that words and ids have equal positions; its id is replaced afterwards.  As a record has one id
+// or none, its offset is known before the ids are.
 void RecordEncoder::put_one_word_each(const FieldColumn& fields, const Column& column, SlotData& slot) const {
   constexpr size_t kMost = 64;
   std::string_view words[kMost];
@@ -261,7 +286,7 @@ void RecordEncoder::put_label_column_word(std::string_view word, const FieldUse&
   if (!word.empty()) label_columns_[use.column].put(word, ignores_label_, batch.slots[use.slot].keys);
 }
 
-// Appends id 0 with the label as its value.
+// Appends id 0 with the label as its value.  The slot has no values as long as all labels are 1.
 void RecordEncoder::put_own_label(std::string_view field, const FieldUse& use, SlotData& slot) const {
   const std::optional<float> label = label_columns_[use.column].value(field, ignores_label_);
   if (!label) return;
@@ -271,6 +296,7 @@ void RecordEncoder::put_own_label(std::string_view field, const FieldUse& use, S
   if (valued) slot.values.push_back(*label);
 }
 
+// The first column has a value if it has a key behind offset `before`, where the example's keys begin.
 float RecordEncoder::end_own_labels(Batch& batch) const {
   for (size_t s = label_slot_; s < label_slot_ + label_columns_.size(); ++s) end_ids(batch.slots[s]);
   const SlotData& first = batch.slots[label_slot_];
@@ -349,6 +375,7 @@ void RecordEncoder::put_missing_id(const Column& column, SlotData& slot) {
 
 void RecordEncoder::add_list(std::span<const std::string_view> fields, const FieldUse& use,
                              Batch& batch) const {
+  // An empty list is a missing value of every kind of column, also of those that take no lists.
   if (fields.empty()) return add_missing(use, batch);
   if (use.kind == FieldKind::kLabelColumn && own_labels_)
     fail(Code::kData, "label column ", quote(csv_.labels[use.column]), " takes one value, found a list");
@@ -382,6 +409,8 @@ void RecordEncoder::fail_list(const FieldUse& use) const {
        is_slot ? ": a column of type categories takes several words" : "");
 }
 
+// Each kind appends as much to its arrays as add() would, or ends its slot, so that all slots keep the same
+// number of examples.  Label columns append nothing, as their slots end with the example.
 void RecordEncoder::add_missing(const FieldUse& use, Batch& batch) const {
   switch (use.kind) {
     case FieldKind::kIgnored:

@@ -13,6 +13,9 @@ void CsvSplitter::fail_open() const {
        ": a quote is not closed: quotes around values are set by data.csv.quote");
 }
 
+// Blocks of lines become blocks of records.  A record that is open at the end of a block is held back and
+// put before the next one.  The header is moved out last, because it may be such a record itself.  Blocks
+// of which nothing is left are passed over.
 bool CsvSplitter::next(Block& block) {
   while (lines_.next(block)) {
     if (!pending_.empty()) move_pending(block);
@@ -33,7 +36,8 @@ void CsvSplitter::move_pending(Block& block) {
   pending_.clear();
 }
 
-// Moves a record with open quotes from the end of the block into pending_.
+// Moves a record with open quotes from the end of the block into pending_.  It goes from record to record,
+// since only the beginning of a record tells which quotes open; a block without quotes needs no search.
 void CsvSplitter::hold_open_record(Block& block) {
   const std::string_view text = block.text();
   if (text.find(dialect_.quote) == std::string_view::npos) return;

@@ -43,6 +43,9 @@ void check_names(const std::vector<std::string>& names) {
 }
 
 // Fills in how a number is scaled.  Bins beside the number are left out if there are fewer than two.
+// `scale` is the scale of the number itself, without the "+bins" at its end.  A number x becomes (x -
+// offset) / divisor: with mean and deviation of x, or of its logarithm, or with the range from the smallest
+// to the largest.  Edges are made for the scale bins, and for bins beside the number.
 void fill_in_scale(CsvColumn& column, const ColumnStatistics& seen) {
   const bool beside = has_bins_beside(column);
   std::string scale = column.scale.substr(0, column.scale.size() - (beside ? kBinsBeside.size() : 0));
@@ -67,7 +70,8 @@ void check_num_classes(const std::string& label, const ColumnStatistics& seen) {
        " different words: name the column that is the label");
 }
 
-// Lists the words of a column that hashes them, as long as `bytes_left` reaches for all of them.
+// Lists the words of a column that hashes them, if `bytes_left` reaches for all of them, and takes them
+// from it: a list with gaps would be of no use.
 void list_words(CsvColumn& column, const ColumnStatistics& seen, size_t& bytes_left) {
   if (column.type == "text" || column.type == "ignore" || column.dictionary > 0) return;
   std::vector<std::string> words = seen.listed_words();
@@ -78,7 +82,8 @@ void list_words(CsvColumn& column, const ColumnStatistics& seen, size_t& bytes_l
   column.hashed_words = std::move(words);
 }
 
-// Fills in a column's keys that are auto, and all that is learnt.
+// Fills in a column's keys that are auto, and all that is learnt.  `missing` depends on the type, and the
+// words and the scale on both.  The words of this column and of those after it may have `bytes_left` bytes.
 void fill_in(CsvColumn& column, const ColumnStatistics& seen, size_t& bytes_left) {
   if (column.type == "auto") {
     column.type = seen.all_numbers() ? "number"
@@ -98,6 +103,8 @@ void fill_in(CsvColumn& column, const ColumnStatistics& seen, size_t& bytes_left
 
 }  // namespace
 
+// The label must be known before statistics are made, because they count the words of a label, which become
+// classes, but only list those of a feature.
 void TableColumns::set_header(const std::vector<std::string>& names) {
   check_names(names);
   names_ = names;
@@ -125,6 +132,9 @@ ColumnStatistics* TableColumns::find_or_add(std::string_view name) {
   return find(name);
 }
 
+// Makes the statistics of a column.  Fields that hold several words are cut at the separator: with
+// multi_label those of a label, and those of categories.  0 stands for a column whose fields are one word
+// each.
 void TableColumns::add(const std::string& name) {
   const CsvColumn* column = given(name);
   const bool several = column != nullptr && column->type == "categories" && !may_be_label(name);
@@ -133,6 +143,9 @@ void TableColumns::add(const std::string& name) {
   statistics_.emplace(name, ColumnStatistics(word_use(name, column), separator));
 }
 
+// Words are counted if the most frequent ones are needed, for classes and dictionaries; else they are
+// listed if they may be hashed.  A column of type auto may turn out to hold numbers, whose words nobody
+// needs.
 WordUse TableColumns::word_use(const std::string& name, const CsvColumn* column) const {
   if (may_be_label(name) || (column != nullptr && column->dictionary > 0)) return WordUse::kCounted;
   if (column == nullptr || column->type == "auto") return WordUse::kListedUnlessNumbers;
@@ -144,6 +157,8 @@ bool TableColumns::ignores(std::string_view name) const {
   return column != nullptr && column->type == "ignore";
 }
 
+// Returns the options that the user gave for a column, or null.  An entry with its name goes before one
+// with a pattern, and the first pattern that matches before the others.
 const CsvColumn* TableColumns::given(std::string_view name) const {
   const CsvColumn* by_pattern = nullptr;
   for (const CsvColumn& column : csv_.columns) {
@@ -215,6 +230,10 @@ void TableColumns::leave_out_bins_of_taken_name(CsvColumn& column) const {
     column.scale.resize(column.scale.size() - kBinsBeside.size());
 }
 
+// The names of jsonl are complete only now, since any record may bring new ones; so the label is searched,
+// and the columns that the user named are checked, a second time.  A column that did not occur in each
+// record has missing values.  Slots have the order of names_.  The words of all columns share one limit,
+// kMostWordBytes, which the first columns use up.
 CsvOptions TableColumns::finish(int64_t records) {
   find_label();
   if (csv_.label.empty() && csv_.labels.empty()) {
@@ -273,8 +292,8 @@ void TableColumns::fill_in_label_columns() {
          "data.csv.classes");
 }
 
-// A column that holds truths, or nothing at all, is one class; else each of its words is one.  Numbers that are labels of
-// their own are no classes.
+// A column that holds truths, or nothing at all, is one class; else each of its words is one.  Numbers that
+// are labels of their own are no classes.
 void TableColumns::add_classes_of(const std::string& label) {
   const ColumnStatistics& seen = statistics_.find(label)->second;
   if (!multi_label_ && seen.all_numbers()) return;
@@ -289,6 +308,8 @@ void TableColumns::add_classes_of(const std::string& label) {
   for (const std::string& word : words) csv_.classes.push_back(class_of_word(label, word));
 }
 
+// Classes are sorted, so that their numbers do not depend on the order of the examples or their frequency.
+// With multi_label, words that are whole numbers are numbers of classes themselves, and need no list.
 void TableColumns::fill_in_classes() {
   if (!csv_.labels.empty()) return fill_in_label_columns();
   const ColumnStatistics& label = statistics_.find(csv_.label)->second;

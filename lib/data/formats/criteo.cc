@@ -39,7 +39,8 @@ struct Fields {
   size_t length(size_t i) const { return starts[i + 1] - starts[i] - 1; }
 };
 
-// Returns a mask of 8 bits; bit i is set if p[i] is a tab.
+// Returns a mask of 8 bits; bit i is set if p[i] is a tab.  The product moves the mark of byte i to
+// bit 56 + i.
 uint64_t tab_bits(const char* p) {
   constexpr uint64_t kEach = 0x0101010101010101u, kLow = kEach * 0x7f;
   uint64_t others;
@@ -51,6 +52,8 @@ uint64_t tab_bits(const char* p) {
 
 // Finds the tabs of a line, 64 bytes at a time.  Returns false when there are more fields than the format
 // allows.
+// Bit i of `tabs` is set if byte at + i is a tab; bytes behind the line are masked off.  The number of
+// fields is compared after each 64 bytes only, and `starts` has room for as many beyond the limit.
 bool find_fields(const char* p, const char* end, Fields& fields) {
   size_t size = static_cast<size_t>(end - p), found = 1;
   fields.starts[0] = 0;
@@ -105,6 +108,10 @@ class CriteoParser : public LineParser {
 
   // The fast path for the form that nearly all lines have: integers of up to 7 digits, categories of 8 bytes.
   // Returns false and appends nothing when the line has another form.
+  // Nothing is appended until the whole line is known to be plain, so that a line of another form costs no
+  // truncation.  `plain` is collected without branches.  keys[i] is first the 8 bytes of category i, which
+  // hash_words replaces by their hash with seed 1 + i, as put_category computes it; an absent category's is
+  // not used.
   bool parse_plain(const char* p, const char* end, Batch& batch) const {
     Fields fields;
     if (!find_fields(p, end, fields) || fields.size != columns_) return false;
@@ -128,6 +135,8 @@ class CriteoParser : public LineParser {
     return true;
   }
 
+  // Reads a line of any form, field by field, and names the field that is no good.  Fields that are left
+  // out at the end are empty.
   void parse_any(const char* p, const char* end, Batch& batch) const {
     std::ptrdiff_t found = columns({p, static_cast<size_t>(end - p)}),
                    expected = kCriteoIntegers + kCriteoCategories + labelled_;

@@ -42,6 +42,14 @@ class CsvParser : public Parser {
   bool has_parts() const override { return true; }
   bool has_parts_by(const std::string&) const override { return true; }  // each file has a header of its own
 
+  // Parses a block in one of two ways, record by record or column by column, which give the same examples.
+  // The fast way needs options in which columns are independent (by_column_), and a record of one line with
+  // the right number of fields.  Such records wait in `together` until it is full, and are then encoded one
+  // column at a time, so that the code and the words of one column stay in the cache.  Any other record is
+  // first preceded by those that wait, because examples and bad lines must keep their order, and is then
+  // parsed for itself.
+  // `line` is the number of the line at p; a record with quotes may have several.  The loop ends at the
+  // first bad line beyond max_bad_lines, since the run ends there.
   void parse(const Block& block, Parsed& out) const override {
     const Header header = read_header(block);
     const CsvDialect dialect = block_dialect(block);
@@ -179,6 +187,9 @@ class CsvParser : public Parser {
     }
   }
 
+  // Adds the example of one record, or lists the record as a bad line.  Fields that were appended before
+  // the error are taken off again.  The sampling of negative examples comes last, since it depends on the
+  // label.
   void parse_or_reject(const char* p, const char* end, const Context& context, CsvFields& fields,
                        Parsed& out) const {
     const int64_t size = out.batch.size();
@@ -198,6 +209,8 @@ class CsvParser : public Parser {
     }
   }
 
+  // Appends one example.  Labels of several columns end with the record and not with a field; labels come
+  // last, since their number is the number of whole examples.
   void parse_record(const CsvFields& fields, const std::vector<FieldUse>& uses, Batch& batch) const {
     if (fields.size() != uses.size())
       fail(Code::kData, "found ", fields.size(), " columns, expected ", uses.size());

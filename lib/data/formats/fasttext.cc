@@ -35,6 +35,9 @@ class FastTextParser : public LineParser {
   }
 
  private:
+  // Sorts the words of a line into labels and text.  Each turn takes the word [begin, at).  The text is put
+  // together again without the labels, so that runs of words reach across them.  A line without words is no
+  // example.
   void parse_line(const char* p, const char* end, Batch& batch) const override {
     const std::string_view line(p, static_cast<size_t>(end - p));
     std::string text;  // the line without labels
@@ -63,6 +66,7 @@ class FastTextParser : public LineParser {
     batch.labels.push_back(label);
   }
 
+  // Appends the features of the text, as ids below the dim if it has one, and ends the example's slot.
   void put_features(std::string_view text, Batch& batch) const {
     SlotData& slot = batch.slots[0];
     const size_t first = slot.keys.size();

@@ -108,6 +108,8 @@ class JsonLinesParser : public LineParser {
   }
 
   // Returns the index in uses_ of the index-th field of a line.
+  // The name is compared with order[index].  If it differs, it is searched in positions_, and takes that
+  // place for the next line.  Names that are of no use are remembered too.
   size_t use_of(std::string_view name, size_t index, Scratch& memory) const {
     constexpr size_t kMostKnown = 10000;  // the largest number of columns too
     std::vector<Scratch::Known>& order = memory.order;
@@ -119,6 +121,8 @@ class JsonLinesParser : public LineParser {
     return use;
   }
 
+  // Sets found[use] to the field for each use.  A name that comes twice is refused, since RFC 8259 leaves
+  // open which of the two counts.
   void find_fields(Scratch& memory) const {
     memory.found.assign(uses_.size(), nullptr);
     size_t index = 0;
@@ -131,6 +135,8 @@ class JsonLinesParser : public LineParser {
     }
   }
 
+  // Appends an example.  It goes through the uses and not through the fields of the line, so that slots are
+  // filled in the same order whatever the order of the names.
   void put_all(const JsonFields& fields, const std::vector<const JsonField*>& found, Batch& batch) const {
     if (part().by_column() && !keeps(fields, found[part_use_])) return;
     float label = 0;
@@ -169,6 +175,8 @@ class JsonLinesParser : public LineParser {
     }
   }
 
+  // Appends one field that is there.  A null is as good as an absent field.  Messages of the encoder get
+  // the position in the line.
   void put(const JsonFields& fields, const JsonField& field, const FieldUse& use, float& label,
            Batch& batch) const {
     if (field.kind == JsonField::Kind::kNull) return put_missing(use, label, batch);

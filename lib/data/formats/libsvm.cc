@@ -43,6 +43,9 @@ class LibsvmParser : public LineParser {
   }
 
  private:
+  // With multi_label, a line that begins with a blank has no labels: its first word is a feature.  The loop
+  // over features tries to read many at once; where that ends early, it reads one in any form and tries
+  // again.  The label is appended last, because it makes the example count.
   void parse_line(const char* p, const char* end, Batch& batch) const override {
     const char* const begin = p;
     skip_blanks(p);
@@ -68,6 +71,8 @@ class LibsvmParser : public LineParser {
     batch.labels.push_back(label);
   }
 
+  // Parses "label" or "label:weight".  Without data.labels, and for a task that needs none, the latter
+  // might be the first feature of a line without a label, and only the user can tell.
   void parse_label(const char*& p, const char* end, float& label, float& weight) const {
     if (is_digit(p[0]) && p[1] == ' ') {  // the label of nearly every line
       label = static_cast<float>(*p++ - '0');
@@ -116,6 +121,10 @@ class LibsvmParser : public LineParser {
 
   // The fast path.  Returns false, with p unchanged, when the feature at p is not plain, or an id of the
   // first run is refused.
+  // It cuts what is left of the line, or as much as two runs hold, into halves at a blank, and scans both
+  // from their beginnings at the same time.  If the first run stops before `middle`, the second is empty,
+  // since there would be a gap between them.  If an id of the second run is refused, p is left at `middle`,
+  // and parse_feature comes to that id and names it.
   bool parse_runs(const char*& p, const char* end, SlotData& slot) const {
     constexpr std::ptrdiff_t kMostBytes = 4 * FeatureRun::kMost;  // a feature has at least 4 bytes
     std::ptrdiff_t half = std::min((end - p) / 2, kMostBytes), rest = std::min(end - p - half, kMostBytes);
@@ -130,6 +139,7 @@ class LibsvmParser : public LineParser {
     return true;
   }
 
+  // Parses "id" or "id:value" of any form.  The value 1 is by far the most frequent one.
   void parse_feature(const char*& p, const char* end, SlotData& slot) const {
     const char* begin = p;
     Key key;
@@ -154,7 +164,8 @@ class LibsvmParser : public LineParser {
   const FeatureSlot slot_;
 };
 
-// Recognises a line with a label, if the data have labels, followed by the end, "qid:", or an id with a colon.
+// Recognises a line with a label, if the data have labels, followed by the end, "qid:", or an id with a
+// colon.  The line is copied, since scanners read 8 bytes behind its end.
 bool recognize_libsvm(std::string_view line, const DataOptions& data) {
   std::string padded = std::string(line) + std::string(Block::kPadding, '\0');
   const char *p = padded.data(), *end = p + line.size();

@@ -23,6 +23,9 @@ bool is_gap(char c) {
 // Constant once parsing begins: many threads share one parser.
 class MultislotParser : public LineParser {
  public:
+  // fields_ has an entry for each slot of a line, in the order of the job; slots_ those of the batch.  The
+  // label is in the line but not among the slots: with multi_label it becomes the last slot of the batch,
+  // else the label of the example, and without labels it is not in the line either.
   explicit MultislotParser(const ParserSetup& setup)
       : LineParser(setup), options_(setup.options.slots), label_(setup.options.label_index()) {
     for (size_t i = 0; i < options_.size(); ++i) {
@@ -146,6 +149,9 @@ class MultislotParser : public LineParser {
     label = parse_value(p, end, i);
   }
 
+  // Parses the values of a slot.  Its index s in the batch is one lower than that in the line if it stands
+  // behind the label.  Ids are parsed in runs; an id that ends a run because it is not plain is parsed for
+  // itself, and named if it is no good.
   void parse_slot(const char*& p, const char* end, size_t i, uint64_t count, Batch& batch) const {
     const size_t s = i == label_ ? slots_.size() - 1 : i < label_ ? i : i - 1;
     SlotData& slot = batch.slots[s];

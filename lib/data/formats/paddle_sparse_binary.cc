@@ -23,6 +23,8 @@ class PaddleSparseBinaryParser : public LineParser {
       : LineParser(setup), labelled_(setup.options.labelled()), slot_(setup.schema.slots[0]) {}
 
  private:
+  // At the beginning of each turn p is at a comma.  The features behind it are read in runs up to the last
+  // one at most, which parse_feature reads, since no comma follows it.
   void parse_line(const char* p, const char* end, Batch& batch) const override {
     uint64_t flag, label = 0;
     parse_uint_before_comma(p, end, "flag", flag);

@@ -32,6 +32,8 @@ class RecordsParser : public Parser {
     return column == "qid" || schema_.find(column) >= 0;
   }
 
+  // A block is one part of the stream.  Chunks give examples; headers give none, but their schema is
+  // compared with that of the first file.
   void parse(const Block& block, Parsed& out) const override {
     out.bad.clear();
     try {

@@ -39,6 +39,12 @@ class TextParser : public Parser {
   bool has_parts() const override { return true; }
   bool samples_negatives() const override { return false; }
 
+  // Makes an example of each word of the block.
+  // `words` has, in this order: before_ times no_word(), the words before the block (carry), those of the
+  // block itself, which are words [first, last), those behind it (follow), and after_ times no_word().  So
+  // each word of the block has enough neighbours on both sides, at the beginning and the end of the file
+  // too, and contexts reach across blocks as if there were none.  Offsets make the sampler's draws for a
+  // word the same in whichever block it is.
   void parse(const Block& block, Parsed& out) const override {
     out.bad.clear();
     out.batch.clear(schema_);
@@ -76,7 +82,8 @@ class TextParser : public Parser {
     return {id, sampler_.reach(id, offset)};
   }
 
-  // Appends word i with its context.
+  // Appends word i with its context: the words from `begin` to `end` without i itself.  Words that are left
+  // out are no features of others, and no word from farther away takes their place.
   void append(const std::vector<Word>& words, size_t i, Batch& batch) const {
     const size_t reach = words[i].reach;
     const size_t begin = i - std::min(before_, reach), end = i + std::min(after_, reach);

@@ -47,6 +47,8 @@ class VwParser : public LineParser {
     std::string column(const char* p) const { return cat("column ", p - begin + 1, ": "); }
   };
 
+  // A line is a header and any number of namespaces, each of which begins with a bar.  Several may have the
+  // same slot, so slots end with the line.
   void parse_line(const char* p, const char* end, Batch& batch) const override {
     const Line line{p, end};
     while (p != end && is_vw_blank(*p)) ++p;
@@ -60,7 +62,9 @@ class VwParser : public LineParser {
     batch.labels.push_back(label);
   }
 
-  // Parses the words before the first bar.
+  // Parses the words before the first bar: up to three numbers, label, weight and base, and a tag behind
+  // them.  A word is a tag if it begins with an apostrophe or touches the bar; nothing may follow it.
+  // Throws kData for further words, and if an example that needs a label has none.
   void parse_header(const Line& line, const char* p, const char* bar, float& label, float& weight) const {
     static constexpr const char* kHeader[] = {"label", "weight", "base"};
     size_t numbers = 0;
@@ -104,6 +108,8 @@ class VwParser : public LineParser {
     return stop;
   }
 
+  // Appends name[:value] of a namespace.  `seed` is the hash of the namespace's name, so that the same name
+  // in two namespaces gives two ids.  `scale` multiplies each value.
   void add_feature(const Line& line, const char* p, const char* end, uint64_t seed, float scale, size_t s,
                    Batch& batch) const {
     const char* colon = std::find(p, end, ':');
@@ -159,6 +165,8 @@ bool recognize_vw(std::string_view line, const DataOptions&) {
   const size_t bar = line.find('|');
   if (bar == std::string_view::npos) return false;
   std::string_view header = line.substr(0, bar);
+  // Each turn takes one word of the header: at most three numbers and a tag make sense, and the fifth turn
+  // finds the end.
   for (size_t words = 0; words < 5; ++words) {
     header.remove_prefix(std::min(header.find_first_not_of(" \t"), header.size()));
     if (header.empty()) return true;

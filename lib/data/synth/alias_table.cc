@@ -17,6 +17,9 @@ AliasTable::AliasTable(std::span<const double> weights) {
     (height[i] < 1 ? small : large).push_back(i);
   }
   columns_.resize(weights.size());
+  // Each turn finishes column `low`: it keeps its own index up to height[low], and gives `high` above that.
+  // The height that `high` has given away is subtracted from it, and it becomes small when less than 1 is
+  // left.
   while (!small.empty() && !large.empty()) {
     uint32_t low = small.back(), high = large.back();
     small.pop_back();

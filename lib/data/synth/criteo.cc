@@ -80,6 +80,8 @@ class Criteo : public Generator {
   }
 
  private:
+  // Draws rows of a stream of their own, and fits the scale and offset of the logit to their scores, so
+  // that the logits have the wanted deviation and the labels the wanted rate.
   void calibrate(double positive_rate) {
     std::vector<double> scores;
     Batch row;
@@ -91,6 +93,9 @@ class Criteo : public Generator {
     label_ = LogisticLabel::calibrate(scores, kCriteoLogitDeviation, positive_rate);
   }
 
+  // Appends the integers and categories of a row, and returns its score: the sum of the true weights of its
+  // features, those of integers times z.  The order of draws is part of the data, as each draw changes the
+  // later ones.
   double draw_row(ExampleRandom& random, Batch& batch) const {
     double score = 0;
     std::vector<float>& integers = batch.slots[0].values;
@@ -116,6 +121,8 @@ class Criteo : public Generator {
   double draw_category(size_t c, ExampleRandom& random, SlotData& slot) const {
     if (random.uniform() < kCategoryColumns[c].missing) return 0;
     Feature feature = categories_[c].draw(random);
+    // The token is a bijection of the key, so that different keys stay different, but tokens say nothing of
+    // their frequency.
     uint32_t salt = static_cast<uint32_t>(seed_) + static_cast<uint32_t>(c) * 0x9e3779b9;
     slot.keys.push_back((c + 1) << 32 | mix32(static_cast<uint32_t>(feature.key) + salt));
     return feature.weight;

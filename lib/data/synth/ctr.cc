@@ -17,6 +17,8 @@ constexpr double kCtrLogitDeviation = 2;
 constexpr double kSizeRatio = 1e5;
 
 // Returns the sizes of the slots, at least `minimum` each, with sum `total`.
+// Beyond the minimum, slot s gets a part of the spare ids that grows geometrically with s, rounded down.
+// `left` is what is still to be given; the last slot, the largest, gets the rest.
 std::vector<uint64_t> slot_sizes(int64_t slots, int64_t total, int64_t minimum) {
   std::vector<double> share;
   double sum = 0;
@@ -43,7 +45,8 @@ class Ctr : public Generator {
       : seed_(seed),
         max_values_(options.nnz->maximum * *options.slots),
         linear_scale_(std::sqrt(1 - *options.interaction)),
-        // There are half as many pairs as slots.
+        // There are half as many pairs as slots, so that the factor 2 gives the pairs the part
+        // `interaction` of the variance.
         pair_scale_(std::sqrt(2 * *options.interaction)),
         counts_(CountLaw::Shape::kUniform, options.nnz->minimum, options.nnz->maximum) {
     Key first_key = 1;  // 0 pads empty slots

@@ -26,7 +26,8 @@ class Dense : public Generator {
         pixels_(static_cast<size_t>(*options.dim)),
         classes_(static_cast<size_t>(*options.classes)) {
     traits_.schema.slots = {{"features", true, *options.dim}};
-    // Two independent patterns of n pixels and unit variance lie sqrt(2 n) apart.
+    // Two independent patterns of n pixels and deviation `contrast` lie contrast sqrt(2 n) apart.  The
+    // middle between them is to be kSeparation deviations of the noise away from each.
     double contrast = 2 * kSeparation * kPixelNoise / std::sqrt(2 * static_cast<double>(pixels_));
     for (size_t c = 0; c < classes_; ++c) append_pattern(c, contrast);
   }
@@ -35,6 +36,8 @@ class Dense : public Generator {
   TruthKind truth_kind() const override { return TruthKind::kClass; }
   int64_t max_row_values() const override { return static_cast<int64_t>(pixels_); }
 
+  // The truth is the class of the nearest pattern, which the best classifier would choose if values were
+  // not clipped.
   void generate(uint64_t first, int64_t count, Sample& out) const override {
     out.batch.clear(traits_.schema);
     out.truth.clear();
@@ -50,6 +53,9 @@ class Dense : public Generator {
 
  private:
   // Appends the pattern of class c: waves, brought to mean 0.5 and deviation `contrast`.
+  // The pixel in column x and row y of a square of `side` columns is the sum over the waves of
+  //   height cos(2 pi ((across x + down y) / side + phase))
+  // where `across` and `down` are periods within the image, from -3 to 3.
   void append_pattern(size_t c, double contrast) {
     ExampleRandom random(seed_, Purpose::kTruth, c);
     size_t side = static_cast<size_t>(std::ceil(std::sqrt(static_cast<double>(pixels_))));

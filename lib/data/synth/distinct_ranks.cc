@@ -106,6 +106,8 @@ void DistinctRanks::draw_few(const ZipfLaw& law, uint64_t count, Coins coins, Ex
   }
 }
 
+// Long rows are drawn by draw_some until they are complete, or most_draws(count) draws are done.  The last
+// loop fills up a row of a law so steep that this was not enough.
 void DistinctRanks::draw(const ZipfLaw& law, uint64_t count, Coins coins, ExampleRandom& random) {
   Set seen = begin_row(count);
   if (count <= kFew) return draw_few(law, count, coins, random);

@@ -23,6 +23,7 @@ constexpr int64_t kMaxVocabulary = 1 << 20;  // three seconds to find the statio
 constexpr double kZipfShare = 0.4;
 constexpr size_t kSuccessors = 8;
 
+// Returns U(r) = (r + 1)^-exponent / sum, for the words r in [0, words).
 std::vector<double> zipf_probabilities(int64_t words, double exponent) {
   std::vector<double> probabilities;
   double sum = 0;
@@ -127,7 +128,11 @@ class Language : public Generator {
     return kZipfShare * zipf_probabilities_[next] + (1 - kZipfShare) * own;
   }
 
-  // The entropy of P(. | word): that of kZipfShare U over all words, corrected for the word's own successors.
+  // Returns the entropy of P(. | word) in nats.
+  // If all words were drawn from kZipfShare U alone, the terms would sum to
+  //   kZipfShare (H(U) - log kZipfShare)
+  // Only the word's own successors have another probability, so their terms are exchanged, each once: the
+  // sum needs kSuccessors steps and not as many as there are words.
   double next_word_entropy(size_t word, double zipf_entropy) const {
     double sum = kZipfShare * (zipf_entropy - std::log(kZipfShare));
     for (size_t j = 0; j < kSuccessors; ++j) {
@@ -144,8 +149,9 @@ class Language : public Generator {
     return std::find(own, own + j, own[j]) != own + j;
   }
 
-  // Computes the law that one step leaves unchanged by iteration: each step multiplies the distance to it by
-  // 1 - kZipfShare.
+  // Computes the law that one step leaves unchanged by iteration: each step multiplies the distance to it
+  // by 1 - kZipfShare.  A step gives word v the probability kZipfShare U(v), and from each word w with v
+  // among its successors (1 - kZipfShare) law(w) times the weight of that successor.
   std::vector<double> stationary_law() const {
     std::vector<double> law = zipf_probabilities_, next;
     for (int step = 0; step < 50; ++step) {  // 0.6^50 < 1e-11

@@ -29,7 +29,8 @@ LogisticLabel LogisticLabel::calibrate(const std::vector<double>& scores, double
   Moments score = moments(scores);
   LogisticLabel label;
   label.scale_ = score.deviation > 0 ? logit_deviation / score.deviation : 0;
-  // The mean probability grows with the offset: bisection over logits of +-50 about the mean.
+  // The mean probability grows with the offset: bisection over logits of +-50 about the mean.  60 steps
+  // shrink the interval of 100 to less than the precision of a double.
   double center = -label.scale_ * score.mean, low = center - 50, high = center + 50;
   for (int step = 0; step < 60; ++step) {
     label.offset_ = (low + high) / 2;

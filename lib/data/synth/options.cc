@@ -27,6 +27,8 @@ static void set(std::optional<T>& out, const std::optional<T>& chosen, std::stri
   out = chosen;
 }
 
+// A parameter that is not chosen is replaced by a value in its range for the comparison, and set() then
+// leaves it alone.
 void SynthOptions::apply(const SynthOptions& chosen, std::string_view kind) {
   auto within = [](auto value, auto low, auto high) { return value >= low && value <= high; };
   set(dim, chosen.dim, kind, "--dim", within(chosen.dim.value_or(1), 1, kMostIds), "1 to 2^48");

@@ -62,6 +62,8 @@ class SparseFloat : public Generator {
   }
 
  private:
+  // Appends the ids and values of one row and returns its score, the sum of values times true weights.  The
+  // value of an id comes from the coin that was drawn with it.
   double draw_row(ExampleRandom& random, DistinctRanks& drawn, SlotData& slot) const {
     double score = 0;
     uint64_t count = counts_.draw(random);

@@ -46,6 +46,9 @@ class Stream {
       fail(Code::kUsage, "--first: example numbers end at 2^64");
   }
 
+  // Runs the whole stream: the bytes before the first example, all blocks, and the bytes behind the last.
+  // The pool calls the function options_.threads times, on any of its threads, of which the caller's is
+  // one; only that one may call the sink.
   void run(const StreamSink& sink, TruthReport* truth) {
     std::string frame;
     writer_.begin(frame);
@@ -136,6 +139,8 @@ class Stream {
     return &block;
   }
 
+  // Fills a block that take() has reserved, without the lock.  An error is kept in the block, so that it is
+  // thrown after all blocks before it were handed out.
   void fill(StreamBlock& block, std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     try {

@@ -23,6 +23,8 @@ void TruthReport::add_probability(float label, float probability) {
   loss_ -= std::log(std::max(likely, 1e-30));
 }
 
+// loss_ sums a measure of each example that depends on the kind: minus the logarithm of its probability,
+// the square of its error, 1 if the class is right, or minus the logarithm of the sentence's probability.
 void TruthReport::add(const Sample& sample) {
   for (size_t b = 0; b < sample.truth.size(); ++b) {
     float label = sample.batch.labels[b], truth = sample.truth[b];

@@ -11,6 +11,9 @@ constexpr uint64_t kRangeGrowth = 64;
 
 ZipfLaw::ZipfLaw(uint64_t num_ranks, double exponent) : num_ranks_(num_ranks), exponent_(exponent) {
   PS_CHECK(num_ranks > 0 && num_ranks <= uint64_t{1} << 48 && exponent >= 0);
+  // The mass of a range is width times its law at the first rank, the largest one, so that the steps lie
+  // over the law everywhere.  The column of a rank below kSingleRanks is the rank itself; the columns
+  // behind them are ranges_ 1, 2, ….
   auto law = [&](uint64_t rank) { return std::pow(static_cast<double>(rank + 1), -exponent); };
   std::vector<double> mass;
   ranges_.push_back({.first = 0, .width = 0, .surely_kept = 1});

@@ -66,6 +66,8 @@ class GradientOnDevice : public CodecThere {
     stream_.synchronize();
   }
 
+  // The host asks for the values of an encoding only to say which one is not finite; they are scaled here
+  // as the kernel scaled them.
   void get_values(std::span<float> values) override {
     PS_CHECK(std::ssize(values) == elements_);
     if (values.empty()) return;
@@ -106,6 +108,7 @@ class CodecOnDevice final : public GradientOnDevice {
     values_ = values, scale_ = scale;
     if (elements_ == 0) return;
     char* const encoded = bytes_.room(bytes.size());
+    // These bytes make kAllFinite.  Kernels lower it to the least index of a sum that is not finite.
     stream_.fill(odd_.data(), 0xff, odd_.bytes());
     encode_gradient(stream_, format_, {values, scale, residual_.data(), elements_, odd_.data(), step},
                     encoded);
@@ -123,6 +126,9 @@ class CodecOnDevice final : public GradientOnDevice {
     decode_gradient(stream_, format_, bytes_.send(bytes), elements_, divisor, values);
   }
 
+  // Parts whose sums are integers are sent to the device together, and one kernel adds them all.  The
+  // others are decoded one after the other, each into the sum of those before it, which is the order of the
+  // processor.
   void add_up(std::span<const std::string_view> parts, float* sums) override {
     PS_CHECK(!parts.empty());
     if (elements_ == 0) return;
@@ -154,6 +160,9 @@ class SelectionOnDevice final : public GradientOnDevice {
     if (format_.kind == CodecFormat::Kind::kLargest) make_room(format_.count);
   }
 
+  // Queues the sums of gradient and residual, and the search for those to be sent.  The k largest values
+  // are written at once.  Values from a size on are only counted here: their number, and so the memory for
+  // them, is known when the host has waited.
   void begin_encode(const float* values, float scale, uint64_t step, std::string& bytes) override {
     values_ = values, scale_ = scale, encoded_ = &bytes;
     if (elements_ == 0) return;
@@ -169,6 +178,8 @@ class SelectionOnDevice final : public GradientOnDevice {
     stream_.copy_to_host(&num_here_, num_.data(), num_.bytes());
   }
 
+  // The values are rounded, or replaced by tau, while they are encoded, and before they are taken out: so
+  // the residual keeps exactly the part that the peer does not get.
   uint64_t finish_encode() override {
     stream_.synchronize();
     if (odd_here_ != kAllFinite) return odd_here_;
@@ -239,6 +250,7 @@ class SelectionOnDevice final : public GradientOnDevice {
     }
   }
 
+  // Sends selected_ to the device.  A vector without values needs no memory there.
   SparseThere send_selected() {
     const auto size = static_cast<uint32_t>(selected_.size());
     if (size == 0) return {nullptr, nullptr, 0};
@@ -248,6 +260,7 @@ class SelectionOnDevice final : public GradientOnDevice {
     return {index_.data(), value_.data(), size};
   }
 
+  // The arrays only grow, so that a codec soon needs no new memory.
   void make_room(uint64_t size) {
     if (static_cast<int64_t>(size) <= index_.size()) return;
     index_ = gpu::DeviceArray<uint32_t>(stream_.device(), static_cast<int64_t>(size));
@@ -287,6 +300,8 @@ class LowRankOnDevice final : public GradientOnDevice {
     stream_.copy_to_host(&odd_here_, odd_.data(), odd_.bytes());
   }
 
+  // Keeps the new Q on the host, where it is the start of the next step's power iteration, and where
+  // checkpoints find it.  The bytes hold it behind P.
   uint64_t finish_encode() override {
     stream_.synchronize();
     if (odd_here_ == kAllFinite && format_.shape.pays())
@@ -295,6 +310,8 @@ class LowRankOnDevice final : public GradientOnDevice {
     return odd_here_;
   }
 
+  // Factors are multiplied while they are written to `values`, so that the product has no memory of its
+  // own.  A matrix that was sent whole is copied there and divided in place.
   void decode(std::string_view bytes, float divisor, float* values) override {
     if (elements_ == 0) return;
     if (format_.shape.pays()) return set_product(stream_, send_factors(bytes), divisor, values);
@@ -302,6 +319,7 @@ class LowRankOnDevice final : public GradientOnDevice {
     divide_there(stream_, elements_, divisor, values);
   }
 
+  // The first part sets the sums, and each further one is added to them, in the order of the processor.
   void add_up(std::span<const std::string_view> parts, float* sums) override {
     PS_CHECK(!parts.empty());
     if (elements_ == 0) return;
@@ -338,6 +356,7 @@ class LowRankOnDevice final : public GradientOnDevice {
     if (keeps_residual_) take_product_out(stream_, factors_in(encoded), residual_.data());
   }
 
+  // A matrix that is sent whole leaves nothing for the residual.
   void encode_whole(std::string& bytes) {
     stream_.copy_to_host(bytes.data(), residual_.data(), bytes.size());
     if (keeps_residual_) stream_.fill(residual_.data(), 0, residual_.bytes());

@@ -90,6 +90,8 @@ class DgcOnDevice final : public DgcThere {
     return largest;
   }
 
+  // Sends the moves to the device and adds each to its weight; their indices are distinct, so threads do
+  // not meet.
   void apply(const SparseVector& moves, float share) override {
     if (moves.size() == 0) return;
     make_room(moves.size());
@@ -110,6 +112,7 @@ class DgcOnDevice final : public DgcThere {
   }
 
   // selected <- the selected moves.  Returns the largest size of a move.
+  // The number of moves comes first, since it is the length of the copies that follow.
   uint32_t get_selected(SparseVector& selected) {
     uint32_t sizes[2];
     stream_.copy_to_host(sizes, sizes_.data(), sizeof sizes);

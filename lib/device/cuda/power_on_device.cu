@@ -31,6 +31,8 @@ class PowerOnDevice final : public PowerThere {
     stream_.synchronize();
   }
 
+  // A step has three parts, between which the trainers add up P and Q.  All calls are queued on one stream,
+  // so that each kernel finds the results of the one before it, and none of them waits for the host.
   void begin(float* values, float samples, std::span<const float> q, std::span<float> p) override {
     add_scaled_there(stream_, residual_.size(), residual_.data(), samples, values);
     send(q, q_);

@@ -40,6 +40,8 @@ uint64_t RowsGroup::bytes_for(const DeviceTableOptions& options) {
          rounded_values(uint64_t{options.max_batch} * options.width) * sizeof(float);
 }
 
+// The group is built anew with each table.  If the device has too little memory for it, the table leaves
+// again, and the group is built without it at the next call.
 void RowsGroup::add(DeviceTable& table, const DeviceTableOptions& options) {
   members_.push_back({&table, options.max_batch, options.width});
   try {
@@ -123,6 +125,9 @@ void RowsGroup::look_up(std::span<const LookUp> look_ups) {
   }
 }
 
+// The changes of all tables also follow one another, from position `changes` on; the numbers in `which`
+// count from the first change of their own table.  There is room, since a table has at most as many changes
+// as keys.
 void RowsGroup::advance(std::span<const Advance> advances) {
   if (group_ == nullptr) build();
   std::vector<TableAdvance> calls(members_.size());
@@ -185,6 +190,7 @@ void RowsGroup::take_into_means(std::span<const Step> steps, std::span<const Tab
   for (const Step& step : steps) {
     const size_t t = index_of(step.table);
     if (!step.step.mean || pushed[t].keys.size == 0) continue;
+    // A table has one change, number 0, for all of its keys, which are on the device since the push.
     std::fill_n(which_.host.data() + keys, pushed[t].keys.size, 0);
     changes_.host.data()[changes] = *step.step.mean;
     calls[t] = {pushed[t].keys, which_.device.data() + keys, changes_.device.data() + changes, step.score};
@@ -199,6 +205,10 @@ void RowsGroup::take_into_means(std::span<const Step> steps, std::span<const Tab
 
 // Gradients on the device are used in place if kernels can read them there, and else are copied to the staged
 // array on the device.  Gradients on the host are sent through the staged array.
+// The order is: stage keys, scores and gradients of all tables on the host, send each of these arrays in
+// one copy, and only then copy the gradients that were on the device to their places among them, which the
+// copy from the host would overwrite.  A step without a rule and without a mean changes no row, so its
+// table is left out.
 void RowsGroup::step(std::span<const Step> steps) {
   if (group_ == nullptr) build();
   std::vector<TablePush> calls(members_.size());

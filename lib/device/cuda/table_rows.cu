@@ -48,6 +48,8 @@ uint64_t floats_of_row(const CachedRowsOptions& options) {
 
 // Returns the bytes of the arrays of TableRows, without its table.
 uint64_t staging_bytes(const CachedRowsOptions& options) {
+  // A key has four arrays of 64 bits, its source and its flag, and floats for a row that comes and one that
+  // goes.
   constexpr uint64_t kOfKey = 4 * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t);
   const uint64_t floats = 2 * floats_of_row(options);
   return options.most_keys * (kOfKey + floats * sizeof(float)) + sizeof(uint32_t) +
@@ -71,6 +73,7 @@ class TableRows final : public CachedRows {
         rows_(stream.device(), int64_t{options.most_keys} * table_.row_floats()),
         out_rows_(stream.device(), rows_.size()),
         out_count_(stream.device(), 1) {
+    // The table stays in the group until the destructor removes it, before the table itself is gone.
     group_.add(table_, table_options(options));
   }
   ~TableRows() override { group_.remove(table_); }
@@ -81,6 +84,7 @@ class TableRows final : public CachedRows {
   }
   uint32_t most_keys() const override { return options_.most_keys; }
 
+  // The table knows scores, whose low halves are the stamps.
   void look_up(std::span<const uint64_t> keys, uint8_t* found, uint64_t* stamps, float* rows) override {
     const DeviceKeys on_device = send_keys(keys);
     table_.find_rows(stream_, on_device,
@@ -92,6 +96,9 @@ class TableRows final : public CachedRows {
     keep_stamps(stamps, keys.size());
   }
 
+  // The table never evicts a row whose key is in the same call.  It refuses a key whose score is below
+  // those of all other rows of its bucket, which happens only if the caller has broken the rule that enough
+  // of these were touched before `touched`.
   void load(std::span<const uint64_t> keys, uint64_t touched, std::span<const uint64_t> stamps,
             std::span<const uint32_t> sources, std::span<const float> rows, StampedRows& evicted) override {
     PS_CHECK(sources.size() == keys.size() && stamps.size() == keys.size() &&
@@ -130,6 +137,8 @@ class TableRows final : public CachedRows {
   RowsGroup::LookUp part_of(const RowsLookUp& part) const {
     return {&table_, part.keys, part.found, part.stamps};
   }
+  // The step of a table chooses the random numbers by which its weights are rounded.  It is set here,
+  // before the group copies the table's settings for the call.
   RowsGroup::Advance part_of(const RowsAdvance& part) {
     PS_CHECK(part.which.size() == part.keys.size() && part.changes.size() <= part.keys.size());
     table_.set_step(part.stamp);
@@ -178,6 +187,7 @@ class TableRows final : public CachedRows {
   }
 
   // Copies the rows that a kernel gave out to the host.  Waits for the stream.
+  // The first wait tells the number of rows, without which the size of the copies is unknown.
   void receive(StampedRows& rows) {
     uint32_t count = 0;
     stream_.copy_to_host(&count, out_count_.data(), sizeof count);
@@ -238,6 +248,8 @@ class TableDevice final : public RowDevice {
   void step_all(std::span<const RowsStep> steps) override { group_.step(parts_of<RowsGroup::Step>(steps)); }
 
  private:
+  // Returns the parts of the group's call.  All rows of this device are TableRows, since make_rows makes no
+  // others.
   template <class Part, class Call>
   static std::vector<Part> parts_of(std::span<const Call> calls) {
     std::vector<Part> parts;

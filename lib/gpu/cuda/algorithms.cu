@@ -20,6 +20,8 @@ template <class Call>
 void run_with(Workspace& workspace, Call call) {
   size_t bytes = 0;
   cuda_runtime::check(call(nullptr, bytes), "cannot size an algorithm");
+  // CUB takes a null pointer for the question about the size, so that a call that needs no memory gets one
+  // byte.
   void* memory = workspace.reserve(static_cast<int64_t>(bytes == 0 ? 1 : bytes));
   cuda_runtime::check(call(memory, bytes), "cannot run an algorithm");
 }
@@ -32,6 +34,7 @@ class Blas {
  public:
   Blas() {
     check(cublasCreate(&handle_), "cannot start cuBLAS");
+    // Products are computed in float32 throughout, and not in a shorter type for speed.
     check(cublasSetMathMode(handle_, CUBLAS_PEDANTIC_MATH), "cannot start cuBLAS");
   }
   ~Blas() { cublasDestroy(handle_); }

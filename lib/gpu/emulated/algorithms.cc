@@ -26,6 +26,8 @@ RowMajor operand(const DeviceMatrix& m, int64_t rows, int64_t columns) {
 
 }  // namespace
 
+// A stable sort of the order of pairs by the lowest num_bits of their keys, which is the result of the
+// radix sort of CUB on a device.
 template <class Key>
 void sort_pairs(Stream& stream, Workspace&, const KeyPairs<Key>& pairs, int num_bits) {
   stream.check_on_device(pairs.keys, bytes_of(pairs.size, sizeof(Key)));
@@ -59,6 +61,7 @@ void find_runs(Stream& stream, Workspace&, const uint64_t* keys, int64_t size, u
   stream.check_on_device(keys, bytes_of(size, sizeof(uint64_t)));
   stream.check_on_device(num_runs, sizeof(uint32_t));
   stream.enqueue([=] {
+    // Run `runs` - 1 is the one that grows.
     uint32_t runs = 0;
     for (int64_t i = 0; i < size; ++i) {
       if (i == 0 || keys[i] != keys[i - 1]) {
@@ -89,6 +92,7 @@ void multiply(Stream& stream, const DeviceMatrix& a, const DeviceMatrix& b, int6
               float beta, float* c, int64_t stride) {
   stream.enqueue([=] {
     Eigen::Map<RowMajor, 0, Eigen::OuterStride<>> out(c, m, n, Eigen::OuterStride<>(stride));
+    // C may hold anything if beta is 0, NaN too, and so must be set and not multiplied, as cuBLAS does it.
     if (beta == 0) {
       out.setZero();
     } else {

@@ -36,11 +36,13 @@ uint32_t reduce(WarpOperation operation, uint32_t x, uint32_t y) {
   }
 }
 
+// Calls visit(lane) for each bit of the mask from the lowest on; `mask & mask - 1` clears the lowest one.
 template <class Visit>
 void for_each_lane(uint32_t mask, Visit visit) {
   for (; mask != 0; mask &= mask - 1) visit(static_cast<unsigned>(std::countr_zero(mask)));
 }
 
+// Returns the lanes of the mask whose value is this one.
 uint32_t matching(uint32_t mask, uint64_t value, const std::unique_ptr<DeviceThread>* lanes) {
   uint32_t same = 0;
   for_each_lane(mask, [&](unsigned lane) {
@@ -49,6 +51,7 @@ uint32_t matching(uint32_t mask, uint64_t value, const std::unique_ptr<DeviceThr
   return same;
 }
 
+// Returns the lanes of the mask whose value is not zero.
 uint32_t votes(uint32_t mask, const std::unique_ptr<DeviceThread>* lanes) {
   uint32_t ballot = 0;
   for_each_lane(mask, [&](unsigned lane) {
@@ -57,6 +60,8 @@ uint32_t votes(uint32_t mask, const std::unique_ptr<DeviceThread>* lanes) {
   return ballot;
 }
 
+// Returns the values of the lanes combined from the lowest lane on.  The first value is taken as it is,
+// since minimum and AND have no neutral element of 0.
 uint64_t reduced(const Rendezvous& r, const std::unique_ptr<DeviceThread>* lanes) {
   bool first = true;
   uint32_t sum = 0;
@@ -118,6 +123,9 @@ std::string_view name_of(WarpOperation operation) {
   return kNames[static_cast<size_t>(operation)];
 }
 
+// The layout of the memory, in which the padding belongs to the strip behind the array:
+//  strip[kStrip] array[bytes] padding[padded_ - bytes] strip[kStrip]
+// The array is filled with a pattern, so that kernels that read before they write get conspicuous numbers.
 GuardedArray::GuardedArray(size_t bytes) : bytes_(bytes) {
   padded_ = (bytes + kStrip - 1) / kStrip * kStrip;
   memory_ = static_cast<unsigned char*>(std::aligned_alloc(kStrip, padded_ + 2 * kStrip));
@@ -145,6 +153,8 @@ void GuardedArray::free_as(const StackArea& fiber, const StackArea& self) {
   hooks::free_as(fiber, self, std::exchange(memory_, nullptr));
 }
 
+// All lanes have called the operation, and their values are in warp_call.  A shuffle may only read a lane
+// that takes part, since the value of any other one is not defined on a device.
 std::string complete(const Rendezvous& r, std::unique_ptr<DeviceThread>* lanes) {
   const uint64_t common = common_answer(r, lanes);
   std::string error;

@@ -72,10 +72,13 @@ DeviceMemoryInfo Device::memory() const {
   return memory_.info();
 }
 
+// The n-th number of a device depends on (seed, n) alone, so that a seed gives the same order again.
 uint64_t Device::draw() {
   return hash_key(options_.seed ^ 0x5851f42d4c957f2dULL * ++num_drawn_);
 }
 
+// Runs none, one or two items of random streams, so that work may run at any moment between its queueing
+// and the wait for it, and programs that need a wait they do not have are caught.
 void Device::run_some() {
   if (options_.stream_order != StreamOrder::kRandom) return;
   for (uint64_t turns = draw() % 3; turns > 0; --turns) {
@@ -93,6 +96,7 @@ Stream::~Stream() {
   std::erase(device_.streams_, this);
 }
 
+// Errors are kept for the next wait for this stream, since release and the destructor cannot throw them.
 void Stream::settle() noexcept {
   try {
     run_until_empty();
@@ -101,6 +105,7 @@ void Stream::settle() noexcept {
   }
 }
 
+// Returns true unless the first item waits for an event whose stream has not reached it.
 bool Stream::can_run() const {
   return !queue_.empty() &&
          (queue_.front().waits_for == nullptr || queue_.front().waits_for->stream == nullptr);
@@ -114,6 +119,7 @@ void Stream::push(Item item) {
 void Stream::run_first() {
   Item item = std::move(queue_.front());
   queue_.pop_front();
+  // A ticket without a stream is an event that has happened.
   if (item.records != nullptr) item.records->stream = nullptr;
   if (!item.work) return;
   try {
@@ -164,6 +170,8 @@ void Stream::enqueue(std::function<void()> work) {
         nullptr, nullptr});
 }
 
+// Limits are checked now, as CUDA reports a bad launch at once.  The seed is drawn now too, so that the
+// order inside a kernel does not depend on the moment at which the stream runs it.
 void Stream::enqueue_kernel(Extent grid, Extent block, uint32_t shared_bytes, std::function<void()> kernel) {
   const DeviceLimits& limits = device_.limits();
   check_extent("a grid", grid, limits.grid);
@@ -211,6 +219,7 @@ void Stream::copy_from_device(void* to, Device& other, const void* from, uint64_
   check_on_device(to, bytes);
   if (!other.memory_.holds(from, bytes))
     fail(Code::kInternal, "a copy between devices comes from no array of the other");
+  // The stream's own memory is open while its work runs, and the other device's just for this copy.
   enqueue([=, &other] {
     OpenMemory open(other.memory_);
     copy_bytes(to, from, bytes);

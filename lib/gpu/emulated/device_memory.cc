@@ -48,6 +48,8 @@ void DeviceMemory::release(void* memory) {
   arrays_.erase(found);
 }
 
+// Returns the array in which the address lies or at whose end it is; null if there is none.  The map is
+// ordered by addresses, so that only the last array that begins before it can be the one.
 const GuardedArray* DeviceMemory::array_at(uintptr_t address) const {
   const auto after = arrays_.upper_bound(address);
   if (after == arrays_.begin()) return nullptr;
@@ -60,6 +62,7 @@ bool DeviceMemory::holds(const void* data, uint64_t bytes) const {
   return array != nullptr && bytes <= array->bytes() - (address_of(data) - address_of(array->data()));
 }
 
+// Only the last array that begins before the end of the bytes can overlap them.
 bool DeviceMemory::touches(const void* data, uint64_t bytes) const {
   if (bytes == 0) return false;
   const auto after = arrays_.lower_bound(address_of(data) + bytes);
@@ -72,6 +75,7 @@ void DeviceMemory::open() const {
   for (const auto& [begin, array] : arrays_) hooks::open_memory(array.data(), array.bytes());
 }
 
+// All arrays are closed first, so that an error of one strip leaves none of them open.
 void DeviceMemory::close() const {
   for (const auto& [begin, array] : arrays_) hooks::close_memory(array.data(), array.bytes());
   for (const auto& [begin, array] : arrays_) check_intact(array);

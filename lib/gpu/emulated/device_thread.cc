@@ -29,6 +29,7 @@ void DeviceThread::resume(StackArea& scheduler) {
   running = nullptr;
 }
 
+// The scheduler reads the request when the fibre has stopped, and resumes it when the request is answered.
 void DeviceThread::suspend(Request what) {
   request = what;
   fiber_.suspend();

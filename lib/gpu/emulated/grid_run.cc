@@ -16,6 +16,7 @@ constexpr int64_t kPointsByLane = 256;  // limited, so that a spinning thread le
 constexpr uint64_t kMaxShuffledBlocks = 1 << 20;
 constexpr size_t kDynamicAlignment = 16;
 
+// Returns the index of number x + size.x (y + size.y z).
 Extent coordinates(uint64_t number, const Extent& size) {
   Extent index;
   index.x = static_cast<unsigned>(number % size.x);
@@ -54,6 +55,9 @@ void GridRun::fail_thread(const DeviceThread& thread, const std::string& why) co
   fail_launch(cat("block ", thread.block->number, " thread ", thread.rank, ": ", why));
 }
 
+// At most resident_blocks blocks are alive at once; another one starts when one of them ends (end_block).
+// Each turn runs one thread up to its next request.  If no thread is ready while blocks are alive, all of
+// their threads wait for others that will not come, and the launch fails.
 void GridRun::run(const LaunchShape& shape, const std::function<void()>& kernel) {
   shape_ = shape;
   kernel_ = &kernel;
@@ -73,6 +77,8 @@ void GridRun::run(const LaunchShape& shape, const std::function<void()>& kernel)
   hooks::acquire_as(self_, self_, &end_);
 }
 
+// The permutation is shuffled as far as it is used (Fisher and Yates): place i takes one of the numbers
+// that are left.
 uint64_t GridRun::next_block_number() {
   const uint64_t i = num_started_++;
   if (block_order_.empty()) return i;
@@ -134,6 +140,8 @@ void GridRun::step(DeviceThread& thread) {
   answer(thread);
 }
 
+// A thread that can go on returns to ready_.  The others wait in a barrier or a warp operation, or have
+// ended.
 void GridRun::answer(DeviceThread& thread) {
   switch (thread.request) {
     case Request::kSwitch:
@@ -194,6 +202,8 @@ void GridRun::arrive_in_warp(DeviceThread& thread) {
   if (meets.arrived == meets.mask) complete_warp(*thread.block, warp_index, at);
 }
 
+// Removes the meeting, gives each lane its answer, and lets all of them run.  The lanes acquire what each
+// of them released at its arrival, so that a race detector sees them ordered by the meeting.
 void GridRun::complete_warp(BlockRun& block, size_t warp_index, size_t open_index) {
   auto& open = block.warps[warp_index].open;
   const std::unique_ptr<Rendezvous> met = std::move(open[open_index]);
@@ -235,6 +245,7 @@ void GridRun::give_shared(DeviceThread& thread) {
   ready_.push_front(&thread);
 }
 
+// The end of the launch comes after all threads: run acquires end_, which each thread releases here.
 void GridRun::end_thread(DeviceThread& thread) {
   BlockRun& block = *thread.block;
   hooks::release_as(thread.stack(), self_, &end_);
@@ -247,6 +258,8 @@ void GridRun::end_block(BlockRun& block) {
     if (!each.array.intact())
       fail_launch(cat("block ", block.number, " wrote past an end of its shared memory"));
   }
+  // Shared memory is freed in the name of the reaper, which comes after all threads that used it; the
+  // scheduler itself must not acquire anything from threads before the end (give_shared).
   hooks::acquire_as(reaper_, self_, &end_);
   for (SharedArray& each : block.shared) each.array.free_as(reaper_, self_);
   for (auto& thread : block.threads) pool_.give(std::move(thread));

@@ -13,6 +13,8 @@ constexpr unsigned kOrdersNothing = 1;
 // During its lifetime, the sanitizer attributes accesses to the fibre.
 class InTheNameOf {
  public:
+  // Switching to the fibre must not order its actions with those of the scheduler by itself: only releases
+  // and acquires do.
   InTheNameOf(const StackArea& fiber, const StackArea& self) : self_(self.fiber) {
     __tsan_switch_to_fiber(fiber.fiber, kOrdersNothing);
   }

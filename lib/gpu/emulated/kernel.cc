@@ -34,6 +34,7 @@ void carry_out(DeviceThread& thread, int64_t end) {
 
 }  // namespace
 
+// Atomic operations call it, so that a thread that spins on one lets others run.
 void point_of_switching() {
   DeviceThread& thread = this_thread();
   if (--thread.switch_points_left < 0) thread.suspend(Request::kSwitch);
@@ -74,6 +75,8 @@ void copy_async(void* shared, const void* global, unsigned bytes) {
     emulated::fault(thread, "copies neither 4, 8 nor 16 bytes asynchronously");
   if (misaligned(shared) || misaligned(global))
     emulated::fault(thread, "copies asynchronously from or to a place that is not aligned");
+  // A device may copy at once or as late as the wait.  The scheduler chooses between both, and a kernel
+  // that reads too early or changes the source too early gets wrong numbers in one of them.
   if (thread.copies_early) std::memcpy(shared, global, bytes);
   thread.copies.push_back({shared, global, bytes, -1});
 }
@@ -86,6 +89,8 @@ void commit_copies() {
   }
 }
 
+// All groups but the last `left` ones are complete afterwards.  Copies that were made early are made again,
+// with the bytes that the source has now.
 void wait_copies_but(int64_t left) {
   emulated::DeviceThread& thread = emulated::this_thread();
   emulated::carry_out(thread, thread.num_commits - left);

@@ -59,6 +59,8 @@ int64_t count_batches(const Job& job, const RunOptions& options, Log& log) {
   return batches;
 }
 
+// Returns the points in the lines of --metrics.  A cost that was not finite is null there, and gives no
+// point.
 std::vector<RatePoint> points_of(const std::string& reports) {
   std::vector<RatePoint> points;
   for (std::string_view line : split(reports, '\n')) {
@@ -125,6 +127,9 @@ RateFinding judge_rates(std::span<const RatePoint> points) {
   return out;
 }
 
+// Counts the batches of a pass, over which the rate is to grow; then trains with reports to a file in
+// memory, and judges the points in it.  A run that diverges ends with an error, and its points up to there
+// count.
 std::optional<RateFinding> find_rate(const RateRange& range,
                                      const std::function<Job(std::span<const Override>)>& make,
                                      const RunOptions& options, Log& log) {
@@ -160,6 +165,7 @@ Json rate_result(const RateFinding& finding) {
   return out;
 }
 
+// Shows every step-th point, and always the lowest and the last, at which the cost may have diverged.
 std::string rate_table(const RateFinding& finding) {
   constexpr size_t kLines = 25;
   const size_t step = std::max<size_t>(1, finding.points.size() / kLines);

@@ -24,6 +24,8 @@ const char* repeating_flag(const Flags& flags) {
 
 namespace {
 
+// Refuses flags that stand for a single training: the trainings would write to one file, or go on from each
+// other.
 void check_repeats(const Flags& flags, const RunOptions& options) {
   const char* name = repeating_flag(flags);
   if (options.task != "train") flags.refuse(name, "is of --job train");

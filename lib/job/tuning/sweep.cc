@@ -67,6 +67,8 @@ double drawn_share(uint64_t seed, const std::string& key, int64_t index) {
   return static_cast<double>(hash_key(hash_bytes(key, seed) + static_cast<uint64_t>(index)) >> 11) * 0x1p-53;
 }
 
+// Returns the value of a key at `share` in [0, 1): a point of its range, or one of its values, all equally
+// likely.
 std::string drawn_value(const SweptKey& key, double share) {
   if (key.range) return key.range->at(share);
   return key.values[static_cast<size_t>(share * static_cast<double>(key.values.size()))];
@@ -79,6 +81,7 @@ void check_keys(std::span<const SweptKey> keys) {
   }
 }
 
+// Returns each run `folds` times, its folds one after the other.
 std::vector<SweepRun> with_folds(const std::vector<SweepRun>& runs, int folds) {
   std::vector<SweepRun> all;
   for (const SweepRun& run : runs) {
@@ -97,6 +100,7 @@ double number_in(const Json& figures, const std::string& name) {
   return there ? values[name].get<double>() : std::nan("");
 }
 
+// Returns the names of all measures that the figures have, the cost first.
 std::vector<std::string> names_in(const Json& figures) {
   std::vector<std::string> names = {"cost"};
   if (!figures.contains("evaluators")) return names;
@@ -104,6 +108,7 @@ std::vector<std::string> names_in(const Json& figures) {
   return names;
 }
 
+// The mean over folds, and the deviation of a sample, which divides by count - 1; 0 for one fold.
 struct Spread {
   double mean, deviation;
 };
@@ -121,6 +126,8 @@ Json number_json(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
+// Returns the object of a row: its values, its models, and for each measure the mean over its folds, with
+// the deviation beside it if there are several.  Numbers that are undefined are null.
 Json row_json(const SweepRow& row) {
   Json out = {{"set", Json::object()}, {"models", row.models}};
   for (const auto& [key, value] : row.values) out["set"][key] = value;
@@ -152,6 +159,8 @@ SweptKey parse_swept_key(const std::string& text) {
   return key;
 }
 
+// An integer range has high - low + 1 values, each with the same share; `min` takes care of rounding at its
+// upper end.
 std::string SweptRange::at(double share) const {
   if (scale == Scale::kInteger)
     return cat(static_cast<int64_t>(std::min(high, low + std::floor(share * (high - low + 1)))));
@@ -190,6 +199,8 @@ std::vector<HalvingRound> halving_rounds(size_t combinations, int64_t passes) {
   return rounds;
 }
 
+// Multiplies the combinations of the keys before by the values of each key; so the last key changes
+// fastest.
 std::vector<SweepRun> sweep_runs(std::span<const SweptKey> keys, int folds) {
   std::vector<SweepRun> runs(1);
   check_keys(keys);
@@ -238,6 +249,8 @@ std::vector<size_t> rank_rows(std::span<const SweepRow> rows, const std::string&
   return order;
 }
 
+// Chooses as best the first row of the ranking that had most passes.  Rows of earlier rounds of halving had
+// fewer, so their figures do not compare with it.
 Json sweep_result(std::span<const SweepRow> rows, const std::string& by) {
   Json out = {{"by", by}, {"data", rows.front().folds.front().data}, {"runs", Json::array()}};
   int64_t most_passes = 0;
@@ -253,6 +266,7 @@ Json sweep_result(std::span<const SweepRow> rows, const std::string& by) {
   return out;
 }
 
+// All rows have the same keys and figures, so those of the first give the head.
 std::string sweep_table(const Json& result) {
   const Json& runs = result["runs"];
   std::vector<std::string> head = {" "}, figures;

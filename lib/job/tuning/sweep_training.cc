@@ -29,6 +29,8 @@ std::vector<Override> overrides_of(const Values& values) {
   return all;
 }
 
+// Returns the folder in which the training of this number saves its models, save_dir/000 and so on; empty:
+// it saves none.
 std::string folder_of(const Job& job, size_t number) {
   if (job.train.save_dir.empty()) return {};
   char text[32];
@@ -95,6 +97,7 @@ class SweepTraining {
     }
   }
 
+  // Returns the `count` best of the chosen rows, in the order of the table.
   std::vector<size_t> best_of(const std::vector<size_t>& chosen, size_t count) const {
     std::vector<SweepRow> rows;
     for (size_t row : chosen) rows.push_back(rows_[row]);
@@ -116,6 +119,8 @@ class SweepTraining {
     return true;
   }
 
+  // Trains one fold.  With folds, the validation data are a `folds`-th of the lines, another one for each
+  // fold.  Each training saves to a folder of its own, which has its number.
   bool train(SweepRow& row, int fold) {
     std::vector<Override> overrides = overrides_of(row.values);
     if (row.passes > 0) overrides.push_back(override_of("train.passes", std::to_string(row.passes)));

@@ -48,6 +48,10 @@ void add_narrow_gradients(const UseView& use, Block touched, Columns<const T> ou
   });
 }
 
+// Goes over the examples instead of the keys: each id adds the example's gradient, times its value, to the
+// row of its key.  A row thus gets its addends in the order of the examples, as in add_narrow_gradients,
+// and the sums have the same bits.  Two threads could meet at one row, so that the caller has to run all
+// examples on one thread.
 template <class T, int64_t kWidth, bool kValued>
 void scatter_narrow_gradients(const UseView& use, Block examples, Columns<const T> out_gradient,
                               T* row_gradients) {
@@ -108,6 +112,7 @@ void add_wide_gradients(const UseView& use, Block touched, Columns<const T> out_
   }
 }
 
+// Does the same as add_narrow_pairwise for any width, with the sum of a row in memory.
 template <class T>
 void add_wide_pairwise(const UseView& use, Block touched, const T* const* rows, const T* out_gradient,
                        Columns<const T> sums, T* row_gradients) {
@@ -125,6 +130,7 @@ void add_wide_pairwise(const UseView& use, Block touched, const T* const* rows, 
 
 }  // namespace
 
+// `examples` are all of the batch, see scatter_narrow_gradients.
 template <class T>
 void scatter_bag_gradients(const UseView& use, Block examples, Columns<const T> out_gradient,
                            T* row_gradients) {
@@ -158,6 +164,8 @@ void add_bag_gradients(const UseView& use, Block touched, Columns<const T> out_g
   });
 }
 
+// The id at position k is number k - offsets[b] of its example b, and its gradient is that of the columns
+// which copy_rows has given to this number.
 template <class T>
 void add_copied_gradients(const UseView& use, Block touched, Columns<const T> out_gradient, int64_t row_width,
                           T* row_gradients) {

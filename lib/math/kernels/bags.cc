@@ -15,7 +15,9 @@ template <class T>
   if (k + kRowsAhead < use.num_ids) __builtin_prefetch(rows[use.index[k + kRowsAhead]]);
 }
 
-// kSquares: computes `squares` of add_bags_and_squares too.
+// out[b] += sum over k of value row, with the sum of an example in registers.  `kSquares`: squares[b] +=
+// the squares of the same products, in the same pass, since fetching a row costs more than both sums.  Sums
+// run in the order of the ids.
 template <class T, int64_t kWidth, bool kValued, bool kSquares>
 void add_narrow_bags(const UseView& use, Block examples, const T* const* rows, Columns<T> out,
                      Columns<T> squares) {
@@ -67,6 +69,8 @@ void add_scaled(T* __restrict sum, const T* __restrict row, T value, int64_t wid
   for (int64_t d = 0; d < width; ++d) sum[d] += value * row[d];
 }
 
+// Adds the rows of example b four at once; the last ones, up to three, one by one.  While four are added,
+// the beginnings of the next four are prefetched.
 template <class T>
 void add_wide_bag(const UseView& use, int64_t b, const T* const* rows, T* sum, int64_t width) {
   const int64_t end = use.offsets[b + 1];
@@ -122,6 +126,8 @@ void add_bags_and_squares(const UseView& use, Block examples, const T* const* ro
   });
 }
 
+// `column` moves on by row_width for each id; the columns behind the last id of the example are set to
+// zero.
 template <class T>
 void copy_rows(const UseView& use, Block examples, const T* const* rows, int64_t row_width, Columns<T> out) {
   for (int64_t b = examples.begin; b < examples.end; ++b) {

@@ -24,7 +24,10 @@ bool is_pointwise(const ConvolutionShape& shape) {
   return shape.kernel == 1 && shape.stride == 1 && shape.padding == 0;
 }
 
-// The range of pixels x of an output row at which column kx of the filter lies on the image.
+// Returns the range of pixels x of an output row at which column kx of the filter lies on the image: those
+// with
+//   0 <= x stride + kx - padding < width
+// The range is cut to [0, out_width), and empty if kx never meets the image.
 Block covered(const ConvolutionShape& shape, int64_t kx) {
   const int64_t before = shape.padding - kx, last = shape.width - 1 + before;
   const int64_t begin = before > 0 ? (before + shape.stride - 1) / shape.stride : 0;
@@ -53,6 +56,10 @@ template <class Image, class T, class Body>
   }
 }
 
+// columns [C/G k k, rows of the tile x OW] <- the values of the image, row by row of the columns: row (c,
+// ky, kx) has, for every pixel of the tile, the value of channel c that the filter's weight (ky, kx) meets,
+// 0 in the padding.  With stride 1, the values of a row lie side by side in the image too; the loop for it
+// stands by itself, so that it becomes a copy.
 template <class T>
 void unfold(const ConvolutionShape& shape, const T* planes, Block rows, T* columns) {
   const int64_t width = shape.out_width, stride = shape.stride;

@@ -4,6 +4,8 @@
 
 namespace ps::PS_CPU_NAMESPACE {
 
+// sums[d] += sum over b of scale[b] m[b][d], for the columns of a block: rows run in order, so that each
+// sum has one order, and the loop over columns is the inner one, which is vectorised.
 template <class T>
 void add_column_sums(Columns<const T> m, int64_t rows, const T* scales, int64_t scale_stride, Block columns,
                      T* sums) {

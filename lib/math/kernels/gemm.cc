@@ -32,6 +32,7 @@ void add_product(Matrix<const T> a, Matrix<const T> b, Block rows, Matrix<T> out
   block(out, rows).noalias() += map(a, rows) * map(b);
 }
 
+// Rows of out = aᵀ b are columns of a.
 template <class T>
 void add_product_transposed_left(Matrix<const T> a, Matrix<const T> b, Block rows, Matrix<T> out) {
   block(out, rows).noalias() += map(a).middleCols(rows.begin, rows.end - rows.begin).transpose() * map(b);

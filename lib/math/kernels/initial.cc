@@ -6,7 +6,9 @@ namespace ps::PS_CPU_NAMESPACE {
 
 namespace {
 
-// Computes the columns of up to kCounters counters, from `first` on.
+// Computes the columns of up to kCounters counters, from `first` on.  A counter gives four random words,
+// and so four weights: bits[j][i] is word j of counter i, so that all counters run side by side in vectors.
+// The row may end within a counter.
 template <int kCounters, class Law>
 [[gnu::always_inline]] inline void fill_some(const Law& law, uint64_t seed, uint64_t row, uint64_t first,
                                              float mean, float deviation, float* weights, int64_t width) {

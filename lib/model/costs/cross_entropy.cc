@@ -58,6 +58,7 @@ class CrossEntropy final : public Cost<T> {
                 Matrix<T> gradient) const override {
     check_classes(batch.labels, scores.cols);
     CostTargets targets = cost_targets(batch);
+    // The memory of the costs serves as scratch until they are computed.
     if (!softmax_) check_probabilities(device, scores, targets, costs.data());
     if (!class_weights_.empty()) targets.class_weights = class_weights_.data();
     softmax_ ? softmax_cross_entropy(device, scores, targets, smoothing_, costs.data(), gradient)

@@ -5,6 +5,9 @@
 
 namespace ps {
 
+// Sorts the positions of the examples by group, stably, so that the examples of a group keep their order;
+// then begins[p] and ends[p] become, for every position p of the order, the range of its group.  Examples
+// of one group need not come together in a batch.
 Groups find_groups(const Batch& batch) {
   size_t count = batch.labels.size();
   auto group = [&](size_t example) { return batch.groups.empty() ? 0 : batch.groups[example]; };

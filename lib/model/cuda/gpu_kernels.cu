@@ -42,6 +42,10 @@ struct StepItems {
   }
 };
 
+// Uploads are written to page-locked memory at once, and go to the device together, before the next piece
+// of work that may read them: so run_items, add_product, copy, receive and download begin with
+// uploads_.send.  step works on arrays of the device alone, and needs none.  All work is in one stream,
+// which keeps its order.
 class GpuKernels final : public ModelDevice {
  public:
   explicit GpuKernels(std::unique_ptr<gpu::Device> device)
@@ -78,6 +82,8 @@ class GpuKernels final : public ModelDevice {
     if (bytes > 0) stream_.copy_to_host(to, from, bytes);
     return to;
   }
+  // Arrays are known by their address, which stands for one array until begin_batch: callers keep it
+  // unchanged for the batch.
   const void* mirror(const void* host, uint64_t bytes) override {
     const auto [found, is_new] = mirrored_.try_emplace(host, nullptr);
     if (!is_new) return found->second;
@@ -104,6 +110,7 @@ class GpuKernels final : public ModelDevice {
                   n);
   }
 
+  // Compiles a loop for each optimizer's step.  std::monostate is a step that changes nothing.
   void step(const CurrentStep<float>& step, float scale, const DenseArraysThere& arrays) override {
     std::visit(
         [&](const auto& rule) {
@@ -115,6 +122,8 @@ class GpuKernels final : public ModelDevice {
   }
 
  private:
+  // Starts as many threads as the device can have at once, or fewer if there are fewer items; run_each has
+  // the loop over the rest.
   template <class Body>
   void run_items_of(int64_t items, const Body& body) {
     const unsigned most_blocks = std::max(1u, device_->limits().resident_threads / kThreads);

@@ -68,6 +68,9 @@ class CalibrationMeasure final : public Evaluator {
 
   void reset() override { buckets_.assign(buckets_.size(), Bucket()); }
 
+  // calibration = sum of probabilities / weight of the events.  calibration_error = sum over buckets of
+  // |sum of probabilities - weight of the events| / weight of all: the distance of a bucket's means,
+  // weighed by its examples.
   std::vector<std::pair<std::string, double>> values() const override {
     double weight = 0, predicted = 0, happened = 0, error = 0;
     for (const Bucket& bucket : buckets_) {

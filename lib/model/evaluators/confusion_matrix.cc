@@ -24,6 +24,7 @@ class ConfusionMatrix final : public Evaluator {
     cells_.resize(static_cast<size_t>(classes_ * classes_));
   }
 
+  // weight_ takes in every example, also one that is in no cell: the shares then sum to less than 1.
   void add(Matrix<const float> predictions, const Batch& batch) override {
     for (int64_t b = 0; b < predictions.rows; ++b) {
       const double weight = batch.weight(b);

@@ -19,6 +19,9 @@ bool counts(float weight) {
   return weight > 0 && std::isfinite(weight);
 }
 
+// Orders examples by group, then by falling score; among equal scores the less relevant ones come first, so
+// that ties never help.  Weights make the order complete, so that it does not depend on the order in which
+// examples came.
 bool comes_before(const GroupedScore& a, const GroupedScore& b) {
   return std::tuple(a.group, -a.score, a.label, a.weight) < std::tuple(b.group, -b.score, b.label, b.weight);
 }
@@ -37,6 +40,8 @@ void GroupedScores::add(Matrix<const float> predictions, const Batch& batch) {
   }
 }
 
+// Both sides must have kept the groups of the same sample: that of the side with more halvings, which is a
+// part of the other's.
 void GroupedScores::merge(const GroupedScores& other) {
   PS_CHECK(&other != this);
   if (other.halvings_ > halvings_) {
@@ -74,6 +79,8 @@ void GroupedScores::save(std::string& out) const {
   }
 }
 
+// The bytes come from outside: counts are limited before memory is taken, and values are those that add
+// lets in.
 void GroupedScores::load(ByteReader& in) {
   constexpr size_t kExampleBytes = sizeof(uint64_t) + 3 * sizeof(float);
   const uint32_t halvings = in.get<uint32_t>();
@@ -95,6 +102,8 @@ void GroupedScores::load(ByteReader& in) {
   examples_ = std::move(loaded);
 }
 
+// With h halvings a group is kept if its hash begins with h zeros: one group of 2^h, whole or not at all,
+// and the same ones in every process.
 bool GroupedScores::keeps(uint64_t group) const {
   return halvings_ < kNoGroup && std::countl_zero(hash_key(group)) >= static_cast<int>(halvings_);
 }

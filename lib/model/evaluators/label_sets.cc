@@ -63,6 +63,8 @@ class LabelSetEvaluator : public Evaluator {
   const std::string& name() const { return name_; }
 
  private:
+  // labels_ <- the distinct labels of an example: ids of the slot of labels, or its only label, if that is
+  // a class.
   void find_labels(const Batch& batch, size_t example, int64_t cols) {
     labels_.clear();
     if (slot_) {

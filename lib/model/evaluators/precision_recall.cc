@@ -94,6 +94,7 @@ class PrecisionRecall final : public Evaluator {
     if (label >= 0) counts_[static_cast<size_t>(label)].miss.add(weight);
   }
 
+  // A class is seen unless its F1 is 0 / 0, which is when it has no hit, no false alarm and no miss.
   double mean(double (*measure)(const Counts&)) const {
     if (classes_ == 1) return measure(counts_[0]);
     CompensatedSum sum;

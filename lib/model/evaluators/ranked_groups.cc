@@ -1,6 +1,6 @@
-// Evaluators of rankings: a group, such as the candidates of a query or of a user, is ranked by its scores, and a
-// measure of the ranking is averaged over the groups that have both kinds of examples: relevant ones, whose label is more
-// than 0, and others.
+// Evaluators of rankings: a group, such as the candidates of a query or of a user, is ranked by its scores,
+// and a measure of the ranking is averaged over the groups that have both kinds of examples: relevant ones,
+// whose label is more than 0, and others.
 //
 // Among equal scores, examples that are less relevant come first, so that ties never help.
 #include <algorithm>
@@ -127,11 +127,14 @@ class Ndcg final : public GroupMean {
   double measure(GroupRanking ranking) const override {
     std::vector<float> labels;
     for (const GroupedScore& example : ranking) labels.push_back(example.label);
+    // The labels have the order of the scores here; sorted, they give the highest gain that a ranking of
+    // the group can have.
     const double found = discounted_gain(labels);
     std::sort(labels.begin(), labels.end(), std::greater<>());
     return found / discounted_gain(labels);
   }
 
+  // Returns the sum over the first k ranks r, from 0, of (2^label - 1) / log2(r + 2).
   double discounted_gain(const std::vector<float>& labels) const {
     constexpr float kMostLabel = 60;  // the gains of larger labels would exceed all others anyway
     double sum = 0;
@@ -146,6 +149,7 @@ class Ndcg final : public GroupMean {
   const size_t k_;
 };
 
+// Measures the share of the relevant examples of a group that are among its first k.
 class RecallAtK final : public GroupMean {
  public:
   RecallAtK(const FirstOptions& options, int64_t cols)
@@ -165,6 +169,7 @@ class RecallAtK final : public GroupMean {
   const size_t k_;
 };
 
+// A group has a relevant example (has_both_kinds), at which the loop of measure ends.
 class MeanReciprocalRank final : public GroupMean {
  public:
   MeanReciprocalRank(const NoEvaluatorOptions&, int64_t cols) : GroupMean("mrr", cols) {}
@@ -177,6 +182,8 @@ class MeanReciprocalRank final : public GroupMean {
   }
 };
 
+// Averages, over the relevant examples of a group, the precision down to each: `relevant` / (rank + 1) when
+// the loop meets it.
 class MeanAveragePrecision final : public GroupMean {
  public:
   MeanAveragePrecision(const NoEvaluatorOptions&, int64_t cols) : GroupMean("map", cols) {}

@@ -10,6 +10,8 @@
 namespace ps {
 
 // Maps a score to an integer of the same order; equal scores (0 and -0, all NaN) have the same integer.
+// The bits of positive floats have their order as integers, and get the top bit; negative ones have the
+// reverse order, and are inverted.  A NaN gets 0, below all.
 static uint32_t key_of(float score) {
   if (std::isnan(score)) return 0;
   uint32_t bits = std::bit_cast<uint32_t>(score == 0 ? 0.0f : score);
@@ -23,6 +25,8 @@ void ScoreHistogram::add(float score, bool positive, float weight) {
   pending_.push_back({key_of(score), positive ? weight : -weight});
 }
 
+// Takes the other's entries in parts of kPending, as examples come, so that no more memory is needed than
+// add needs.
 void ScoreHistogram::merge(const ScoreHistogram& other) {
   PS_CHECK(&other != this);
   other.compact();
@@ -52,6 +56,9 @@ double ScoreHistogram::area() const {
   return won / (all.positive * all.negative);
 }
 
+// Goes from the highest score down: positive_above and above are the weights of positives and of all
+// examples down to this score.  A score adds its share of the positives, the gain of recall, times the
+// precision there.
 double ScoreHistogram::average_precision() const {
   compact();
   double sum = 0, positive_above = 0, above = 0;
@@ -74,6 +81,8 @@ void ScoreHistogram::save(std::string& out) const {
   }
 }
 
+// The bytes come from outside: the count is limited and compared with the bytes that there are before
+// memory is taken, and entries have to ascend, since merges rely on it.
 void ScoreHistogram::load(ByteReader& in) {
   constexpr size_t kEntryBytes = sizeof(uint32_t) + 2 * sizeof(double);
   uint64_t count = in.get<uint64_t>();
@@ -96,6 +105,8 @@ void ScoreHistogram::load(ByteReader& in) {
   pending_.clear();
 }
 
+// Moves pending examples into entries_: sorts them, adds up those of one score, and merges the result.  A
+// weight below 0 marks a negative example.
 void ScoreHistogram::compact() const {
   if (pending_.empty()) return;
   radix_sort(pending_, [](const Pending& example) { return example.key; });
@@ -110,7 +121,9 @@ void ScoreHistogram::compact() const {
   absorb(sorted);
 }
 
-// Merges two sorted arrays from the back, in place.  Then adds up entries of the same key.
+// Merges two sorted arrays from the back, in place: entries_ grows by the size of `sorted`, and the largest
+// entry that is left moves to its end, so that no entry is overwritten before it has moved.  Then adds up
+// entries of the same key.
 void ScoreHistogram::absorb(std::span<const Entry> sorted) const {
   size_t old = entries_.size(), added = sorted.size(), end = old + added;
   if (end > entries_.capacity()) entries_.reserve(std::min(2 * end, max_scores_ + kPending));

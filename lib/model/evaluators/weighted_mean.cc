@@ -6,6 +6,7 @@
 
 namespace ps {
 
+// A term may be NaN or infinite: one of weight 0 is left out, since 0 times it would be NaN.
 void WeightedMean::add(Matrix<const float> predictions, const Batch& batch) {
   for (int64_t b = 0; b < predictions.rows; ++b) {
     double weight = batch.weight(b);

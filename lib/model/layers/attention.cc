@@ -61,6 +61,9 @@ class Attention final : public Layer<T> {
 
   bool runs_on_devices() const override { return true; }
 
+  // Projects the rows to queries, keys and values by one product [K, 3 E], splits these into heads,
+  // attends, joins the heads and projects them again.  squares_ has the positions of the weights of each
+  // example, which backward uses too.
   void forward(LayerRun<T>& run) override {
     Device& device = run.device();
     rows_ = run.input(0).rows;
@@ -77,6 +80,9 @@ class Attention final : public Layer<T> {
     add_product<T>(device, joined, run.value(out_weight_), run.output());
   }
 
+  // Takes the steps of forward in reverse: the output weights, the heads, attend_backward, and the weights
+  // of the projection.  The memory of projected_ then has the gradients of queries, keys and values, which
+  // lie side by side in head_gradients_ as in heads_.
   void backward(LayerRun<T>& run) override {
     Device& device = run.device();
     const Matrix<const T> gradient = run.output_gradient();

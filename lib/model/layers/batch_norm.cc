@@ -39,6 +39,8 @@ struct BatchNormOptions : LayerOptions, ImageKeys {
 template <class T>
 class BatchNorm final : public Layer<T> {
  public:
+  // The scale begins with 1 and the shift with 0, so that the layer only normalizes at first.  The running
+  // mean begins with 0 and the running variance with 1.
   BatchNorm(const BatchNormOptions& options, LayerSetup& setup)
       : epsilon_(static_cast<T>(options.epsilon)), momentum_(static_cast<T>(options.momentum)) {
     require_dense_inputs(setup, "batch_norm");

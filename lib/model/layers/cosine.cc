@@ -48,6 +48,8 @@ class Cosine final : public Layer<T> {
     add_scaled_values(run.device(), scale_, scaled_.data(), examples, run.output().data);
   }
 
+  // The cosine is the dot product of the two units, so that the gradient goes through the scale, the dot
+  // product and the division by the length, in this order, for one input after the other.
   void backward(LayerRun<T>& run) override {
     const int64_t examples = run.output().rows;
     fill_values(run.device(), T(0), examples, scaled_.data());

@@ -49,6 +49,8 @@ class Cross final : public Layer<T> {
                      run.output());
   }
 
+  // cross_backward stores the gradients of all states x_{l+1} and of all products x_l . w_l, and those of
+  // the input, in arrays of its own; the gradients of the parameters are sums over the examples of these.
   void backward(LayerRun<T>& run) override {
     const int64_t examples = run.output().rows;
     if (examples == 0) return;
@@ -70,6 +72,8 @@ class Cross final : public Layer<T> {
     return {run.value(weight_), bias_ >= 0 ? run.value(bias_) : Matrix<T>()};
   }
 
+  // With dp_l [B] the gradients of the products: w_l += sum over b of dp_l[b] x_l[b], and b_l += sum over b
+  // of the gradient of x_{l+1}[b].
   void add_parameter_gradients(LayerRun<T>& run, int64_t examples) {
     for (int64_t l = 0; l < depth_; ++l) {
       const Columns<const T> states{states_.data() + l * cols_, depth_ * cols_, cols_};

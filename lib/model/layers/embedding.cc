@@ -62,6 +62,8 @@ class Embedding final : public Layer<T> {
       require_one_input(setup, "embedding with pooling \"none\"");
       setup.follow_ids(0);
     }
+    // Gradients of copied and gathered rows are summed by key; those of narrow bags are scattered without a
+    // transpose.
     const bool transposed = ids_per_example_ > 0 || sequence_ || !scatters_gradients(size_);
     for (const InputInfo& input : setup.inputs()) {
       uses_.push_back(setup.use_input(weight_, static_cast<int>(uses_.size()), transposed));
@@ -72,6 +74,8 @@ class Embedding final : public Layer<T> {
 
   bool runs_on_devices() const override { return true; }
 
+  // Slot s fills the columns [s width, (s + 1) width) of the output.  Bags are added, so that the output
+  // has to be zero before; copied rows set all of their columns.
   void forward(LayerRun<T>& run) override {
     if (sequence_) {
       return gather_rows<T>(run.device(), run.use(uses_.front()), id_values(run.slot(0)), run.rows(weight_),
@@ -91,6 +95,8 @@ class Embedding final : public Layer<T> {
     }
   }
 
+  // The slots add to the gradients of one table, one after the other.  The mean divides the gradient by the
+  // number of ids, and is a sum then.
   void backward(LayerRun<T>& run) override {
     if (sequence_) {
       return add_gathered_gradients<T>(run.device(), run.use(uses_.front()), id_values(run.slot(0)),
@@ -112,6 +118,7 @@ class Embedding final : public Layer<T> {
  private:
   int num_slots() const { return static_cast<int>(uses_.size()); }
 
+  // Throws kData for an example with more ids than places: copy_rows would write beyond its columns.
   void check_counts(const KeyUse& use, int slot) const {
     for (size_t b = 0; b + 1 < use.offsets.size(); ++b) {
       uint32_t count = use.offsets[b + 1] - use.offsets[b];

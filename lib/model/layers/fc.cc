@@ -42,7 +42,8 @@ struct FcOptions : WeightedLayerOptions {
 };
 
 // output [B, size] = sum over inputs of x W, + bias.  x is dense [B, cols], or the sparse matrix of a slot,
-// whose ids choose rows of W and whose values multiply them.  With parallel "model" the products are those of SplitProduct.
+// whose ids choose rows of W and whose values multiply them.  With parallel "model" the products are those
+// of SplitProduct.
 template <class T>
 class Fc final : public Layer<T> {
  public:
@@ -110,6 +111,9 @@ class Fc final : public Layer<T> {
     SplitProduct product = {};
   };
 
+  // A single input has the parameter "weight", several have "weight0", "weight1", ….  A sparse slot has
+  // rows by id; if the output is narrow, its use is not transposed, see scatters_gradients.  Any other
+  // input has a matrix, whose columns may be divided.
   void add_input(const FcOptions& options, int number, LayerSetup& setup) {
     const InputInfo& info = setup.inputs()[static_cast<size_t>(number)];
     std::string suffix = setup.inputs().size() == 1 ? "weight" : cat("weight", number);
@@ -136,6 +140,9 @@ class Fc final : public Layer<T> {
     add_product<T>(run.device(), run.input(number), weight, run.output());
   }
 
+  // gradient [B, size] is that of the output.  The weights get xᵀ gradient, or the sums by key of a sparse
+  // slot; the layer below gets gradient Wᵀ, if it wants a gradient.  With divided weights, all trainers
+  // exchange the gradient of a layer below even if one of them drops it.
   void backward_input(LayerRun<T>& run, int number, Matrix<const T> gradient) {
     Input& input = inputs_[static_cast<size_t>(number)];
     if (input.use >= 0) {

@@ -37,6 +37,8 @@ class Hsigmoid final : public Layer<T> {
     }
   }
 
+  // slopes_ has the scores of the nodes on the path first; tree_costs puts the derivative of the cost by
+  // each score in its place.
   void forward(LayerRun<T>& run) override {
     const SampledKeys& path = run.samples(rows_.weight_use);
     score_samples(run, rows_, slopes_);

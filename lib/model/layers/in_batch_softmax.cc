@@ -61,6 +61,8 @@ class InBatchSoftmax final : public Layer<T> {
   bool is_cost() const override { return true; }
   bool runs_on_devices() const override { return true; }
 
+  // scores [B, B] = queries itemsᵀ, in probabilities_: score (b, j) is that of query b and item j, and
+  // in_batch_softmax turns each row into probabilities in place.
   void forward(LayerRun<T>& run) override {
     Device& device = run.device();
     examples_ = run.output().rows;
@@ -72,6 +74,9 @@ class InBatchSoftmax final : public Layer<T> {
                         run.output().data);
   }
 
+  // With dS [B, B] the gradients of the scores and s the scale, scores = (s queries) itemsᵀ: the gradient
+  // of the queries is s dS items, and that of the items dSᵀ (s queries), in which queries_ has the scale
+  // already.
   void backward(LayerRun<T>& run) override {
     Device& device = run.device();
     in_batch_gradients<T>(device, scores(), run.batch().labels.data(), run.output_gradient().data);

@@ -117,6 +117,8 @@ class Nce final : public Layer<T> {
     }
   }
 
+  // slopes_ has the scores of the drawn classes first; nce_costs puts the derivative of the cost by each
+  // score in its place.
   void forward(LayerRun<T>& run) override {
     if (!run.training()) return forward_exact(run);
     const SampledKeys& drawn = run.samples(rows_.weight_use);
@@ -138,11 +140,15 @@ class Nce final : public Layer<T> {
     fail(Code::kData, "id ", id, " of example ", b, " is not a class of ", classes_);
   }
 
+  // The label comes first: nce_costs tells it from the negatives by its place.
   void draw_example(Key label, Random& random, std::vector<Key>& keys) const {
     keys.push_back(label);
     for (int64_t i = 0; i < negatives_; ++i) keys.push_back(static_cast<Key>(noise_.draw(random)));
   }
 
+  // In tests the keys of the use are all classes, by class (sample_keys), so that the class c has the row
+  // rows[index[c]].  Examples that have no part in the cost are computed for class 0, and their costs are
+  // set to 0 then.
   void forward_exact(LayerRun<T>& run) {
     if (run.batch().size() == 0) return;
     const ClassRows<T> weight = by_class(run, rows_.weight_use, rows_.weight);

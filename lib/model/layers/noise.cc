@@ -52,6 +52,8 @@ NoiseDistribution make_noise(const Json& noise, int64_t classes) {
   return noise == "uniform" ? NoiseDistribution::uniform(classes) : NoiseDistribution::log_uniform(classes);
 }
 
+// A line may have other fields, such as the name of the class, before its weight.  The line number of an
+// error follows from the number of weights so far, since every line has one.
 std::vector<double> read_class_weights(const std::string& file, int64_t classes) {
   const std::string text = read_file(file);
   std::vector<std::string_view> lines = split(text, '\n');

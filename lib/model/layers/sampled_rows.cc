@@ -60,6 +60,8 @@ void score_samples(LayerRun<T>& run, const SampledRows& rows, DeviceBuffer<T>& s
   score_samples(run.device(), weights_of(run, rows), run.input(0), scores.data());
 }
 
+// The gradient of the output multiplies each slope within the kernels, so that no array of their products
+// is needed.
 template <class T>
 void add_sample_gradients(LayerRun<T>& run, const SampledRows& rows, const T* slopes) {
   const SampledSlopes<T> all{slopes, run.output_gradient().data};

@@ -66,6 +66,8 @@ class SequencePool final : public Layer<T> {
 
   bool runs_on_devices() const override { return true; }
 
+  // weights_ [K] <- the a_k: equal ones, or the softmax, within each example, of the products of the query
+  // with the rows of input number scored_.  The output is the sum of the rows of input 0 by these weights.
   void forward(LayerRun<T>& run) override {
     const std::span<const uint32_t> offsets = run.sequence(0);
     if (pooling_ == "max") {
@@ -83,6 +85,9 @@ class SequencePool final : public Layer<T> {
     sum_weighted_rows<T>(run.device(), offsets, weights_.data(), run.input(0), run.output());
   }
 
+  // The weights have gradients only if they come from the query: these go back through the softmax to the
+  // scores, in place, and from there to the query and to the scored input, which may be input 0 itself and
+  // then gets both parts.
   void backward(LayerRun<T>& run) override {
     const std::span<const uint32_t> offsets = run.sequence(0);
     const Matrix<T> below = run.input_gradient(0);

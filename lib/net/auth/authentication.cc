@@ -73,6 +73,8 @@ Proof make_proof(std::string_view secret, std::string_view label, std::string_vi
 
 // ---- who accepts
 
+// Each state goes on where the last call stopped: done_ counts the bytes of its message that are read or
+// written.  A state that is complete falls through to the next one without waiting.
 Handshake::Step ServerAuthentication::go_on(Stream& stream) {
   if (state_ == State::kHello) {
     const bool whole = read_all(stream, hello_, done_);
@@ -106,6 +108,8 @@ void ServerAuthentication::check_hello() {
   fail(Code::kAuthentication, "it speaks another protocol");
 }
 
+// out_ <- the challenge.  The transcript, over which both sides compute their proofs, has both nonces: so
+// no proof of an earlier connection fits this one.
 void ServerAuthentication::read_hello() {
   put(out_, kAuthMagic);
   out_ += make_nonce();
@@ -140,12 +144,14 @@ std::unique_ptr<Stream> ServerAuthentication::finish(std::unique_ptr<Stream> str
 
 // ---- who connects
 
+// The access takes the first byte of a number of 8 bytes, the others of which are zero.
 ClientAuthentication::ClientAuthentication(Token token) : token_(std::move(token)) {
   put(out_, kAuthMagic);
   put(out_, static_cast<uint64_t>(token_.access));
   out_ += make_nonce();
 }
 
+// The states of the client, one for each of the four messages; out_ has the hello, then the proof.
 Handshake::Step ClientAuthentication::go_on(Stream& stream) {
   if (state_ == State::kHello) {
     if (!write_all(stream, out_, done_)) return Step::kWaitWritable;
@@ -177,6 +183,7 @@ void ClientAuthentication::read_challenge() {
   done_ = 0;
 }
 
+// The server proves that it knows the secret too, since the client is about to send it data.
 void ClientAuthentication::read_answer() const {
   if (answer_[0] != 1) {
     fail(Code::kAuthentication, "the server refuses the token for '", access_name(token_.access), "'");

@@ -48,6 +48,8 @@ void parse_token(std::string_view line, const std::string& where, Token& token) 
 class OpenFile {
  public:
   explicit OpenFile(const std::string& path)
+      // O_NONBLOCK keeps the program from waiting for a writer if the path is a pipe, which
+      // check_is_private then refuses.
       : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) fail_errno(Code::kUsage, "cannot open", path, errno);
   }
@@ -55,6 +57,7 @@ class OpenFile {
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
+  // The open file is checked and not its path, which might lead to another file by the time it is read.
   void check_is_private() const {
     struct stat status {};
     if (fstat(descriptor_, &status) != 0) fail_errno(Code::kUsage, "cannot look at", path_, errno);
@@ -69,6 +72,7 @@ class OpenFile {
     }
   }
 
+  // Reads at most one byte more than is allowed, which shows that the file is too large.
   std::string read_text() const {
     std::string text(kMaxTokenFileBytes + 1, '\0');
     size_t size = 0;
@@ -117,6 +121,8 @@ std::vector<Token> read_token_file(const std::string& path) {
   return parse_tokens(file.read_text(), path);
 }
 
+// Returns the first token of the least access that is enough, so that a trainer shows no more rights than
+// it needs.
 const Token& choose_token(const std::vector<Token>& tokens, Access needed, const std::string& name) {
   const Token* best = nullptr;
   for (const Token& token : tokens) {

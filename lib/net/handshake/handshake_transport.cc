@@ -46,6 +46,7 @@ class RunningHandshake final : private Stream::Events {
     try {
       step = handshake_->go_on(*stream_);
     } catch (const Error& error) {
+      // The callback may destroy this object, with the function and the error in it, so both are copied.
       const Error reason = error;
       const OnFailed on_failed = on_failed_;  // outlives this
       return on_failed(reason);
@@ -90,6 +91,8 @@ class RefusedPeer final : private Stream::Events {
     stream_->wait_readable();
   }
 
+  // Until the peer has been told, its bytes wait in the stream.  Afterwards they are dropped until it ends
+  // the connection, but no more than kMaxDiscardedBytes of them.
   void on_readable() override {
     if (!has_spoken_) return;
     std::array<char, 4096> nothing;
@@ -139,6 +142,9 @@ class HandshakeListener final : public Listener {
 
   HandshakeCounters& counters() { return transport_.counters_; }
 
+  // Without a handshake on this side the connection is handed on at once.  When there are too many
+  // strangers, the oldest one goes: a handshake takes milliseconds, so that it is the least likely to be
+  // honest.
   void begin(std::unique_ptr<Stream> stream) {
     std::unique_ptr<Handshake> handshake = transport_.accepting();
     if (!handshake) return on_accept_(std::move(stream));
@@ -167,6 +173,8 @@ class HandshakeListener final : public Listener {
     on_accept_(std::move(stream));
   }
 
+  // Only a peer that failed to prove who it is hears the reason, after the delay that slows down guessing;
+  // a connection that was lost is just forgotten.
   void refuse(uint64_t number, const Error& reason) {
     Stranger& stranger = *strangers_.at(number);
     if (reason.code() != Code::kAuthentication) {
@@ -210,6 +218,8 @@ class HandshakeAttempt final : public ConnectAttempt {
   }
 
  private:
+  // An address for which no handshake can be made, such as one that can be in no certificate, is an error
+  // of the attempt.
   void begin(std::unique_ptr<Stream> stream) {
     std::unique_ptr<Handshake> handshake;
     try {

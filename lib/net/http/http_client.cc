@@ -72,6 +72,8 @@ class HttpExchange final : private Stream::Events {
 
 }  // namespace
 
+// The time limit holds for the connection, the request and the answer together.  All errors name the
+// server.
 HttpAnswer http_post(Transport& transport, const Address& address, const HttpPost& post,
                      const HttpLimits& limits) {
   Loop& loop = transport.loop();

@@ -19,6 +19,8 @@ struct HttpRequestParser::Beast {
 HttpRequestParser::HttpRequestParser(uint32_t max_header_bytes) : max_header_bytes_(max_header_bytes) {}
 HttpRequestParser::~HttpRequestParser() = default;
 
+// The bytes of the request are removed from `bytes`, and those of a request sent ahead stay for the next
+// call.  The parser is made anew for each request.
 HttpRequestParser::State HttpRequestParser::parse(std::string& bytes) {
   if (!beast_) {
     beast_ = std::make_unique<Beast>();
@@ -125,6 +127,8 @@ std::string http_response_text(const HttpResponse& response, bool head_only, boo
   message.keep_alive(keep_alive);
   message.body() = response.body;
   message.prepare_payload();
+  // `split` makes the serializer end a buffer behind the header, at which an answer to HEAD stops, although
+  // its header has the length of the body.
   http::response_serializer<http::string_body> serializer(message);
   serializer.split(true);
   std::string out;

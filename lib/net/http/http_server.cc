@@ -101,6 +101,7 @@ class HttpPeer final : private Stream::Events {
       sent_ += result.bytes;
     }
     sent_ = 0;
+    // The memory of a large answer is freed, and not kept for the life of the connection.
     std::string().swap(out_);
     wait(server_.options.timeout);
     return true;
@@ -154,6 +155,7 @@ void HttpServer::State::accept(std::unique_ptr<Stream> stream) {
   peers.emplace(number, std::make_unique<HttpPeer>(*this, number, std::move(stream)));
 }
 
+// Ends the peer that has been waited for the longest, be it for a request or for taking an answer.
 void HttpServer::State::make_room() {
   HttpPeer* longest = nullptr;
   for (auto& [number, peer] : peers) {
@@ -166,6 +168,7 @@ void HttpServer::State::make_room() {
   longest->end();
 }
 
+// The peer is destroyed by a task of the loop, which may run after the server has gone.
 void HttpServer::State::bury(uint64_t number) {
   loop.post([weak = weak_from_this(), number] {
     if (std::shared_ptr<State> state = weak.lock()) state->peers.erase(number);

@@ -120,6 +120,7 @@ class Proxy::Pipe {
   Timer end_timer_;
 };
 
+// An error of the stream ends the pipe at once; its end is passed on only behind the bytes that still wait.
 void Proxy::Pump::read() {
   if (pipe_.ending()) return;
   size_t before = in_.size();
@@ -135,6 +136,8 @@ void Proxy::Pump::read() {
   advance();
 }
 
+// Moves bytes on as far as possible, and asks for more unless enough of them wait.  A fault that needs a
+// whole frame may exceed that limit, as it could otherwise never have the frame.
 void Proxy::Pump::advance() {
   if (pipe_.ending()) return;
   process();
@@ -143,6 +146,8 @@ void Proxy::Pump::advance() {
   if (!ended_ && !full && !pipe_.ending()) from_.wait_readable();
 }
 
+// Bytes pass as they are if there is no script, if they are no frames, or if the connection has ended
+// inside a header.
 void Proxy::Pump::process() {
   while (!in_.empty() && !stopped() && !pipe_.ending()) {
     if (!proxy_.script_ || raw_ || (ended_ && in_.size() < kFrameHeaderBytes)) {
@@ -161,6 +166,8 @@ bool Proxy::Pump::process_frame() {
     pass_whole_frame();
     return true;
   }
+  // The frame passes up to the byte of its fault, which do_fault then applies; after that it has no fault
+  // any more.
   uint64_t left = frame_bytes_ - passed_;
   if (fault_.kind != ProxyFault::kNone) {
     left = std::min(left, fault_.at_byte - passed_);
@@ -196,6 +203,8 @@ void Proxy::Pump::pass(uint64_t bytes) {
   proxy_.bytes_passed_ += bytes;
 }
 
+// A frame that is to be swapped is taken out of `out_` again and waits in `aside_`, until the next frame
+// has passed (process_frame) or the delay is over.
 void Proxy::Pump::pass_whole_frame() {
   ++proxy_.num_faults_;
   std::string frame = in_.substr(0, frame_bytes_);
@@ -243,6 +252,7 @@ void Proxy::Pump::flush() {
     out_.erase(0, result.bytes);
     if (!ended_) from_.wait_readable();
   }
+  // The end of one direction is passed on after its last byte; the pipe ends with the second of them.
   if (ended() && !std::exchange(end_passed_, true)) {
     to_.shutdown_write();
     pipe_.end_if_done();

@@ -22,6 +22,9 @@ SimHost& SimFaults::State::any_host() {
   return *hosts[network->random().below(hosts.size())];
 }
 
+// Plans the next fault before it makes this one: a connection is cut, two hosts cannot reach each other for
+// a while, or a host stands still.  Numbers are drawn in a fixed order, so that a seed gives the same
+// faults in every run.
 void SimFaults::State::strike() {
   if (stopped) return;
   schedule();

@@ -86,6 +86,8 @@ std::unique_ptr<Listener> SimHost::listen(const Address& address, OnAccept on_ac
 
 std::unique_ptr<ConnectAttempt> SimHost::connect(const Address& address, Duration timeout,
                                                  OnConnect on_connect) {
+  // The request travels as an empty message, so that a blocked route holds it and a host that has crashed
+  // never answers.
   auto attempt = std::make_shared<SimAttempt>(*this, address, timeout, std::move(on_connect));
   if (SimHost* to = find_host_(address.host)) {
     links().carry(*this, *to, 0, Time(0), [to, attempt, port = address.port] { to->knock(attempt, port); });
@@ -110,6 +112,7 @@ void SimHost::knock(const std::shared_ptr<SimAttempt>& attempt, uint16_t port) {
   listener->second->accept(std::make_unique<SimStream>(connection, connection->far));
 }
 
+// The body does not begin inside this call but with the next event of the host, which wake_at makes.
 void SimHost::spawn(std::function<void()> body) {
   processes_.push_back(std::make_unique<SimProcess>(*this, std::move(body)));
   wake_at(links().now());
@@ -120,6 +123,7 @@ void SimHost::wake_processes() {
   for (size_t i = 0; i < processes_.size(); ++i) processes_[i]->wake();
 }
 
+// A process that waits suspends its fibre.  Any other caller drives the whole network meanwhile.
 bool SimHost::HostLoop::run_until(const std::function<bool()>& done, Time deadline) {
   for (const auto& process : host_.processes_) {
     if (process->is_current()) return process->wait(done, deadline);
@@ -127,6 +131,7 @@ bool SimHost::HostLoop::run_until(const std::function<bool()>& done, Time deadli
   return host_.links().run_until(done, deadline);
 }
 
+// Events that came while the host stood still become events of the present, in their order.
 void SimHost::resume() {
   paused_ = false;
   for (std::function<void()>& task : std::exchange(held_, {})) {
@@ -159,6 +164,7 @@ void SimHost::cut_from(SimHost& other) {
   }
 }
 
+// The exception of a process is thrown as soon as anybody asks, while other processes still run.
 bool SimHost::processes_ended() const {
   bool all = true;
   for (const auto& process : processes_) {

@@ -5,6 +5,7 @@
 
 namespace ps {
 
+// Each event may have made the conditions of processes true, so all of them are asked after it.
 void SimPlace::run_event(std::function<void()> task) {
   if (paused_) return held_.push_back(std::move(task));
   task();
@@ -15,6 +16,7 @@ void SimPlace::wake_at(Time time) {
   if (time != kNever) links_.schedule(time, this, [] {});
 }
 
+// The clock jumps from event to event: it does not move while code runs.
 bool SimLinks::run_until(const std::function<bool()>& done, Time deadline) {
   while (!done()) {
     std::optional<SimEvent> event = timeline_.pop_until(deadline);
@@ -30,6 +32,7 @@ SimLinks::Route& SimLinks::route(SimPlace& from, SimPlace& to) {
   return found->second;
 }
 
+// Messages that were held arrive when the route opens, like segments that TCP sends again.
 void SimLinks::block(SimPlace& from, SimPlace& to, bool blocked) {
   Route& there = route(from, to);
   there.blocked = blocked;
@@ -52,6 +55,7 @@ Time SimLinks::carry(SimPlace& from, SimPlace& to, uint64_t bytes, Time earliest
   return arrival;
 }
 
+// Messages keep their order: while earlier ones are held, later ones wait behind them.
 void SimLinks::arrive(SimPlace& from, SimPlace& to, std::function<void()> task) {
   if (to.crashed()) return;
   Route& there = route(from, to);

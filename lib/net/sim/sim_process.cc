@@ -17,6 +17,8 @@ SimProcess::SimProcess(SimPlace& place, std::function<void()> body)
     : place_(place),
       fiber_(kProcessStackBytes, SwitchOrder::kOrdered, [this, body = std::move(body)] { run(body); }) {}
 
+// A body that waits is resumed once more, and its wait throws Unwinding, so that the destructors of its
+// frames run.
 SimProcess::~SimProcess() {
   unwinding_ = true;
   if (!ended()) go_on();
@@ -59,6 +61,8 @@ bool SimProcess::is_ready() {
   }
 }
 
+// `done` stays on the stack of the process while that is suspended.  The network calls it after events of
+// the process's place, and wake_at makes such an event at the deadline.
 bool SimProcess::wait(const std::function<bool()>& done, Time deadline) {
   if (done()) return true;
   done_ = &done;

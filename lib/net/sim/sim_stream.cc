@@ -24,6 +24,8 @@ void SimSide::close() {
   inbox_begin_ < inbox_.size() ? send_reset() : shutdown_write();
 }
 
+// The bytes that are read are reported to the peer as credit, which arrives after the latency: as with
+// TCP's window, a writer may have window_bytes on the way and unread.
 IoResult SimSide::read(std::span<const MutableBytes> into) {
   size_t available = inbox_.size() - inbox_begin_, taken = 0;
   if (available == 0) {
@@ -51,6 +53,8 @@ uint64_t SimSide::acceptable(uint64_t offered) {
   return less ? 1 + links.random().below(most) : most;
 }
 
+// Takes as many of the bytes as the window allows.  num_unread_ counts them until the peer reports that it
+// has read them.
 IoResult SimSide::write(std::span<const ConstBytes> from) {
   if (reset_) return {.error = ECONNRESET};
   if (write_ended_) return {.error = EPIPE};
@@ -95,6 +99,7 @@ void SimSide::send_reset() {
   carry(0, [](SimSide& peer) { peer.receive_reset(); });
 }
 
+// Bytes for a stream that is closed are answered with a reset, as systems do.
 void SimSide::receive(const std::string& bytes) {
   if (reset_) return;
   if (!has_stream_) return send_reset();
@@ -107,6 +112,7 @@ void SimSide::receive_end() {
   tell_readable();
 }
 
+// The owner may destroy its stream in on_readable, so on_writable comes in an event of its own.
 void SimSide::receive_reset() {
   reset_ = true;
   tell_later(&SimSide::tell_writable);
@@ -137,6 +143,8 @@ void SimSide::wait_writable() {
   if (num_unread_ < window || reset_) tell_later(&SimSide::tell_writable);
 }
 
+// The event is due at once, but outside of this call: the rules of Stream forbid to call its owner inside a
+// call.
 void SimSide::tell_later(void (SimSide::*tell)()) {
   place_.links().schedule(Time(0), &place_,
                           [this, tell, connection = connection_.shared_from_this()] { (this->*tell)(); });

@@ -76,6 +76,8 @@ bool is_own_address(const sockaddr* address, unsigned size) {
     const auto* v4 = reinterpret_cast<const sockaddr_in*>(address);
     if (ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET) return true;
   }
+  // Connecting a datagram socket sends nothing: it only makes the system choose a route and the address to
+  // send from.
   const Descriptor probe(socket(address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage from{};
   socklen_t from_size = sizeof from;

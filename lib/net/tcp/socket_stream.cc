@@ -59,6 +59,8 @@ class SocketStream final : public Stream {
   }
 
   void wait_readable() override {
+    // The loop registers the wait when it next looks for events, and not at all if it returns before that
+    // or if the socket has been closed.
     if (std::exchange(state_->waits_readable, true)) return;
     loop_.before_waiting([state = state_] {
       if (!state->socket.is_open()) return;
@@ -116,6 +118,7 @@ class SocketStream final : public Stream {
 
   static IoResult result(ssize_t moved) {
     if (moved >= 0) return {.bytes = static_cast<size_t>(moved)};
+    // A call that a signal interrupted is tried again like one that would block.
     return {.error = errno == EINTR ? EAGAIN : errno};
   }
 

@@ -114,10 +114,12 @@ class Accepting {
     acceptor_->async_accept([this, acceptor = acceptor_](error_code error, Socket socket) {
       if (!acceptor->is_open()) return;
       if (!error) {
+        // The next connection is asked for first, so that accepting goes on even if on_socket_ throws.
         troubled_ = false;
         accept();
         return on_socket_(std::move(socket));
       }
+      // This peer has gone before it was accepted, which is no trouble of this process.
       if (error == asio::error::connection_aborted) return accept();
       if (on_trouble_ && !std::exchange(troubled_, true)) {
         on_trouble_(cat("no connection can be accepted: ", io_error_text(error.value())));
@@ -155,6 +157,7 @@ class ListeningAddress {
 
   // Returns the port that was chosen.
   uint16_t listen(const tcp::endpoint& endpoint, bool all, error_code& error) {
+    // Each step runs only if the ones before it succeeded, and `error` is that of the first that did not.
     tcp::acceptor& acceptor = ports_.acceptor();
     acceptor.open(endpoint.protocol(), error);
     if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
@@ -212,6 +215,7 @@ class TcpListener final : public Listener {
       if (error == asio::error::address_in_use && !addresses_.empty() && may_fail) return false;
       if (error)
         throw make_error("cannot listen on", endpoints.size() > 1 ? to_address(endpoint) : address, error);
+      // The first address chooses a free port for 0, and the others have to take the same one.
       address_.port = port;
       if (local) listen_beside(*listening, address.host.empty() ? "" : endpoint.address().to_string());
       addresses_.push_back(std::move(listening));
@@ -289,6 +293,7 @@ class TcpAttempt final : public ConnectAttempt {
     // process of this user listens there.
     bool connect_to_neighbour(const tcp::endpoint& endpoint) {
       if (!is_own_address(endpoint.data(), static_cast<unsigned>(endpoint.size()))) return false;
+      // A server listens beside its own address, or beside all addresses under the name without a host.
       int descriptor = connect_locally(local_name(endpoint.address().to_string(), endpoint.port()));
       if (descriptor < 0) descriptor = connect_locally(local_name("", endpoint.port()));
       if (descriptor < 0) return false;
@@ -300,6 +305,8 @@ class TcpAttempt final : public ConnectAttempt {
       return true;
     }
 
+    // The first of the handlers and the time limit to come here calls on_connect, and the others find it
+    // null.  The state may be destroyed inside the callback, so this is the last thing that it does.
     void finish(std::unique_ptr<Stream> stream, std::optional<Error> error) {
       if (!on_connect) return;
       Transport::OnConnect callback = end();

@@ -27,6 +27,8 @@ void expect_made(bool made) {
   if (!made) fail(Code::kInternal, "cannot make a certificate: ", take_openssl_error());
 }
 
+// Returns a certificate for 127.0.0.1 that the key signs itself: its issuer is its subject, so that the
+// file of the certificate serves as the authority of clients too.  It is valid for a day.
 Openssl<X509> certify(EVP_PKEY& key) {
   constexpr long kMinute = 60, kDay = 24 * 60 * kMinute;
   Openssl<X509> certificate(X509_new());
@@ -49,6 +51,7 @@ Openssl<X509> certify(EVP_PKEY& key) {
 
 }  // namespace
 
+// OpenSSL reads a certificate and its key from files; these are in a folder that goes with this function.
 TlsContexts make_loopback_contexts() {
   const TemporaryFolder folder(default_temporary_parent());
   const TlsFiles own{folder.path("certificate"), folder.path("key"), ""};

@@ -20,6 +20,8 @@ int no_password(char*, int, int, void*) {
   return 0;
 }
 
+// Returns a context of TLS 1.3 alone, without resumption of sessions.  Partial writes from a buffer that
+// moves are allowed, since Stream::write takes what it can and is called again with other spans.
 SSL_CTX* make_context(TlsSide side) {
   SSL_CTX* context = SSL_CTX_new(side == TlsSide::kServer ? TLS_server_method() : TLS_client_method());
   if (context == nullptr) fail(Code::kInternal, "OpenSSL has no TLS: ", take_openssl_error());
@@ -35,6 +37,8 @@ SSL_CTX* make_context(TlsSide side) {
 
 }  // namespace
 
+// The first error in OpenSSL's queue is the cause of the others, which are dropped with it: they would be
+// taken for those of a later call.
 std::string take_openssl_error() {
   const unsigned long error = ERR_peek_error();
   const char* reason = error != 0 ? ERR_reason_error_string(error) : nullptr;

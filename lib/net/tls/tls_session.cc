@@ -37,6 +37,7 @@ namespace {
 
 using StreamMethod = std::unique_ptr<BIO_METHOD, decltype(&BIO_meth_free)>;
 
+// Returns the functions with which OpenSSL reads from and writes to a session's stream.
 StreamMethod make_stream_method() {
   StreamMethod method(BIO_meth_new(BIO_TYPE_SOURCE_SINK, "stream"), BIO_meth_free);
   if (method == nullptr) fail(Code::kExhausted, "out of memory");
@@ -117,6 +118,8 @@ Handshake::Step TlsSession::handshake(Stream& stream) {
   stream_ = &stream;
   drained_ = false;
   ERR_clear_error();
+  // The bytes that OpenSSL has written go out even if it has failed, since an alert among them tells the
+  // peer why.
   const int done = SSL_do_handshake(ssl_);
   const int why = SSL_get_error(ssl_, done);
   flush(stream);
@@ -128,6 +131,9 @@ Handshake::Step TlsSession::handshake(Stream& stream) {
   return Handshake::Step::kDone;
 }
 
+// Throws the reason of a failed handshake.  Causes in the stream come first, since OpenSSL reports them
+// only as a failed read; then the peer's refusal of our certificate, our refusal of its certificate, and
+// everything else.
 void TlsSession::fail_handshake() {
   if (plain_) fail(Code::kAuthentication, "it does not speak TLS");
   if (stream_error_ != 0) throw io_error(stream_error_);
@@ -214,6 +220,8 @@ int TlsSession::read_error() {
 
 // ---- writing
 
+// Encrypts the spans record by record into out_, until it holds kMaxWaitingBytes and the stream must take
+// some of it first.  An error of the stream shows in the next call.
 IoResult TlsSession::write(Stream& stream, std::span<const ConstBytes> from) {
   flush(stream);
   if (write_error_ != 0) return {.error = write_error_};
@@ -257,6 +265,7 @@ void TlsSession::end_writing() {
 }
 
 void TlsSession::flush(Stream& stream) {
+  // After an error the loop ends and the bytes are dropped, since nobody will read them.
   while (out_sent_ < out_.size()) {
     const ConstBytes rest = ConstBytes(out_).subspan(out_sent_);
     const IoResult result = stream.write({&rest, 1});

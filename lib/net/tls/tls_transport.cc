@@ -27,6 +27,7 @@ class TlsStream final : public Stream, private Stream::Events {
     session_->flush(*behind_);
   }
 
+  // Reading may write too, as an alert or new keys, which has to go out even if the owner writes nothing.
   IoResult read(std::span<const MutableBytes> into) override {
     const IoResult result = session_->read(*behind_, into);
     await_flush();
@@ -41,6 +42,8 @@ class TlsStream final : public Stream, private Stream::Events {
 
   void wait_readable() override {
     waits_readable_ = true;
+    // Decrypted bytes may be left in the session when the stream behind it has no more: then no event of
+    // that stream would come, and the timer calls on_readable from the loop.
     session_->has_more() ? readable_timer_.start_at(loop_.now()) : behind_->wait_readable();
   }
 
@@ -74,6 +77,7 @@ class TlsStream final : public Stream, private Stream::Events {
   }
 
   void on_writable() override {
+    // The stream behind ends only after the close alert has gone out.
     session_->flush(*behind_);
     await_flush();
     if (ending_ && session_->flushed()) behind_->shutdown_write();

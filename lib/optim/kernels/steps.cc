@@ -36,7 +36,9 @@ template <class T>
   if (n + kRowsAhead < rows.num_rows) __builtin_prefetch(rows.starts[n + kRowsAhead], 1);
 }
 
-// Updates rows one after the other. kWidth: the width of rows, or 0 if it is known only at run time.
+// Updates rows one after the other, from number `begin` on.  A row in a table has its weights and then its
+// state arrays, `width` values each; gradients [num_rows, width] lie side by side.  kWidth: the width of
+// rows, or 0 if it is known only at run time.
 template <int64_t kWidth, class Step, class T>
 [[gnu::always_inline]] inline void step_each(const Step& given, const StepRows<T>& rows, int64_t begin) {
   const Step step = given;
@@ -75,6 +77,7 @@ void step_together(const Step& given, const StepRows<T>& rows) {
   step_each<kWidth>(step, rows, n);
 }
 
+// The widths that tables often have get loops of a constant width.
 template <class Step, class T>
 void step_rows(const Step& step, const StepRows<T>& rows) {
   switch (rows.width) {

@@ -36,6 +36,8 @@ AheadStore::AheadStore(const std::vector<ParameterSpec>& specs, size_t batches, 
 
 // ---- steps
 
+// Adds the batch to the windows, and asks for the rows that enter them.  All other rows of the batch have a
+// copy in local_ already, or come with the request of an earlier batch.
 void AheadStore::look_ahead(std::span<const KeyPlan> plans) {
   take_from_servers();
   std::vector<std::vector<uint64_t>> entering(specs_.size());

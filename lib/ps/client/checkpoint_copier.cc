@@ -44,7 +44,9 @@ struct CheckpointCopier::Copying {
     if (whole.base && increment) fail(Code::kData, whole.base->folder, " is the base of a base");
   }
 
-  // All files are copied: makes the folder a checkpoint.  An increment that builds on it now refers to the copy.
+  // All files are copied: makes the folder a checkpoint.  An increment that builds on it now refers to the
+  // copy.  The order is from the base upwards, since the manifest of an increment has the checksum of its
+  // base's, and a folder counts as a checkpoint only when its manifest is there.
   void finish() {
     const std::string manifest = encode_manifest(whole);
     write_file(join_path(folder, kManifestFile), manifest, unsynced_files());
@@ -62,6 +64,10 @@ void CheckpointCopier::copy(const AskedCheckpoint& checkpoint, const std::string
   copying->run([&] { begin(copying, directory, checkpoint.text); });
 }
 
+// The copying is a chain of answers, one chain for each shard: ask_shard gets the list of files, copy_file
+// opens the next one, copy_slice asks for its next slice and calls itself from the answer.  The last file
+// of the last shard ends the chains, and end() joins the manifests.  Every link of a chain runs in
+// Copying::run, so that the first error ends all chains and is told once.
 void CheckpointCopier::begin(const CopyingPtr& copying, const std::string& directory,
                              const std::string& name) {
   const std::optional<int64_t> step = step_of_folder(name);

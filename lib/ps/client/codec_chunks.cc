@@ -28,6 +28,8 @@ CodecChunks::CodecChunks(const PushCodecs& codecs, size_t num_parameters, uint64
   }
 }
 
+// The codec saves its whole state for each chunk, of which one part is sent: a copy of all states would
+// take more memory.
 std::string CodecChunks::encode(size_t chunk) const {
   const Begin& begin = begins_[chunk];
   const std::string state = state_of(codecs_.of(begin.parameter));

@@ -33,7 +33,12 @@ void DenseLink::begin_pull(DenseStep& step, uint64_t number) const {
   step.begin(no_plans_, {PullMode::kTrain, number, PullScope::kCompute, /*push_follows=*/false});
 }
 
-// The row slices of a push always travel with it.  They are short, since they are ranges.
+// The row slices of a push always travel with it.  They are short, since they are ranges. num_slices stays
+// 0, since the trainer's process tells the shards how many messages the step has.
+//
+// `messages` counts the messages without an answer, and this call as one more, so that on_held is not
+// called before all are sent.  The call takes its own count away at the end; without any messages, on_held
+// is called there.
 void DenseLink::push(DenseStep& step, uint64_t number, std::span<const ParameterView<float>> views,
                      std::function<void()> on_held) {
   struct Unheld {

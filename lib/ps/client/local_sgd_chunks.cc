@@ -68,6 +68,8 @@ uint64_t row_bytes(const TableLayout& layout) {
 
 }  // namespace
 
+// Divides the state into chunks without encoding the rows: these are only counted, since a chunk is encoded
+// when it can be sent.  The small rest, `known`, is encoded at once.
 LocalSgdChunks::LocalSgdChunks(const LocalSgdCopies& copies, uint64_t most_bytes)
     : copies_(copies), most_bytes_(most_bytes) {
   uint64_t rows = 0;
@@ -82,7 +84,10 @@ LocalSgdChunks::LocalSgdChunks(const LocalSgdCopies& copies, uint64_t most_bytes
   save_optimizers(copies.local_.tables(), known_);
 }
 
-// Adds rows to the last chunk until it is full, and then begins other chunks.
+// Adds rows to the last chunk until it is full, and then begins other chunks.  `used` is the size of the
+// last chunk with the head of another section, and `room` the number of rows that fit behind it.  A chunk
+// gets one row at least, even if this row alone is longer than most_bytes_.  The size of a row is its
+// largest, so that no chunk outgrows its bound.
 void LocalSgdChunks::add_rows(uint32_t parameter, uint64_t rows) {
   const uint64_t bytes = row_bytes(copies_.local_.layout(static_cast<int>(parameter)));
   for (uint64_t first = 0; first < rows;) {
@@ -109,6 +114,7 @@ size_t LocalSgdChunks::size() const {
   return 1 + num_known() + begins_.size();
 }
 
+// Chunk 0 has the schedule, the next num_known() chunks have the parts of `known`, and the others the rows.
 std::string LocalSgdChunks::encode(size_t chunk) const {
   if (chunk == 0) {
     std::string out = begin_chunk(StateChunkKind::kSchedule);
@@ -132,6 +138,9 @@ std::string LocalSgdChunks::encode_steps(size_t part) const {
   return out;
 }
 
+// Encodes the rows of a run as one section, kCopiedAtOnce of them at a time, so that the copies take little
+// memory beside the chunk.  The rows are copied as they are stored, without their idle steps, and with
+// stamps that say how many steps each has had.
 void LocalSgdChunks::encode_rows(const Run& run, std::string& out) const {
   const size_t p = run.parameter, cols = static_cast<size_t>(copies_.specs()[p].cols);
   const size_t values = static_cast<size_t>(copies_.local_.layout(static_cast<int>(p)).values());

@@ -38,6 +38,7 @@ LocalSgdCopies::LocalSgdCopies(std::vector<ParameterSpec> specs, int64_t period,
 
 LocalSgdCopies::~LocalSgdCopies() = default;
 
+// The rows lie in the order in which batches first used them, and a plan's keys ascend: hence the sort.
 std::vector<KeyPlan> LocalSgdCopies::sent_keys() const {
   std::vector<KeyPlan> plans(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
@@ -59,6 +60,9 @@ uint64_t LocalSgdCopies::num_rows(size_t p) const {
   return specs_[p].sparse ? copies_[p].rows->size() : static_cast<uint64_t>(specs_[p].rows);
 }
 
+// keys <- the keys of rows [first, first + count) among those that are sent.  A sparse table numbers them
+// in the order in which batches first used them, which stays the same; in another table the number is the
+// key.
 void LocalSgdCopies::list_keys(size_t p, uint64_t first, uint64_t count, std::vector<uint64_t>& keys) const {
   keys.clear();
   for (uint64_t n = first; n < first + count; ++n) {
@@ -80,6 +84,9 @@ const float* LocalSgdCopies::base_of(size_t p, uint64_t key, bool& sent) const {
 
 // ---- restoring up
 
+// Chunks come in any order.  Rows go into the tables at once; the bytes of the optimizers are kept in
+// restoring_ until the last chunk has come, since they are cut anywhere, and end_restoring checks them
+// against the rows.
 void LocalSgdCopies::restore(std::string_view chunk) {
   PS_CHECK(restoring_ != nullptr);
   ByteReader in(chunk);
@@ -104,6 +111,8 @@ void LocalSgdCopies::restore_schedule(ByteReader& in) {
   restoring_->has_schedule = true;
 }
 
+// Keeps a part of `known` by its offset.  The total comes from a file: it allocates nothing, but must be
+// the same in all parts, and no part may reach beyond it.
 void LocalSgdCopies::restore_steps(ByteReader& in) {
   const uint64_t offset = in.get<uint64_t>(), total = in.get<uint64_t>();
   const std::string_view bytes = in.get_bytes(in.remaining());
@@ -115,6 +124,9 @@ void LocalSgdCopies::restore_steps(ByteReader& in) {
   if (!restoring_->known.try_emplace(offset, bytes).second) damaged("bytes at ", offset, " come twice");
 }
 
+// Reads the sections of a chunk.  The rows of a section are gathered in `block`, which goes into the table
+// when it has kPutAtOnce rows, or with the last row of the section.  `count` is not trusted: every row
+// checks that its bytes are there, so that a large count ends at the end of the chunk.
 void LocalSgdCopies::restore_rows(ByteReader& in) {
   constexpr size_t kPutAtOnce = 256;  // rows that are put into a table at once
   while (in.remaining() > 0) {
@@ -134,7 +146,10 @@ void LocalSgdCopies::restore_rows(ByteReader& in) {
   }
 }
 
-// Appends the row to the block.
+// Appends the row to the block.  The form of a row stands in local_sgd_chunks.cc.  Its length depends on
+// its flags, so that the bytes behind these are checked at once, before anything is read into memory.  A
+// sparse row is only sent because a batch has read it, and so must have a base; a difference that is on its
+// way needs one too.
 void LocalSgdCopies::restore_row(size_t p, const TableLayout& layout, ByteReader& in, RowBlock& block) {
   const ParameterSpec& spec = specs_[p];
   const size_t values = static_cast<size_t>(layout.values());
@@ -156,6 +171,9 @@ void LocalSgdCopies::restore_row(size_t p, const TableLayout& layout, ByteReader
   in.get_array(std::span(block.values).last(values));
 }
 
+// Sets the base of one row.  The base of a matrix is one block of memory; those of other parameters are
+// rows of their own, each with a mark.  The mark gets no round, so that the first batch that uses the row
+// reads it again.
 void LocalSgdCopies::restore_base(size_t p, uint64_t key, uint8_t flags, ByteReader& in) {
   const ParameterSpec& spec = specs_[p];
   LocalSgdCopy& copy = copies_[p];
@@ -172,7 +190,8 @@ void LocalSgdCopies::restore_base(size_t p, uint64_t key, uint8_t flags, ByteRea
 }
 
 // Chunks of a run with another number of trainers contain only schedules; a trainer that begins anew has no
-// chunks.
+// chunks.  The loop joins the parts of `known` in the order of their offsets; each must begin where the one
+// before has ended, so that neither a gap nor an overlap goes unseen.
 void LocalSgdCopies::end_restoring(uint64_t batches) {
   const std::unique_ptr<Restoring> restoring = std::move(restoring_);
   if (restoring->known.empty() && restoring->rows == 0) return;
@@ -188,6 +207,7 @@ void LocalSgdCopies::end_restoring(uint64_t batches) {
 }
 
 // Checks the numbers against each other: a batch is one step, and a push has at most a period of batches.
+// Servers count a push as one of `batches`, so that there are at least ceil(steps / period) of them.
 void LocalSgdCopies::end_known(ByteReader& in, uint64_t rows, uint64_t batches) {
   for (int64_t* number : {&progress.pass, &progress.pass_batches, &progress.batches}) {
     *number = in.get<int64_t>();

@@ -7,6 +7,9 @@
 
 namespace ps {
 
+// A server that adds is one that descends with rate -1: w <- w - (-1) d = w + d.  The mean over examples is
+// switched off, since a difference is no sum over examples, and so are the options of a parameter's
+// training, which the trainers have applied already.
 OptimizerPlan addition_plan(CpuLevel cpu, const std::optional<AverageOptions>& average) {
   constexpr double kAdd = -1;  // with this rate, a step w <- w - rate g adds g
   Json optimizer = {{"type", "sgd"}};

@@ -66,8 +66,10 @@ void LocalSgdStore::pull(std::span<const KeyPlan> plans, PullMode mode, Views& v
   refresh(plans, views);
 }
 
-// Lists the keys of rows that this round has not read yet, with this trainer's bases of them.  Returns false if
-// there are none.
+// Lists the keys of rows that this round has not read yet, with this trainer's bases of them.  Returns
+// false if there are none.  Sets copy.current to the bases of all rows of the batch, by their position in
+// the plan. missing[p] and rows[p] have the same order, that of the plan.  A mark counts if its round is
+// the running one; kTrained, which the round may have added, is masked out.
 bool LocalSgdStore::find_missing(std::span<const KeyPlan> plans, std::vector<KeyPlan>& missing,
                                  std::vector<std::vector<float*>>& rows) {
   bool any = false;
@@ -87,7 +89,13 @@ bool LocalSgdStore::find_missing(std::span<const KeyPlan> plans, std::vector<Key
   return any;
 }
 
-// Pulls the rows and whole parameters that this round has not read yet, and merges them into the trainer's own.
+// Pulls the rows and whole parameters that this round has not read yet, and merges them into the trainer's
+// own.  `mine` has the views of local_ for the batch, so that the merged weights are those with which the
+// batch is computed.
+//
+// The answer has the rows of `missing` alone, while mine[p].rows has those of the whole batch.  The inner
+// loop walks both: the missing rows are in the order of the batch, so that `next` only has to move on when
+// the base at position n is the base of missing row number `next`.
 void LocalSgdStore::refresh(std::span<const KeyPlan> plans, const Views& mine) {
   std::vector<KeyPlan> missing(specs_.size());
   std::vector<std::vector<float*>> bases(specs_.size());
@@ -106,6 +114,9 @@ void LocalSgdStore::refresh(std::span<const KeyPlan> plans, const Views& mine) {
   if (!has_whole_) merge_whole(theirs, /*sent=*/false, mine);
 }
 
+// Merges the parameters that batches use whole.  The first time, a matrix has no base yet; then its own
+// weights become the base: they are the initial weights, which servers have drawn alike.  Statistics are
+// taken over from the servers, since no optimizer moves them and no difference of them is kept.
 void LocalSgdStore::merge_whole(const Views& theirs, bool sent, const Views& mine) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     const int64_t count = specs_[p].rows * specs_[p].cols;
@@ -122,7 +133,10 @@ void LocalSgdStore::merge_whole(const Views& theirs, bool sent, const Views& min
 
 // Sets base and mine to the servers' weights.  If the servers' weight is the one that this trainer expects,
 // since no other trainer has changed it, the trainer's own weight stays, because it has been rounded less
-// often.  Returns true if a weight of `mine` has changed.
+// often.  Returns true if a weight of `mine` has changed.  The expected weight is base, as long as no
+// difference is on its way, and else base + (mine - base), in the same two roundings as on a server.  With
+// a factor below 1 a server adds only a part of the difference; then its weight is not `mine` even if
+// nobody else has changed it, and the trainer always takes it over.
 bool LocalSgdStore::merge(const float* theirs, int64_t count, bool sent, float* base, float* mine) const {
   const bool expects = !sent || factor_ == 1;
   bool changed = false;
@@ -136,6 +150,9 @@ bool LocalSgdStore::merge(const float* theirs, int64_t count, bool sent, float* 
   return changed;
 }
 
+// Trains the batch on the copies alone. copy.current still has the bases of its rows, from the pull.
+// kTrained in the mark of a base keeps a row that several batches of a round use from being listed twice.
+// After `period` batches the round ends.
 void LocalSgdStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                          const StepInfo& info) {
   local_.push(plans, views, info);
@@ -154,9 +171,12 @@ void LocalSgdStore::push(std::span<const KeyPlan> plans, std::span<const Paramet
 
 // ---- exchanges
 
-// Ends the round: sends the differences of all rows that it has trained, and reads the weights that result from
-// the differences of all trainers.  At most `rows_at_once` rows of a parameter go into one exchange; the first
-// exchange has the whole parameters too.
+// Ends the round: sends the differences of all rows that it has trained, and reads the weights that result
+// from the differences of all trainers.  At most `rows_at_once` rows of a parameter go into one exchange;
+// the first exchange has the whole parameters too.  The next round begins first, so that merge_rows can
+// mark the exchanged rows as read in it, while the marks of all other rows are of former rounds: a batch
+// that uses such a row pulls it again.  The loop runs once even if no row was trained, for the whole
+// parameters.  The keys are sorted because a plan has them in ascending order.
 void LocalSgdStore::exchange(size_t rows_at_once) {
   ++round_;
   batches_ = 0;
@@ -193,7 +213,9 @@ void LocalSgdStore::exchange_some(std::span<const KeyPlan> plans, PullScope scop
   end_exchange(plans, mine);
 }
 
-// Pulls the weights that the servers have computed from the differences, and merges them.
+// Pulls the weights that the servers have computed from the differences, and merges them.  Pulls with plans
+// that are empty give the whole parameters alone.  `mine` has copies of the exchanged rows as read_copies
+// gave them, so that local_ need not have them at hand.
 void LocalSgdStore::end_exchange(std::span<const KeyPlan> plans, std::span<std::vector<float>> mine) {
   const bool with_whole = std::exchange(copies_.whole_is_sent, false);
   Views whole, theirs;
@@ -212,7 +234,8 @@ void LocalSgdStore::end_former_exchange() {
   end_exchange(plans, mine);
 }
 
-// Marks rows as sent, for checkpoints, which store the state during the push.
+// Marks rows as sent, for checkpoints, which store the state during the push.  The mark has no round, so
+// that the rows would be pulled again if the exchange did not end.
 void LocalSgdStore::mark_sent(std::span<const KeyPlan> plans, PullScope scope) {
   copies_.whole_is_sent = scope == PullScope::kAll;
   for (size_t p = 0; p < specs_.size(); ++p) {
@@ -220,8 +243,10 @@ void LocalSgdStore::mark_sent(std::span<const KeyPlan> plans, PullScope scope) {
   }
 }
 
-// Returns copies of rows with all idle steps applied.  The rows themselves stay as they are: applying idle steps
-// to them here would change how training rounds.
+// Returns copies of rows with all idle steps applied.  The rows themselves stay as they are: applying idle
+// steps to them here would change how training rounds.  By parameter, they are [keys, cols], in the order
+// of the plan.  A table that is not sparse has no idle steps, and read_rows is for sparse ones, so that its
+// rows are copied from a pull with a plan for it alone.
 std::vector<std::vector<float>> LocalSgdStore::read_copies(std::span<const KeyPlan> plans) {
   std::vector<std::vector<float>> copies(specs_.size());
   Views views;
@@ -243,8 +268,10 @@ std::vector<std::vector<float>> LocalSgdStore::read_copies(std::span<const KeyPl
   return copies;
 }
 
-// Writes weight minus base for the rows of `plans` and for matrices.  Statistics are sent as they are, since no
-// optimizer moves them.
+// Writes weight minus base for the rows of `plans` and for matrices.  Statistics are sent as they are,
+// since no optimizer moves them.  `out` has the gradient buffers of a push, since servers apply a
+// difference as a gradient, with a rate that adds it (addition_plan): out[p].row_gradients [keys, cols] <-
+// factor (w - b).
 void LocalSgdStore::fill_differences(std::span<const KeyPlan> plans, PullScope scope,
                                      std::span<const std::vector<float>> mine, const Views& whole,
                                      Views& out) const {
@@ -265,8 +292,9 @@ void LocalSgdStore::fill_differences(std::span<const KeyPlan> plans, PullScope s
   }
 }
 
-// Merges the servers' rows into the copies in `mine`, and writes only those rows that have changed back into
-// the local tables.
+// Merges the servers' rows into the copies in `mine`, and writes only those rows that have changed back
+// into the local tables.  A row that stays is not written, since its copy has idle steps applied that the
+// table has still to apply.
 void LocalSgdStore::merge_rows(std::span<const KeyPlan> plans, const Views& theirs,
                                std::span<std::vector<float>> mine) {
   std::vector<KeyPlan> changed(specs_.size());
@@ -301,8 +329,9 @@ void LocalSgdStore::send_rest() {
 }
 
 // At the end of a pass the servers must have all changes, also of rows that the last round has not trained:
-// decay moves these, and rounding leaves small differences.  A few exchanges suffice, since each leaves fewer
-// differences.
+// decay moves these, and rounding leaves small differences.  A few exchanges suffice, since each leaves
+// fewer differences.  After the pass the other trainers' changes are complete too, so that a new round
+// begins, whose first batch reads all parameters again.
 void LocalSgdStore::end_pass(int64_t pass) {
   constexpr int kMostExchanges = 3;
   begin_pass(pass);
@@ -342,6 +371,9 @@ void LocalSgdStore::find_changed_rows(size_t p) {
   }
 }
 
+// Lists those of the keys whose rows differ from their bases in some bit.  A row that was never read has no
+// base in memory: its base is the initial weights, which every process draws alike, and `first` gets them.
+// Only if such a row has changed does it get a base of its own, which the exchange needs.
 void LocalSgdStore::find_changed_rows(size_t p, std::span<const uint64_t> keys) {
   LocalSgdCopy& copy = copies_[p];
   std::vector<KeyPlan> plans(specs_.size());

@@ -62,7 +62,9 @@ std::string RemoteGroup::give(uint64_t number, std::string bytes) {
   return std::string((*answer)->body.data(), (*answer)->body.size());
 }
 
-// Appends the bytes of the gathered texts that the first answer did not contain, slice by slice.
+// Appends the bytes of the gathered texts that the first answer did not contain, slice by slice.  The list
+// of sizes at the beginning tells the length of the whole.  The shard counts offsets from the end of that
+// list.  An empty slice would repeat the loop for ever, and is an error.
 void RemoteGroup::fetch_rest(uint64_t number, std::string& gathered) {
   const GatheredLength length = gathered_length(gathered);
   if (length.num != static_cast<size_t>(size_)) fail(Code::kData, "gather: ", length.num, " answers");

@@ -106,6 +106,9 @@ RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const Optimi
       untrained_{Device(1, local.cpu()),
                  LocalStore(sparse_parameters(specs), optimizers, UINT64_MAX, untrained_.device)},
       gradients_(specs.size()) {
+  // A norm is of the whole gradient, of which the servers know only the part of their own parameters.  They
+  // therefore wait with each step until commit() brings them the squares of all parameters, and local_ asks
+  // clip() for its scales.
   if (!clipping_.any()) return;
   remote_.pushes().leave_committing();
   local_.scales().clip_with_others(
@@ -204,6 +207,9 @@ std::vector<float> RemoteLender::clip(std::span<const double> sparse_squares, fl
   return scales;
 }
 
+// Ends a step that all borrowers have applied.  At a checkpoint all rows go back first, since the servers
+// begin it when they have applied the step; this step reaches them last: as a push, or, with clipping,
+// whose push was sent in clip(), as the commit for which they wait.
 void RemoteLender::end_step() {
   end_batch();
   if (!step_.begins_checkpoint) return;
@@ -212,6 +218,7 @@ void RemoteLender::end_step() {
   announced_ = false;
 }
 
+// The rows go back first, since a checkpoint may begin with the last step of the pass.
 void RemoteLender::end_pass(int64_t pass) {
   take_from_servers();
   put_back_all();
@@ -324,8 +331,10 @@ void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
       return returns;
     });
   }
+  // Answers are handled only in a wait or poll, so that no row of this request comes before it is expected.
   const uint64_t number = rows_.ask(wanted);
   batches_.push_back(number);
+  // The window was empty: the batch is needed at once, and its rows do not count as ahead.
   if (is_present) present_request_ = number;
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (comes_ahead(specs_[p])) coming_[p].expect(wanted[p], number);

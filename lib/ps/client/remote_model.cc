@@ -35,6 +35,7 @@ std::vector<uint64_t> RemoteModel::keys(int parameter) {
   return all;
 }
 
+// Asks all shards for the routed rows as f32, and passes each answer on as soon as it has come.
 void RemoteModel::read(const RowExchange::AddRowSlices& add_row_slices, const RowExchange::OnRows& on_rows) {
   exchange_.ask(
       {.mode = PullMode::kRead, .step = pushes_.next_step(), .type = RowType::kF32, .last_number = nullptr},
@@ -89,6 +90,8 @@ void RemoteModel::load_all(int parameter, const float* weights) {
   load([&](BatchRouter& router) { router.add_all(static_cast<size_t>(parameter)); }, weights);
 }
 
+// weights [N, cols] has the rows in the order of the keys or of the whole parameter.  Messages have copies
+// of them.  The call returns when all shards have set their rows.
 void RemoteModel::load(const RowExchange::AddRowSlices& add_row_slices, const float* weights) {
   exchange_.route(add_row_slices);
   pushes_.finish();
@@ -111,6 +114,8 @@ void RemoteModel::load(const RowExchange::AddRowSlices& add_row_slices, const fl
 // The first array is the weights; state arrays follow.  A shard numbers the rows of state arrays after its own
 // rows, array by array.
 template <class Body>
+// With `stored` counted from the first array on, array stored / own_rows has the shard's own row stored %
+// own_rows, and in the caller's floats each array has all_rows rows.
 void RemoteModel::for_each_stored(size_t shard, const RoutedRows& routed, Body&& body) {
   const BlockCyclicRows deal = exchange_.router().deal(routed.parameter, shard);
   const int64_t own_rows = deal.own_rows(), all_rows = specs_[routed.parameter].rows;

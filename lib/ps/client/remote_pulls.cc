@@ -9,6 +9,7 @@ namespace ps {
 
 namespace {
 
+// Returns true for a parameter that this scope does not have.
 bool is_left_out(const ParameterSpec& spec, PullScope scope) {
   switch (scope) {
     case PullScope::kAll:
@@ -63,6 +64,9 @@ RowExchange::AddRowSlices RemotePulls::pulled_slices(std::span<const KeyPlan> pl
   };
 }
 
+// Answers write into the exchange of the former request, which therefore must be complete before it is used
+// again.  Only a pull to train rounds its rows to the job's row type, and only one that a push follows
+// numbers its messages: shards remember the keys of numbered messages for that push.
 PullTicket RemotePulls::begin(std::span<const KeyPlan> plans, const Request& request) {
   links_.wait_for_others([this] { return next_->arrived(); });
   const bool trains = request.mode == PullMode::kTrain;
@@ -89,6 +93,8 @@ void RemotePulls::finish(const PullTicket& ticket, std::span<const KeyPlan> plan
                                                  const ArrivedRows& rows) { put_rows(shard, routed, rows); };
   links_.wait_for_others([&] { return next_->pass_arrived(put_arrived); });
   std::swap(current_, next_);
+  // A compute trainer asks for whole tables, before it knows the batch.  Now the plans say which rows the
+  // batch uses, and the messages of the push are routed by their keys.
   if (asked_.scope == PullScope::kCompute) {
     for (size_t p = 0; p < specs_.size(); ++p) {
       if (specs_[p].with_compute) find_in_whole(p, plans[p]);
@@ -147,6 +153,10 @@ void RemotePulls::put_rows(size_t shard, const RoutedRows& routed, const Arrived
   }
 }
 
+// Sets the view of one parameter: its rows by position in the plan, or the whole of it, and in training a
+// fresh buffer for its gradient, [N, cols] or [rows, cols].  The buffer is fresh because the push of the
+// step before may still send from the last one.  A parameter without rows in this batch gets a buffer too,
+// so that its pointer is never null.
 void RemotePulls::bind(size_t p, const KeyPlan& plan, const Request& request, ParameterView<float>& view) {
   const ParameterSpec& spec = specs_[p];
   Held& held = held_[p];

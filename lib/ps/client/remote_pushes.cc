@@ -55,6 +55,8 @@ void RemotePushes::end_pass(int64_t pass) {
   while (!finish_pass_step());
 }
 
+// A step ends the pass, deals the rest, or does neither, since some trainer still had a batch in it; then
+// the next step asks again.
 bool RemotePushes::ask_for_rest(int64_t pass) {
   do {
     send_step({}, {0, pass}, StepData::kAsks);
@@ -97,6 +99,8 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
                     .begins_checkpoint = step + 1 == next_checkpoint_.at};
   if (header.begins_checkpoint) header.checkpoint_number = next_checkpoint_.number;
   header.begins_checkpoint |= ended && !asks && checkpoint_pass_ == info.pass;
+  // The number of a checkpoint at the end of the pass, which came when the rest was dealt, is good for the
+  // next step alone: if that step has a batch, the pass has not ended there.
   const uint64_t end_number = std::exchange(next_checkpoint_.end_number, 0);
   if (ended) header.checkpoint_number = asks ? 0 : end_number;
   header.type = type_;
@@ -107,6 +111,7 @@ void RemotePushes::send_step(std::span<const ParameterView<float>> views, const 
     std::deque<Bundle>& bundles = context_.pulls.router().bundles(s);
     const size_t messages = ended ? 0 : bundles.size(), sent = std::max<size_t>(1, messages);
     PushHeader& own = headers[s];
+    // Slices [0, first) are those that the process of the compute trainer sends.
     const uint32_t first = ended ? 0 : sent_elsewhere_[s];
     own.slice = first;
     own.num_slices = static_cast<uint32_t>(first + sent + state.num_messages(s));
@@ -163,8 +168,10 @@ void RemotePushes::finish_held(uint64_t first) {
   finish();
 }
 
-// Handles the answer of a shard to a push: the step is applied or held, or, with clipping by norm, the squares of
-// its clip norms are there.  When all shards have answered, those that wait are told to commit the step.
+// Handles the answer of a shard to a push: the step is applied or held, or, with clipping by norm, the
+// squares of its clip norms are there.  When all shards have answered, those that wait are told to commit
+// the step.  `shards` counts down with each shard that has applied the step.  If a store in front clips by
+// norm itself (leaves_committing_), the step rests here until that store calls commit.
 void RemotePushes::pushed(size_t shard, uint64_t step, const Frame& frame) {
   const Done done = read_done(step, frame);
   if (done.dealt && shard == 0) next_checkpoint_.end_number = done.checkpoint_number;
@@ -195,6 +202,9 @@ void RemotePushes::commit_step(uint64_t step) {
   send_commit(step, std::move(whole));
 }
 
+// Sends the commit to the shards that wait for it.  Each applies the step, and answers as to the last
+// message of a push; the last answer ends the step here.  A step for which no shard waits has been applied
+// by all of them, and ends at once.
 void RemotePushes::send_commit(uint64_t step, std::vector<double> squares) {
   Unanswered& waiting = unanswered_[step];
   const CommitRequest request{step, std::move(squares)};
@@ -221,6 +231,8 @@ void RemotePushes::finish_step(uint64_t step) {
   unanswered_.erase(found);
 }
 
+// Waits until all shards have answered the last step.  A step that is gone by then was applied without
+// squares: then the servers do not clip, and their job is another one than this trainer's.
 std::vector<double> RemotePushes::wait_for_squares() {
   PS_CHECK(leaves_committing_);
   auto waiting = unanswered_.end();
@@ -240,8 +252,9 @@ void RemotePushes::commit(std::vector<double> squares) {
   send_commit(step_ - 1, std::move(squares));
 }
 
-// Decodes an answer, and remembers it if it belongs to the latest step.  An answer that is repeated over a new
-// connection may come after the answers to later steps.
+// Decodes an answer, and remembers it if it belongs to the latest step.  An answer that is repeated over a
+// new connection may come after the answers to later steps.  A held step has no result yet, so that its
+// answer does not become the latest one.
 Done RemotePushes::read_done(uint64_t step, const Frame& frame) {
   Done done = decode_done(frame.body.bytes());
   dropped_ += done.dropped;

@@ -25,8 +25,15 @@ RunPosition position_in(const RunStatus& run_status, bool pass_begun) {
 
 }  // namespace
 
-// The number of past gatherings follows from the position: there is one at the beginning, and one at the end of
-// each pass.  Only the first shard counts them.
+// The order follows from what each part needs.  The shard from which this process goes on is chosen first
+// (find_start), since it says the next step.  Then the pushes begin at that step, and steps that all shards
+// hold are finished, so that no shard waits for the earlier process.  The state chunks must belong to the
+// batches of that shard.  Last, with the rank restored, empty pushes are sent for steps that the others
+// have made without this rank, and the rest of a lost trainer's data is taken over.
+//
+// The pass counts as begun if some shard of the same pass says so: shards may differ by the steps that were
+// on their way.  The number of past gatherings follows from the position: there is one at the beginning,
+// and one at the end of each pass.  Only the first shard counts them.
 void RemoteRun::resume(const Consistency& consistency, TrainerStateLink& states) {
   bool given_up = false, begun = false;
   for (size_t s = 0; s < links_.size(); ++s) given_up |= links_.welcome(s).run_status.was_given_up;
@@ -134,6 +141,7 @@ void RemoteRun::fill_steps() const {
   }
 }
 
+// The first shard alone deals data, and so is asked.
 RankWork RemoteRun::ask_work() const {
   return decode_work(links_.call(0, Message::kWork, Payload()).body.bytes());
 }
@@ -180,6 +188,8 @@ void RemoteRun::end_run() {
   links_.wait([&] { return *waiting == 0; });
 }
 
+// Waits for half a second at most, since this process is about to end.  `waiting` is shared with the
+// answers, which may come after this call has given up.
 void RemoteRun::leave_run() {
   constexpr double kLongest = 0.5;
   const auto waiting = std::make_shared<size_t>(links_.size());

@@ -32,6 +32,9 @@ class RemoteStore::StepTimer {
   const double waited_before_;
 };
 
+// The scopes say which parameters pulls ask for; the others are trained or pulled elsewhere.  Only a
+// trainer resumes a rank: a process that only reads has none, and there is nothing to resume in a run that
+// was completed.
 RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, const Consistency& consistency,
                          std::vector<ParameterSpec> specs, const RowTypes& types, TrainerState* own)
     : specs_(std::move(specs)),

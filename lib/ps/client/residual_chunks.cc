@@ -33,6 +33,8 @@ void ResidualChunks::add_keyed(uint32_t parameter, int64_t cols, const ResidualR
   });
 }
 
+// Appends a row to the last chunk, or begins another chunk if the row, with the head of a section, would
+// make the last one too long.  A row of another section than the one before adds a head.
 void ResidualChunks::add(const Row& row) {
   rows_.push_back(row);
   const size_t last = rows_.size() - 1;
@@ -51,6 +53,7 @@ bool ResidualChunks::continues_section(size_t row) const {
   return rows_[row].parameter == rows_[row - 1].parameter && rows_[row].rows == rows_[row - 1].rows;
 }
 
+// Rows [row, next) of the loop are one section: neighbours of the same parameter and kind.
 std::string ResidualChunks::encode(size_t chunk) const {
   std::string out;
   put(out, StateChunkKind::kErrors);
@@ -68,6 +71,8 @@ std::string ResidualChunks::encode(size_t chunk) const {
   return out;
 }
 
+// The loop reads one section in each turn.  It checks that all its rows are there before it passes the
+// first one on; the keys of sparse parameters cannot be checked here.
 void read_error_chunk(std::string_view chunk, std::span<const ParameterSpec> specs,
                       const OnErrorRow& on_row) {
   ByteReader in(chunk);

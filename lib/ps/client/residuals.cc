@@ -55,6 +55,9 @@ std::unique_ptr<StateChunkSource> Residuals::codec_chunks() const {
   return std::make_unique<CodecChunks>(codecs_, specs_.size(), types_.state_chunk_bytes);
 }
 
+// read_error_chunk has checked that `values` has the width of a row, and the number of a row that is pulled
+// whole.  A row by its key goes back to the generation from which it came, so that the same rows are
+// dropped next.
 void Residuals::restore(std::string_view chunk) {
   if (is_of_kind(chunk, StateChunkKind::kCodecs)) return restored_.restore(chunk, codecs_);
   read_error_chunk(chunk, specs_, [this](uint32_t p, ErrorRows rows, uint64_t key, std::string_view values) {

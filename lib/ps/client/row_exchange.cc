@@ -37,6 +37,8 @@ void RowExchange::route(const AddRowSlices& add_row_slices) {
   router_.end();
 }
 
+// num_passed_ is the number of answers at the front of arrived_ that were passed on; new ones come in at
+// the end during a wait.
 bool RowExchange::pass_arrived(const OnRows& on_rows) {
   while (num_passed_ < arrived_.size()) pass_on(arrived_[num_passed_++], on_rows);
   return num_passed_ == asked_;

@@ -96,6 +96,8 @@ void RowMessage::add_keyed(const RoutedRows& routed) {
   add_padding(size);
 }
 
+// to [rows, encoded row] <- the rows of a slice.  Types other than f32 round: the codec adds the residual
+// of a row before it encodes the row, and leaves what rounding took in the residual.
 void RowMessage::encode_keyed(const RoutedRows& routed, RowType type, char* to) {
   const size_t p = routed.parameter;
   const int64_t cols = context_.specs[p].cols;
@@ -148,6 +150,8 @@ void RowMessage::add_ranges(size_t shard, const RoutedRows& routed) {
   add_padding(size);
 }
 
+// keyed_rows and own_rows return the rows of a slice in the order in which the shard reads them, each with
+// its residual.  Keyed rows stand one by one; the shard's own rows are joined into runs of neighbours.
 std::vector<CodedRows> RowMessage::keyed_rows(const RoutedRows& routed) const {
   const size_t p = routed.parameter;
   const bool keeps = source_.residuals->codecs().of(p).keeps_residual();
@@ -172,8 +176,11 @@ std::vector<CodedRows> RowMessage::own_rows(size_t shard, const RoutedRows& rout
   return runs;
 }
 
-// Copies the rows and their residuals side by side, so that the codec encodes them as one matrix; afterwards
-// copies the residuals back.  The bytes follow their length.
+// Copies the rows and their residuals side by side, so that the codec encodes them as one matrix;
+// afterwards copies the residuals back.  The bytes follow their length.  The residuals of `runs` lie in the
+// memory of Residuals, and codec.encode_slice needs those of the whole slice together.
+//
+//   coded := size:u64 bytes[size] padding      (ps-wire(5))
 void RowMessage::add_coded(const RoutedRows& routed, const std::vector<CodedRows>& runs) {
   const size_t p = routed.parameter, cols = static_cast<size_t>(context_.specs[p].cols);
   Codec& codec = source_.residuals->codecs().of(p);

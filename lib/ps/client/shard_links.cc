@@ -14,6 +14,8 @@ struct ShardLinks::Link {
   std::unique_ptr<Channel> channel;
 };
 
+// The first shard is greeted alone, since its welcome tells the run, which the hellos to all others name.
+// If this run was completed before, the others are not needed.
 ShardLinks::ShardLinks(Transport& transport, RemoteOptions options)
     : transport_(transport), options_(std::move(options)) {
   PS_CHECK(!options_.servers.empty());
@@ -34,6 +36,8 @@ const Welcome& ShardLinks::welcome(size_t shard) const {
   return *links_[shard]->welcome;
 }
 
+// Connects to shards [first, last), and waits until each has welcomed this process.  A channel sends
+// requests after the hello, so that an answer to an empty kDescribe shows that the welcome has come.
 void ShardLinks::greet(size_t first, size_t last) {
   const auto waiting = std::make_shared<size_t>(last - first);  // answers may come after the wait has thrown
   for (size_t s = first; s < last; ++s) {
@@ -49,6 +53,7 @@ uint64_t ShardLinks::bytes_sent() const {
   return bytes;
 }
 
+// Returns the options of all channels, also of those that only ask a server for its ports.
 ChannelOptions ShardLinks::channel_options(const Address& server) {
   ChannelOptions options;
   options.give_up_after = options_.server_timeout;
@@ -62,6 +67,9 @@ ChannelOptions ShardLinks::channel_options(const Address& server) {
   return options;
 }
 
+// Called before each attempt to reach an absent server.  It gives up early in two cases: this process was
+// told to end some seconds ago, or some server has another address now.  In the latter case the old address
+// would never answer, and the caller has to look for the servers again.
 void ShardLinks::waits(const Address& server, const std::string& why) {
   constexpr double kLongest = 5;
   options_.on_missing(to_text(server), why);
@@ -72,6 +80,7 @@ void ShardLinks::waits(const Address& server, const std::string& why) {
   error_ = Error(kStateLost, "a server of the job is at another place now");
 }
 
+// Returns the answer of a server, over a channel without a hello, to the request for its ports.
 Frame ShardLinks::describe(Channel& channel) {
   std::optional<Answer> answer;
   channel.request(static_cast<uint16_t>(Message::kDescribe), Payload(), kNever,
@@ -80,7 +89,10 @@ Frame ShardLinks::describe(Channel& channel) {
   return answer->take();
 }
 
-// Shards are numbered in the order of the servers and of their ports.
+// Shards are numbered in the order of the servers and of their ports.  The first `dense` ports of a server
+// have dense parameters and its last `sparse` ports sparse ones; a port in both ranges has both.  Shards of
+// each kind are numbered across all servers, so that their total numbers are known only after the last
+// server, and are filled in by the second loop.
 void ShardLinks::find_shards() {
   int num_dense = 0, num_sparse = 0;
   for (size_t number = 0; number < options_.servers.size(); ++number) {
@@ -106,6 +118,10 @@ void ShardLinks::find_shards() {
   }
 }
 
+// The hello is made anew for each connection of the channel.  It names the run in one of three ways: a
+// process that computes for a rank has it from that rank; the first shard is asked for it, with run 0; and
+// any other shard gets it from the first shard's welcome.  Only the first welcome of a shard is kept: this
+// process resumes from it, and a later one, over a connection that was made again, says nothing new to it.
 void ShardLinks::connect(size_t shard) {
   Link& link = *links_.emplace_back(std::make_unique<Link>());
   ChannelOptions options = channel_options(addresses_[shard]);
@@ -136,6 +152,8 @@ void ShardLinks::connect(size_t shard) {
   link.channel = std::make_unique<Channel>(transport_, pool_, addresses_[shard], std::move(options));
 }
 
+// The answer, or the error in its place, is handled in the loop, where no exception may come out.  The
+// first error is kept in error_, and the next wait throws it.
 void ShardLinks::request(size_t shard, Message type, Payload payload, std::function<void(Frame)> on_answer) {
   auto answered = [this, on_answer = std::move(on_answer)](Answer answer) {
     try {
@@ -193,14 +211,17 @@ void ShardLinks::ask_absent() {
       });
 }
 
+// Returns the seconds since this process was first seen to be told to end, or 0 if it was not.  The first
+// call already returns more than 0, so that callers need only compare with 0.
 double ShardLinks::stopping_seconds() {
   if (!options_.stop || !options_.stop()) return 0;
   if (!stopping_since_) stopping_since_ = monotonic_seconds();
   return std::max(monotonic_seconds() - *stopping_since_, 1e-9);
 }
 
-// The loop receives messages during this wait.  The time that the thread used the processor for them does not
-// count as waiting.
+// The loop receives messages during this wait.  The time that the thread used the processor for them does
+// not count as waiting.  An error is thrown as what it means for the caller: the run is lost, the servers
+// are to be looked for again, or a peer is gone.  Once there is an error, every further wait throws it.
 void ShardLinks::wait_until(const std::function<bool()>& done, Time deadline) {
   if (!error_ && done()) return;
   const double start = monotonic_seconds(), start_cpu = thread_cpu_seconds();

@@ -59,6 +59,8 @@ StoredBeginning read_beginning(RemoteModel& model, const std::vector<ParameterSp
   return beginning;
 }
 
+// The weights come first, then the schedule, and last the optimizers, which must have made as many steps as
+// the schedule has.
 void begin_from(const StoredBeginning& beginning, const std::vector<ParameterSpec>& specs,
                 LocalStore& local) {
   for (size_t p = 0; p < specs.size(); ++p) {
@@ -93,6 +95,7 @@ std::string encode_beginning(const StoredBeginning& beginning) {
   return out;
 }
 
+// A count is compared with the bytes that are left before memory is taken for its values.
 StoredBeginning decode_beginning(std::span<const char> body, size_t num_parameters) {
   ByteReader in(std::string_view(body.data(), body.size()));
   StoredBeginning beginning;

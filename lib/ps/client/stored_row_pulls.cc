@@ -42,6 +42,9 @@ StoredRowPulls::StoredRowPulls(ShardLinks& links, const std::vector<ParameterSpe
   check_stored_rows(layouts_);
 }
 
+// Sends a message as soon as its bundle is full.  The callbacks share `asked`, since they need its keys and
+// the bundles of its router until the last answer has come.  A request without keys sends nothing, has no
+// entry in waiting_, and so counts as arrived.
 uint64_t StoredRowPulls::ask(std::vector<std::vector<uint64_t>> keys) {
   const uint64_t number = ++num_asked_;
   const auto asked = std::make_shared<Asked>(
@@ -65,6 +68,8 @@ uint64_t StoredRowPulls::ask(std::vector<std::vector<uint64_t>> keys) {
   return number;
 }
 
+// Passes the rows of an answer on, slice by slice.  A shard leaves out keys that have no row, so that the
+// keys of a slice must be some of those that were asked for, in their order.
 void StoredRowPulls::receive(const Asked& asked, const Bundle& bundle, const Frame& frame) {
   ByteReader in(std::string_view(frame.body.data(), frame.body.size()));
   for (const RoutedRows& routed : bundle.routed) {

@@ -69,6 +69,7 @@ void StoredRowReturns::send(size_t parameter, const RowBlock& rows) {
   router_.end();
 }
 
+// The callback owns the counted keys of its message, against which add_absent checks the answer.
 void StoredRowReturns::send_counts(size_t parameter, std::span<const uint64_t> keys,
                                    std::span<const KeyCount> counts, std::vector<uint64_t>& absent) {
   router_.begin([&](size_t shard, const Bundle& bundle) {
@@ -91,6 +92,10 @@ void StoredRowReturns::announce() {
   for (size_t shard = 0; shard < links_.size(); ++shard) send_slices(shard, {});
 }
 
+// Sends one message, and counts it for each of its keys until it is answered.  A count may exceed 1: the
+// device may keep a row that it has returned, train it on, and return it again before the first message is
+// answered.  Numbers grow by one for each message to a shard, so that the shard knows one that is repeated
+// over another connection.
 void StoredRowReturns::send_slices(size_t shard, std::vector<ReturnedRows::Slice> slices) {
   ++on_their_way_;
   const ReturnedRows returned{++numbers_[shard], std::move(slices)};

@@ -60,6 +60,9 @@ TrainerStateLink::TrainerStateLink(ShardLinks& links, Residuals& residuals, Trai
       chunk_bytes_(types.state_chunk_bytes),
       rank_(static_cast<size_t>(rank)) {}
 
+// pushed_ says that shards have the state of now: a trainer without data does not change it, so that its
+// further steps, which are `ended` too, send nothing.  The first push with data after that makes the chunks
+// outdated, and resets pushed_.
 PushedState TrainerStateLink::next(bool begins_checkpoint, bool ended) {
   PushedState pushed(rank_, links_.size());
   if (!run_status().checkpointed) return pushed;

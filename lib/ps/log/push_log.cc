@@ -1,3 +1,9 @@
+// The log commits in groups.  add appends a change to work_, and start_commit has commit called in the next
+// turn of the loop.  commit gives all of work_ to the writer, and `position` tells it how many changes are
+// then on the disk.  committed comes back to the loop, commits the changes that have come meanwhile, and
+// calls the functions that waited.  One commit at most is under way, so that a batch is written only when
+// the one before it is on the disk: the reader relies on that (push_log_format.h).  A new segment counts as
+// a change, too.
 #include "ps/log/push_log.h"
 
 #include <algorithm>
@@ -20,7 +26,8 @@ class PushLog::Files {
 
   void set_chain(std::vector<SegmentHeader> chain) { chain_ = std::move(chain); }
 
-  // Writes segments and batches, and syncs them.  Returns the number of bytes written.
+  // Writes segments and batches, and syncs them.  Returns the number of bytes written.  Only the first work
+  // may be a batch without a segment: changes that come after a segment has been planned are put into it.
   uint64_t write(std::vector<Work>& work) {
     uint64_t bytes = 0;
     for (Work& each : work) bytes += each.segment ? begin(each) : add(each.events);
@@ -34,6 +41,7 @@ class PushLog::Files {
     const bool has_successor = std::any_of(chain_.begin() + !chain_.empty(), chain_.end(),
                                            [](const SegmentHeader& segment) { return segment.is_base; });
     if (!has_successor) return;
+    // Only now is it worth reading the newest checkpoint from the disk.
     const std::string newest = settings_.newest_checkpoint();
     auto base = std::find_if(chain_.rbegin(), chain_.rend(), [&newest](const SegmentHeader& segment) {
       return segment.is_base && segment.checkpoint && step_folder(segment.checkpoint->step) == newest;
@@ -109,6 +117,8 @@ PushLog::PushLog(Loop& loop, PushLogSettings settings, std::function<void(const 
       files_(std::make_unique<Files>(settings)),
       writer_(UINT64_MAX, settings.own_thread) {}
 
+// The writer may be in the middle of a task.  Its message finds the link empty, and the writer ends before
+// files_.
 PushLog::~PushLog() {
   end(Error(Code::kUnavailable, "the server is ending"));
   link_->log = nullptr;
@@ -169,6 +179,7 @@ void PushLog::start_commit() {
 
 void PushLog::commit() {
   committing_ = true;
+  // A task is a std::function, which copies its captures, so that the work lies behind a shared pointer.
   auto work = std::make_shared<std::vector<Work>>(std::exchange(work_, {}));
   writer_.add(0, [this, work, position = added_, link = link_] {
     uint64_t bytes = 0;
@@ -204,7 +215,9 @@ void PushLog::committed(uint64_t position, uint64_t bytes, const std::optional<E
   synced_ = position;
   ++counters_.syncs;
   counters_.bytes += bytes;
+  // The disk works on the next batch while the functions that waited for this one are called.
   if (!work_.empty()) commit();
+  // A function may add changes, wait again or end the log, so each turn looks at the list anew.
   while (!waiting_.empty() && waiting_.front().position <= synced_) {
     const Done done = std::move(waiting_.front().done);
     waiting_.pop_front();

@@ -99,6 +99,8 @@ std::string encode_segment(const SegmentHeader& header, std::string_view snapsho
   return out + encode_batch(out.size(), bytes);
 }
 
+// `check` is a hash of the fields before it, and the offset is its seed: the head of a batch that was
+// copied to another place does not count as one.
 std::string encode_batch(uint64_t offset, std::string_view bytes) {
   std::string out;
   out.reserve(aligned(kBatchHeadBytes + bytes.size()));

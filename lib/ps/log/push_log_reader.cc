@@ -35,7 +35,8 @@ class SegmentReader {
 
   uint64_t offset() const { return offset_; }  // offset of the batch that next() returned
 
-  // Returns the bytes of the next batch, or nullopt at the end.
+  // Returns the bytes of the next batch, or nullopt at the end.  A batch that is not whole is the end only
+  // if a crash can have left it: it lies in the last segment, and no batch begins behind it.
   std::optional<std::string> next() {
     offset_ = next_;
     if (offset_ == size_) return std::nullopt;
@@ -52,6 +53,7 @@ class SegmentReader {
     offset_ = next_ = kBatchAlignment;
     const std::optional<std::string> bytes = batch();
     if (begins && bytes) return parse(*bytes);
+    // If the first batch is whole, and only the magic is wrong, next_ is behind that batch.
     if (!is_last_ || is_batch_behind(std::max(next_, 2 * kBatchAlignment))) {
       fail_at(0, "the log is damaged: its segment does not begin as one");
     }
@@ -76,6 +78,8 @@ class SegmentReader {
   }
 
  private:
+  // Decodes the first batch, whose checksum is right.  JSON that makes no sense is therefore damage too,
+  // and not a mistake of the user.
   SegmentBegin parse(const std::string& bytes) const {
     const std::string name = cat(path_, ": offset ", kBatchAlignment);
     ByteReader in(bytes);
@@ -106,6 +110,7 @@ class SegmentReader {
     if (!size || *size > size_ - next_ - kBatchHeadBytes) return std::nullopt;
     const uint64_t end = next_ + kBatchHeadBytes + *size;
     std::string bytes = read(next_ + kBatchHeadBytes, *size);
+    // The padding up to the next multiple of 64 belongs to the batch: a crash may have cut it off.
     const std::string rest = read(end, -end % kBatchAlignment);
     const bool whole = rest.size() == -end % kBatchAlignment &&
                        std::ranges::count(rest, '\0') == static_cast<std::ptrdiff_t>(rest.size());
@@ -119,6 +124,7 @@ class SegmentReader {
   bool is_batch_behind(uint64_t begin) {
     constexpr uint64_t kPiece = uint64_t{1} << 20;
     for (uint64_t at = begin; at < size_; at += kPiece) {
+      // The piece reaches into the next one, so that a head at its end is whole.
       const std::string piece = read(at, kPiece + kBatchHeadBytes);
       for (uint64_t i = 0; i < kPiece && i + kBatchHeadBytes <= piece.size(); i += kBatchAlignment) {
         if (decode_batch_head(at + i, std::string_view(piece).substr(i, kBatchHeadBytes))) return true;
@@ -147,6 +153,7 @@ void for_each_event(std::string_view batch, Body&& body) {
   }
 }
 
+// Returns the header of a segment that continues the given one, of which the bytes up to `end` count.
 SegmentHeader continuation(const SegmentHeader& header, uint64_t end) {
   SegmentHeader next;
   next.prior = header.number;
@@ -200,6 +207,7 @@ std::optional<PushLogReader> PushLogReader::open(const std::string& folder,
                 ", not from ", checkpoint ? cat("that at step ", checkpoint->step) : "there");
       return std::nullopt;
     }
+    // With an end, begin throws for a segment that is not whole, so that there always is one.
     SegmentReader reader(join_path(folder, segment_file(header.prior)), header.prior_end);
     segment = reader.begin();
   }

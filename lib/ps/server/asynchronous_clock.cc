@@ -37,6 +37,8 @@ void AsynchronousClock::go_on() {
     const int rank = to_advance_.front();
     to_advance_.erase(to_advance_.begin());
     const size_t num_behind = to_advance_.size();
+    // A step in slices keeps its trainer in the list, but an end of the pass in slices does not: ends_pass_
+    // leads back to it.
     const bool more = apply_next(trainer(rank)) || (context_.applier.busy() && !ends_pass_);
     if (more) to_advance_.insert(to_advance_.end() - static_cast<ptrdiff_t>(num_behind), rank);
     if (context_.applier.busy()) break;
@@ -45,8 +47,12 @@ void AsynchronousClock::go_on() {
   if (to_advance_.empty() && std::exchange(ends_behind_, false)) end_pass_of_all();
 }
 
-// Applies the next step of the trainer.  Returns false if there is none, if it waits for others, or if it is
-// applied in slices; in the last case this is called again.
+// Applies the next step of the trainer.  Returns false if there is none, if it waits for others, or if it
+// is applied in slices; in the last case this is called again.
+//
+// A trainer whose barrier marker has come waits for the markers of the others.  A push is dropped if the
+// shard has applied more than max_lag_ steps since the trainer's last pull; it still counts as a step of
+// the trainer, which may mark a checkpoint.
 bool AsynchronousClock::apply_next(TrainerSteps& trainer) {
   PendingPush* push = trainer.next_push();
   if (push == nullptr || trainer.has_marker) return false;
@@ -86,7 +92,9 @@ bool AsynchronousClock::wait_for_squares(PendingPush& push) {
 }
 
 // Once the last trainer has no data left, ends the pass or deals the rest of its data, and answers all
-// trainers.  If there is more to do at the end of the pass, go_on calls it again.
+// trainers.  If there is more to do at the end of the pass, go_on calls it again.  The clock gets its new
+// number before the trainers are finished, since their last pushes tell which of them have data left.  The
+// checkpoint of the end begins last, so that its run state is that of the next pass.
 void AsynchronousClock::end_pass_of_all() {
   const std::vector<TrainerSteps*> all = pushers([](const TrainerSteps&) { return true; });
   if (std::ranges::any_of(all, &TrainerSteps::has_marker)) return;

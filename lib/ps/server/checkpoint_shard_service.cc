@@ -68,6 +68,8 @@ void CheckpointShardService::refuse(const Error& error) {
   written_.clear();
 }
 
+// The name of the file must be in the manifest, so that a peer cannot name any other file of this machine.
+// The folder may be renamed at any time, so the file is looked for in each of them.
 std::string CheckpointShardService::read(const CheckpointShardSlice& slice) const {
   if (slice.size > kShardSliceBytes) ps::fail(Code::kData, "checkpoint slice: ", slice.size, " bytes");
   auto written = std::ranges::find_if(

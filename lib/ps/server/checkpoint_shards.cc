@@ -129,7 +129,8 @@ CheckpointShardWriter::TableFile& CheckpointShardWriter::file_of(const TableLayo
   return file;
 }
 
-// Begins those partitions of this shard before `end` that have rows in the base, but none now.
+// Begins those partitions of this shard before `end` that have rows in the base, but none now.  An empty
+// partition takes the place of that in the base, whose rows would come back otherwise.
 void CheckpointShardWriter::begin_emptied(TableFile& file, const TableLayout& layout, uint32_t end) {
   for (; file.next < end; ++file.next) {
     const bool mine = static_cast<int>(file.next) % place_.num_sparse == place_.sparse;
@@ -154,6 +155,8 @@ void CheckpointShardWriter::dense(const TableLayout& layout, const BlockCyclicRo
   save_dense_floats(*dense_, layout, deal, floats, static_cast<uint32_t>(deal.owner));
 }
 
+// The partitions after the last one that had rows may be emptied, too.  The manifest is written last: it
+// tells the first shard, and a later process of this shard, that all files that it names are complete.
 Manifest CheckpointShardWriter::finish(const std::vector<TableLayout>& layouts,
                                        const std::map<std::string, std::string>& states,
                                        const SharedStates& shared) {
@@ -191,6 +194,8 @@ std::optional<Manifest> find_shard_manifest(const std::string& directory, const 
   return manifest_of_shard(*whole, place);
 }
 
+// The name of a manifest has the numbers of its shard; -1 stands for a kind of parameters of which the
+// shard has none.  All shards have written when every number of both kinds is there.
 bool all_shards_written(const std::string& directory, const CheckpointStep& checkpoint,
                         const ShardPlace& place) {
   std::set<int> dense, sparse;
@@ -204,6 +209,9 @@ bool all_shards_written(const std::string& directory, const CheckpointStep& chec
          sparse.size() == static_cast<size_t>(place.num_sparse);
 }
 
+// Only the manifest of all files makes the checkpoint count, so the folder gets its final name before.  If
+// a process died between the two, the folder has that name already.  A folder that an earlier run has left
+// under the name is removed first, its manifest before its files: it never looks whole while it is not.
 uint64_t commit_shards(FileSystem& files, const std::string& directory, const CheckpointStep& checkpoint,
                        const Json& job) {
   const std::string folder = shards_folder(directory, checkpoint);
@@ -226,6 +234,8 @@ uint64_t commit_shards(FileSystem& files, const std::string& directory, const Ch
   return bytes;
 }
 
+// The name of a half-written folder tells its run and its step, so that no file in it is opened.  A name of
+// this run without a readable step is removed, too.
 void remove_stale_shards(FileSystem& files, const std::string& directory, const CheckpointStep& checkpoint) {
   const std::string whole = join_path(directory, step_folder(checkpoint.step));
   for (const std::string& name : manifest_files(whole)) files.remove(join_path(whole, name));

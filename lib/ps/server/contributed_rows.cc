@@ -6,6 +6,7 @@ namespace ps {
 
 namespace {
 
+// Returns all rows of a contribution, with their pointers if the pull has found as many.
 RowsOfOne rows_of(const Contribution& contribution) {
   RowsOfOne rows{contribution.slice->keys, contribution.slice->counts, contribution.floats, {}};
   const RowPointers* pulled = contribution.pulled;
@@ -34,6 +35,8 @@ RowsOfOne cut(RowsOfOne& rows, size_t count, size_t cols) {
 
 }  // namespace
 
+// A contribution continues the last chain if all of its keys are larger than those of the chain.  Otherwise
+// it begins the next one.  The keys of a contribution ascend, so the keys of a chain do too.
 void ContributedRows::begin(std::span<const Contribution> contributions, int64_t cols) {
   cols_ = static_cast<size_t>(cols);
   chains_.clear();

@@ -13,6 +13,9 @@ std::string FinishedRun::path() const {
   return join_path(settings_.directory, "FINISHED");  // on disk
 }
 
+// file := passes "\n" | passes " " asked "\n"       passes <= asked
+// The second form is that of a run that ended early.  A file that is not there says that no run has
+// finished.
 void FinishedRun::read() {
   constexpr uint64_t kMaxBytes = 100;
   passes_ = asked_ = 0;
@@ -31,6 +34,7 @@ void FinishedRun::read() {
   asked_ = static_cast<uint64_t>(*asked);
 }
 
+// An error is only logged: the run has ended all the same, and its checkpoint counts.
 void FinishedRun::write(uint64_t passes, uint64_t asked) {
   passes_ = passes;
   asked_ = std::max(passes, asked);

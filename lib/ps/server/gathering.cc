@@ -33,6 +33,9 @@ Payload Gathering::former_slice(const GatheredRequest& request) const {
   return former(request.number)->slice(request.first);
 }
 
+// The first slice takes the memory of all slices, so that the later ones cannot be refused.  A slice may
+// begin before the end of the bytes that are there, since it is sent again after a lost connection; only
+// its bytes behind that end are new.  An entry of slices_ stays until give has answered its replies.
 std::optional<Gathering::WholeGift> Gathering::add_slice(int rank, const GatherRequest& slice,
                                                          HeldMemory& held) {
   auto found = slices_.find(rank);
@@ -78,6 +81,8 @@ bool Gathering::has_given_end(int rank) const {
   return found != given_.end() && found->second.starts_with(kGatheredAtEnd);
 }
 
+// The newer of the two answers becomes the older one, which is freed with its memory.  A rank that was
+// given up has an empty string.
 void Gathering::finish(size_t num_trainers) {
   std::vector<std::string> all(num_trainers);
   for (auto& [rank, given] : given_) all[static_cast<size_t>(rank)] = std::move(given);
@@ -121,6 +126,8 @@ void Gathering::save(std::string& out) const {
   }
 }
 
+// Loads what save has written.  The memory of the answers counts for the whole run, and not for the ranks
+// that gave the bytes.
 void Gathering::load(ByteReader& in, HeldMemory& held) {
   restart(in.get<uint64_t>());
   for (size_t i = 0; i < answers_.size(); ++i) {

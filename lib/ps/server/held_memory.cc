@@ -9,6 +9,8 @@ HeldBytes::~HeldBytes() {
   if (ledger_ != nullptr) ledger_->give_back(peer_, kind_, bytes_);
 }
 
+// Returns true if `bytes` more may be used.  Subtracting cannot overflow, while a sum of sizes that peers
+// name could.
 static bool fits(uint64_t bytes, uint64_t used, uint64_t most) {
   return used <= most && bytes <= most - used;
 }

@@ -15,6 +15,8 @@ void check_lendable(const ParameterSpec& spec) {
   fail(Code::kData, "rows of ", quote(spec.name), " are not given as they are stored: it is not sparse");
 }
 
+// Throws kData if a parameter is not sparse, or if the rows are too large for one answer.  Every key counts
+// as if it had a row.
 void check_stored_size(const ParameterTables& tables, std::span<const RowSlice> slices) {
   uint64_t rows = 0, bytes = 0;
   for (const RowSlice& slice : slices) {
@@ -25,6 +27,8 @@ void check_stored_size(const ParameterTables& tables, std::span<const RowSlice> 
   }
 }
 
+// Throws kData unless the rows are of this shard, with finite values.  A stamp is the number of steps that
+// a row has seen: the trainer may be one step ahead of the table, but not more.
 void check_returned(const ParameterTables& tables, const ReturnedRows::Slice& slice) {
   const RowBlock& rows = slice.rows;
   const std::string& name = tables.spec(slice.parameter).name;
@@ -41,6 +45,7 @@ void check_returned(const ParameterTables& tables, const ReturnedRows::Slice& sl
   }
 }
 
+// Throws kData unless each key has a count and its parameter has a row policy.
 void check_counted(const ParameterTables& tables, std::span<const RowSlice> counted) {
   check_slices(tables, counted);
   for (const RowSlice& slice : counted) {
@@ -65,6 +70,8 @@ std::string stored_rows(const ParameterTables& tables, std::span<const RowSlice>
   return out;
 }
 
+// The width of a row depends on the layout of its table, so each parameter is checked while the body is
+// decoded, before its rows are read.
 ReturnedRows decode_returned(const ParameterTables& tables, std::string_view body) {
   const ReturnedRows returned = decode_returned_rows(body, [&tables](uint32_t parameter) {
     const RowSlice none = rows_of_keys(parameter, {});

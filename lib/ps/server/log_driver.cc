@@ -46,6 +46,7 @@ void LogDriver::check_is_new(const ShardPlace& place, bool recovers) const {
        " is the log of an earlier run: --resume goes on from it; else name another folder");
 }
 
+// A run without a log removes a log that is there, since a later process would take up a run that is over.
 void LogDriver::begin(Shard& shard, const ShardIdentity& identity, const RunOrigin& origin) {
   if (!settings_.durable) return settings_.files->remove(folder(identity.shard_place));
   LogEnd end;
@@ -56,6 +57,8 @@ void LogDriver::begin(Shard& shard, const ShardIdentity& identity, const RunOrig
   write(shard, identity.shard_place, std::move(end));
 }
 
+// A log of another job is a mistake of the user, so it is an error.  A log of other servers or ports is
+// left alone, with a warning: the shard is then made without it.
 std::optional<PushLogReader> LogDriver::open(const Json& place, const CheckpointReader* checkpoint) const {
   const std::string name = folder(place_from_json(place));
   std::optional<CheckpointStep> step;
@@ -93,6 +96,8 @@ void LogDriver::resume(Shard& shard, const ShardPlace& place, LogEnd end, uint64
   log_->note_replayed(events);
 }
 
+// Begins to write behind `end`.  PushLog asks for the newest checkpoint to find the segments that are not
+// needed any more.  The shard tells its changes only now: those of a replay are in the log already.
 void LogDriver::write(Shard& shard, const ShardPlace& place, LogEnd end) {
   PushLogSettings settings;
   settings.folder = folder(place);

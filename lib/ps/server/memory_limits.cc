@@ -22,6 +22,8 @@ constexpr const char* kWayOut = "; give ps-serve more with --max-memory, or the 
 
 }  // namespace
 
+// take may have gone beyond the limit.  If another thread has changed used_, the exchange fails and loads
+// the new value, for which the limit is checked again.
 bool MemoryBudget::try_take(uint64_t bytes) {
   uint64_t used = used_;
   do {
@@ -30,6 +32,9 @@ bool MemoryBudget::try_take(uint64_t bytes) {
   return true;
 }
 
+// Three kinds of messages, those that come, wait and are answered, get a sixteenth of a shard's memory
+// each.  With little memory the least size of messages may be a larger part, but tables keep at least half
+// of all.
 ShardLimits share_memory(uint64_t max_bytes, int shards) {
   const uint64_t count = static_cast<uint64_t>(shards);
   ShardLimits limits;
@@ -76,8 +81,12 @@ bool TableMemory::set_aside(uint64_t bytes) {
   return true;
 }
 
-// First assumes that no key has a row, which needs no look-up.  Only if that does not fit are the keys looked
-// up.
+// room_ counts down from call to call, without a look at the tables, until it is too small for `most`.
+// Then the memory of the tables is counted anew, and more is taken: at first with kAhead for the calls that
+// follow, then without it.
+//
+// Both sizes assume that no key has a row, which needs no look-up.  Only if that does not fit are the keys
+// looked up.
 void TableMemory::make_room(const ShardTables& tables, std::span<const RowSlice> row_slices) {
   const uint64_t most = tables.row_bytes(row_slices);
   if (most <= room_) return void(room_ -= most);

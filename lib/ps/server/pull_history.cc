@@ -11,6 +11,8 @@ namespace {
 
 constexpr size_t kMostPulls = 4096;  // each pull is a whole message, so these are gigabytes of rows
 
+// Returns true if both slices have the same answer.  Counts of keys change no answer, so they are not
+// compared.
 bool same_rows(const RowSlice& a, const RowSlice& b) {
   return a.parameter == b.parameter && a.by_keys == b.by_keys && a.exact == b.exact && a.first == b.first &&
          a.count == b.count && a.keys == b.keys;
@@ -29,6 +31,7 @@ void save_answered(const AnsweredPull& pull, bool former, std::string& out) {
 
 }  // namespace
 
+// Numbers ascend, so the first of too many pulls is the oldest.
 void PullHistory::add(AnsweredPull&& pull) {
   const uint64_t number = pull.request->number;
   if (number == 0) return;
@@ -77,6 +80,8 @@ void PullHistory::save(std::string& out) const {
   }
 }
 
+// The pointer to the request shares the ownership of the RememberedPull, so that the memory of the pull is
+// given back when its last user is gone.
 void PullHistory::load(ByteReader& in, BufferPool& pool, HeldMemory& held, int rank) {
   for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
     const bool former = in.get<uint8_t>() != 0;

@@ -89,6 +89,9 @@ void PullService::end_answer(uint64_t clock) {
   remember(pull, keep ? std::move(rows) : nullptr, std::move(pulled));
 }
 
+// Continues with the pull that is answered, and then with those whose step has come, in order.  A pull that
+// has to be read in several calls ends the loop; one that finds no room goes to starved_, and the next is
+// tried.
 void PullService::go_on(uint64_t clock, SliceWork& work) {
   if (under_way_) read_rows(clock, work);
   while (!under_way_ && !ready_.empty()) {
@@ -113,6 +116,8 @@ bool PullService::answer_again(WaitingPull& pull) {
   return true;
 }
 
+// Keeps the pull if it has a number, by which a push may name it.  Its memory stays taken, and only changes
+// its kind.
 void PullService::remember(WaitingPull& pull, std::shared_ptr<const Payload> rows,
                            std::shared_ptr<const PulledRows> pulled) {
   if (pull.request.number == 0) return;
@@ -122,6 +127,7 @@ void PullService::remember(WaitingPull& pull, std::shared_ptr<const Payload> row
   history(pull.rank).add({{remembered, &remembered->request}, std::move(rows), std::move(pulled)});
 }
 
+// Stops at the first pull that finds no room: a smaller one behind it must not overtake it.
 void PullService::answer_starved(uint64_t clock, SliceWork& work) {
   starved_.forget_unwanted();
   while (!busy() && !starved_.empty()) {

@@ -40,6 +40,8 @@ void PushIntake::check_order(int rank, const PushRequest& request, bool resumed)
   }
 }
 
+// The checks need the row slices, which the pull may have, and make_room needs checked slices.  Rows are
+// decoded after room was found for them, and only then can their values be checked.
 PushIntake::Admitted PushIntake::admit(int rank, PushRequest& request) {
   use_pulled_rows(context_.pulls.history(rank), request, tables_.widths());
   if (request.ended && !request.row_slices.empty())
@@ -111,6 +113,8 @@ void PushIntake::copy_rows(PushRequest& request) {
   request.body = std::move(rows);
 }
 
+// A body that begins with a chunk is copied without it.  Any other body stays in place, and only changes
+// the pool that counts it.
 void PushIntake::end_steps() {
   const std::optional<Held> last = std::exchange(last_, std::nullopt);
   if (!last) return;

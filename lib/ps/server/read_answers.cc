@@ -45,6 +45,8 @@ void ReadAnswers::read(HeldPeer peer, PullRequest request, ReplyPtr& reply) {
   on_room_();
 }
 
+// Returns false if the answer takes more than a turn of the loop, or if it would leave less free memory
+// than it takes.
 bool ReadAnswers::answer_at_once(const PullRequest& request, Reply& reply) {
   const uint64_t bytes = tables_.bytes_of(request.row_slices, request.type);
   if (bytes > kRoundBytes) return false;
@@ -61,6 +63,8 @@ void ReadAnswers::count(const PullRequest& request) {
   for (const RowSlice& slice : request.row_slices) counters_.rows_pulled += slice.rows();
 }
 
+// Queues the pull behind those of its connection.  Only the first pull that waits while nobody else does
+// may be made whole; its memory is taken now, so that later answers cannot take it.
 void ReadAnswers::wait(HeldPeer peer, PullRequest request, ReplyPtr& reply) {
   const uint64_t bytes = memory_of_pull(request);
   if (!held_.has_room(peer, bytes)) {
@@ -93,7 +97,8 @@ void ReadAnswers::go_on() {
   if (again && num_waiting_ > 0) on_room_();
 }
 
-// Returns false if the peer has no room.
+// Answers the peer's pulls in order until they have got kTurnBytes.  Pulls that nobody wants any more cost
+// nothing.  Returns false if the peer has no room.
 bool ReadAnswers::give_turn(Peer& peer) {
   uint64_t given = 0;
   while (!peer.pulls.empty() && given < kTurnBytes) {
@@ -183,6 +188,8 @@ std::optional<Buffer> ReadAnswers::find_room(Peer& peer, uint64_t bytes) {
   return whole_.bytes_in_use() == 0 ? whole_.take(bytes) : whole_.try_take(bytes);
 }
 
+// room [piece.bytes] <- the bytes of the piece.  Rows of a slice are read as a slice of their own that
+// names only them.
 void ReadAnswers::read_piece(const Pull& pull, const Piece& piece, std::span<char> room) {
   const PullRequest& request = pull.request;
   const std::span<const RowSlice> slices(request.row_slices);

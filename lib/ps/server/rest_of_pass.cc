@@ -16,6 +16,9 @@ void RestOfPass::begin_pass(size_t num_trainers) {
   dealings_ = 0;
 }
 
+// Every rank gives its strand back.  A rank that is not at the end of it has trained pass_batches -
+// done_before batches of the strand, so its rest begins as many strides later, and waits at the end of
+// left_.  Then the oldest strand of left_ is divided among the takers; the others wait for later dealings.
 void RestOfPass::deal(std::span<const uint64_t> pass_batches, std::span<const int> takers) {
   ++dealings_;
   for (size_t rank = 0; rank < dealt_.size(); ++rank) {
@@ -35,8 +38,9 @@ void RestOfPass::deal(std::span<const uint64_t> pass_batches, std::span<const in
   divide(strand, takers);
 }
 
-// Strands become sparser each time that a trainer with a part of one is lost; at some point one trainer takes
-// all of it.
+// Taker i of n gets every n-th batch of the strand, from its batch i on: first + i stride, with n times the
+// stride.  Strands become sparser each time that a trainer with a part of one is lost; at some point one
+// trainer takes all of it.
 void RestOfPass::divide(const DataStrand& strand, std::span<const int> takers) {
   const bool too_sparse = strand.stride > kLargestStride / takers.size();
   const size_t strands = too_sparse ? 1 : takers.size();

@@ -5,6 +5,7 @@
 
 namespace ps {
 
+// The bytes of a rank are noted for the log when they are whole, in one piece; a replay gives them at once.
 void RunGatherings::give(int rank, const GatherRequest& request, ReplyPtr& reply) {
   if (present_.answer_former(request, reply)) return;
   if (!present_.has_given(rank)) {
@@ -29,6 +30,8 @@ bool RunGatherings::all_have(bool (Gathering::*given)(int rank) const) const {
   });
 }
 
+// Finishes the present gathering if all have given.  If it is the last of the run, and its end needs a
+// confirmation, finished_ is told instead, and the trainers wait: confirm_end calls this again.
 void RunGatherings::finish(bool end_confirmed) {
   if (present_.is_empty() || !all_have(&Gathering::has_given)) return;
   if (all_have(&Gathering::has_given_end)) {

@@ -30,6 +30,8 @@ static Error without(const TrainerRoster& roster, std::span<const int> missing, 
   return Error(Code::kFenced, cat("no connection from ", who, " for ", seconds, " s", where));
 }
 
+// A process that has its rank already only gets one more connection.  At the first shard, the number of a
+// run is the generation of the process that begins it.
 RunStatus RunMembership::join(const Member& member, Time now) {
   PS_CHECK(member.rank >= 0 && member.rank < member.ranks() && member.generation != 0);
   parts_.runner.finish();
@@ -53,6 +55,9 @@ void RunMembership::check_joins(const Member& member) const {
        ", but nobody joins trainers that pull ahead: leave out cluster.max_trainers, or train.pull_ahead");
 }
 
+// Begins a run in all parts of the shard.  The memory of its trainers is checked first, since a change that
+// was noted must be made.  Requests of the last run are refused while the lists that hold them are still
+// there.
 void RunMembership::begin_run(uint64_t run, const Member& member, Time now) {
   const uint32_t num_ranks = static_cast<uint32_t>(member.ranks());
   shard_.held.check_trainers(num_ranks);
@@ -82,6 +87,9 @@ void RunMembership::begin_run(uint64_t run, const Member& member, Time now) {
   parts_.gatherings.present().restart(from->pass + (from->pass_begun() ? 1 : 0));
 }
 
+// Gives the rank to another process.  All that the process before had begun and not completed is dropped,
+// since the new process begins it anew: held counts of keys, the numbers of its pulls, incomplete pushes,
+// and slices of a gathering.
 void RunMembership::take_over(int rank, uint64_t generation) {
   RosterEntry& trainer = shard_.roster.at(rank);
   parts_.changes.note(ShardEvent::kTrainer, rank, [&] { return event_of_numbers(generation); });
@@ -147,6 +155,9 @@ void RunMembership::leave_run(int rank, Time now) {
     go_on_without(std::vector{rank});
 }
 
+// A trainer is missed only while something waits.  A rank that has given the last gathering of the run has
+// nothing left to do, and may be gone.  The run does not go on without trainers while nobody is connected
+// who could go on.
 void RunMembership::check_trainers(Time now) {
   shard_.pulls.check_room(now);
   if (!parts_.waiting.any()) return;
@@ -157,6 +168,8 @@ void RunMembership::check_trainers(Time now) {
   refuse_waiting(without(shard_.roster, missing, shard_.clock.clock()));
 }
 
+// The step that waited for these ranks may be applied in slices.  A gathering that waited for them is
+// finished after its end, which settle finds out by was_lost_.
 void RunMembership::go_on_without(std::span<const int> ranks) {
   parts_.runner.finish();
   parts_.changes.note(ShardEvent::kGoOn, 0, [&] {

@@ -46,6 +46,9 @@ bool goes_back(const Hello& hello, const CheckpointSettings& settings) {
   return hello.recovers || hello.resume || hello.lost != 0 || settings.resume;
 }
 
+// A hello with a run comes from a trainer that the first shard has welcomed, and names the checkpoint that
+// it took.  The first shard itself refuses to begin anew in a folder with checkpoints, whose run would
+// otherwise be lost by a forgotten --resume.
 std::unique_ptr<CheckpointReader> open_origin(const Hello& hello, const CheckpointSettings& settings) {
   const std::string& directory = settings.directory;
   if (hello.run != 0) {

@@ -23,6 +23,7 @@ void RunState::save(std::string& out) const {
   if (has_rest) rest.save(out);
 }
 
+// The bytes of all trainers must be there before memory for so many is taken.
 RunState RunState::load(ByteReader& in) {
   RunState state;
   state.clock = in.get<uint64_t>();
@@ -45,6 +46,8 @@ bool RunState::pass_begun() const {
   return std::ranges::any_of(trainers, [](const Progress& each) { return each.pass_batches > 0; });
 }
 
+// Only totals can be dealt to another number of trainers.  The strands of a dealing cannot, so every rank
+// gets its own share of the pass again.
 RunState RunState::dealt_to(size_t num_trainers) const {
   if (trainers.size() == num_trainers) return *this;
   Progress total;
@@ -52,6 +55,7 @@ RunState RunState::dealt_to(size_t num_trainers) const {
     total.batches += trainer.batches;
     total.pass_batches += trainer.pass_batches;
   }
+  // Returns the number of batches b in [0, batches) with b mod num_trainers == rank.
   auto share = [num_trainers](uint64_t batches, uint64_t rank) {
     return batches <= rank ? 0 : (batches - rank + num_trainers - 1) / num_trainers;
   };

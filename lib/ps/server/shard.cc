@@ -1,3 +1,6 @@
+// Every request that changes the run is handled in the same order.  The step that is under way is finished,
+// the rank and the request are checked, and memory is taken; then the change is noted for the log, and only
+// then it is made.  So a request that is refused has no effect, and is not in the log.
 #include "ps/server/shard.h"
 
 #include <algorithm>
@@ -96,6 +99,9 @@ void Shard::answer_starved() {
 
 // ---- pulls and pushes
 
+// A pull that the log must have is noted before it is answered or waits: in asynchronous mode it says how
+// old the weights of the next push are, and in a synchronous job with several shards it brings an answer
+// that is kept.  It may still be refused for lack of memory, which a replay ignores.
 void Shard::pull(int rank, PullRequest request, ReplyPtr& reply) {
   runner_.finish();
   roster_.at(rank);
@@ -121,9 +127,13 @@ void Shard::push(int rank, PushRequest request, ReplyPtr& reply) {
   if (has_chunk) count_chunks();
 }
 
-// In synchronous mode a trainer pushes a step only when all shards have applied the steps before it, so that
-// the answers to the pulls of those are not needed any more.  A compute trainer does not tell the number of
-// slices; it may push the step before its reader has learned of that.
+// Takes one slice of a push.  A step that was applied is answered again.  A slice that came before only
+// adds its reply, since its answer may have been lost.  With the slice that makes the push complete, the
+// clock applies all steps that wait for nothing else.
+//
+// In synchronous mode a trainer pushes a step only when all shards have applied the steps before it, so
+// that the answers to the pulls of those are not needed any more.  A compute trainer does not tell the
+// number of slices; it may push the step before its reader has learned of that.
 void Shard::receive_push(int rank, PushRequest request, ReplyPtr& reply) {
   roster_.at(rank);
   going_ = true;

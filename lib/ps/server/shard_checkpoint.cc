@@ -77,6 +77,11 @@ bool ShardCheckpoint::adopt_written() {
   return true;
 }
 
+// Begins the snapshot of the tables in the same turn of the loop in which the states were taken, so that
+// both are of the same step.  The tasks of the writer share writing_ with this object, and a new checkpoint
+// makes a new one: the tasks of a checkpoint that was given up, which may still be queued, find given_up
+// set and do nothing.  base_step is chosen before files of an earlier process are adopted, since an
+// increment counts either way.
 void ShardCheckpoint::begin(const CheckpointStep& checkpoint, std::map<std::string, std::string> states,
                             bool full, SharedStates shared) {
   if (busy()) {
@@ -165,9 +170,12 @@ void ShardCheckpoint::sweep() {
     return give_up_sweep(current_error());
   }
   if (more) {
+    // Without requests between two slices there is nobody to rest for.
     const Duration rest = std::min<Duration>(kRest * (loop_.now() - start), kLongestRest);
     return timer_.start_after(asked && ++slices_ > kAtOnce ? rest : Duration());
   }
+  // All rows are with the writer.  Without the log behind the checkpoint the files must not be complete, so
+  // this function is called again until note_logged.
   if (!logged_) return timer_.start_after(kAskRoom);
   writer_.add(0, [writing = writing_, layouts = tables_.parameters().layouts(), states = std::move(states_),
                   shared = std::exchange(shared_states_, {})] {
@@ -251,7 +259,8 @@ void ShardCheckpoint::end_committed() {
                       join_path(settings_.directory, step_folder(checkpoint_.step)));
 }
 
-// The checkpoint before this one stays valid.
+// The checkpoint before this one stays valid.  The files are closed before they are removed.  Only the
+// first shard removes the folder, since all shards write into it.
 void ShardCheckpoint::end_failed(const Error& error) {
   phase_ = Phase::kIdle;
   ++counters_.failed;

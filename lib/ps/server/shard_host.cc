@@ -40,6 +40,9 @@ void ShardHost::check_job(const Hello& hello) const {
   }
 }
 
+// Only a process that no shard knows, and that asks the first shard with a number of passes, may have
+// nothing left to do.  The file of finished passes counts only for a run that goes back; a new run forgets
+// it.
 bool ShardHost::has_finished(const Hello& hello) {
   if (!checkpoints_.has_directory() || hello.role != "train") return false;
   if (hello.run != 0 || hello.known || hello.passes == 0) return false;
@@ -48,6 +51,9 @@ bool ShardHost::has_finished(const Hello& hello) {
   return finished_.has_done(static_cast<uint64_t>(hello.passes));
 }
 
+// A shard that the log describes comes first, since it decides whether the hello finds its run.  A hello
+// that tells of a lost run drops the shard, which is then made again.  Otherwise the data and the servers
+// of the hello must be those of the shard, unless this gives way to the peer.
 void ShardHost::admit(const Hello& hello) {
   if (failed_) throw *failed_;
   if (hello.role == "train") passes_asked_ = std::max(passes_asked_, hello.passes);
@@ -164,6 +170,8 @@ void ShardHost::new_shard(const Json& schema, const Json& place, const std::stri
   shard_ = std::make_unique<Shard>(std::move(specs), job_.optimizers, shard_place, job_.consistency,
                                    job_.trainer_loss, limits_, job_.push_codec);
   identity_ = {schema, place, cpu, shard_place};
+  // Any thread may call this, so the work is posted to the loop.  The host may be gone when the loop comes
+  // to it, which `guard` tells.
   shard_->pulls().on_room([this, guard = std::weak_ptr<const bool>(exists_)] {
     loop_.post([this, guard] {
       if (guard.expired() || !shard_) return;
@@ -175,6 +183,9 @@ void ShardHost::new_shard(const Json& schema, const Json& place, const std::stri
   shard_->runner().on_busy([this] { deferred_.go_on_soon(); });
 }
 
+// A trainer that knows a run, which this new shard cannot have, is told that its state is lost.  The log
+// begins after the shard was restored, because its header names the checkpoint, and before checkpoints are
+// attached, because each of them begins a segment of the log.
 void ShardHost::make_shard(const Hello& hello) {
   const bool has_directory = checkpoints_.has_directory();
   if (has_directory && (hello.known || hello.going)) {
@@ -192,7 +203,8 @@ void ShardHost::make_shard(const Hello& hello) {
   watch_end();
 }
 
-// The first shard chooses the checkpoint, and the others begin with the same one.
+// The first shard chooses the checkpoint, and the others begin with the same one.  A hello with run 0 is to
+// the first shard, which alone keeps the file of finished passes.
 void ShardHost::restore(const Hello& hello) {
   origin_ = {.recovers = goes_back(hello, job_.checkpoints), .folder = "", .step = {}};
   if (hello.run == 0) origin_.recovers ? finished_.read() : finished_.forget();
@@ -206,7 +218,10 @@ void ShardHost::restore(const Hello& hello) {
   if (job_.checkpoints.log != nullptr) job_.checkpoints.log->info("Going on from ", reader->folder());
 }
 
-// All waiting trainers get an error, and begin anew.
+// All waiting trainers get an error, and begin anew.  The parts end in the order in which they use each
+// other: the step that is under way, the memory of deferred requests, which must go back before the ledger
+// is destroyed, the checkpoint of the tables, and the log, which refuses the answers that it holds back.
+// The log is destroyed after the shard, whose changes and replies refer to it.
 void ShardHost::drop_shard() {
   shard_->runner().finish();
   deferred_.forget_held();
@@ -297,6 +312,8 @@ void ShardHost::replay(PushLogReader& log, const CheckpointReader* checkpoint) {
   new_shard(base.owner.schema, base.owner.place, base.owner.cpu);
   if (identity_.is_first()) {
     finished_.read();
+    // An event tells when the end of the run counted.  Until that event is repeated, this function keeps
+    // the last gathering from being answered, as it was then.
     shard_->gatherings().on_finished([](uint64_t) {});
   }
   origin_ = {.recovers = base.owner.recovers, .folder = base.owner.checkpoint, .step = {}};

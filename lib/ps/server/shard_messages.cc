@@ -144,6 +144,11 @@ void check_granted(const ShardPeer& peer, Access needed) {
        access_name(needed), "'");
 }
 
+// Welcomes a peer.  The token is checked before the job, and the job before the server claims its place by
+// the fence.  has_finished comes before admit, since a trainer with nothing left to do must not make a
+// shard; it takes a connection of the readers, because it has no rank.  The peer gets its role only after
+// the last check: an error before that leaves it a stranger.  join may have begun a run, so the welcome
+// waits until that is logged.
 void greet(ShardPeer& peer, const Hello& hello, Responder& responder) {
   ShardHost& host = peer.host;
   if (hello.role == "train") check_granted(peer, Access::kTrain);
@@ -315,6 +320,7 @@ bool is_of_trainer(const ShardPeer&, const Frame& frame) {
   }
 }
 
+// Returns true if a trainer pulls to train.  Reads only the beginning of the body: step:u64 mode:u8.
 bool is_to_train(const ShardPeer& peer, const Frame& frame) {
   ByteReader in(text_of(frame));
   in.get<uint64_t>();
@@ -323,6 +329,10 @@ bool is_to_train(const ShardPeer& peer, const Frame& frame) {
 
 constexpr uint64_t kSmall = 64, kNamed = 1024;  // bytes: of a few numbers; of a few numbers and a name
 
+// The last field of an entry says which requests wait while a step is applied in slices.  Requests that
+// change the run or its tables wait, and so do questions of trainers whose answers depend on the step.
+// Requests that readers may make do not wait, nor do those that concern only the files of checkpoints and
+// the trainer that saves a model.
 constexpr std::array kMessages = {
     ShardMessage{Message::kDescribe, 0, Role::kStranger, handle<no_body, describe>, never},
     ShardMessage{Message::kHello, kMaxHelloBytes, Role::kStranger, handle<hello_body, greet>, is_of_trainer},
@@ -396,6 +406,8 @@ class DeferredMessage final : public DeferredRequest {
         frame_(std::move(frame)),
         responder_(std::move(responder)) {}
 
+  // The run may have ended while the message waited, or the rank may have another process, so that the
+  // rights of the peer are checked again.
   void handle() override {
     if (message_.type == Message::kHello) peer_->hello_waits = false;
     if (peer_->closed && !is_last_word()) return;

@@ -7,6 +7,7 @@
 
 namespace ps {
 
+// A checkpoint needs one copy of the schedule and of the state of the run, which the first shard saves.
 std::map<std::string, std::string> ShardRecovery::states() const {
   std::map<std::string, std::string> states = context_.tables.parameters().states();
   if (context_.tables.place().dense != 0) return states;
@@ -15,6 +16,8 @@ std::map<std::string, std::string> ShardRecovery::states() const {
   return states;
 }
 
+// restored_ keeps the state of the run until a run begins, since only its trainers tell to how many of them
+// it is dealt.
 void ShardRecovery::restore(const CheckpointReader& reader) {
   if (!reader.has_state(kRunState)) {
     fail(Code::kUsage, quote(reader.folder()),

@@ -25,6 +25,8 @@ class NoReply final : public Reply {
 
 }  // namespace
 
+// The shard applied the steps whose pushes were all there as soon as the checkpoint had begun.  The held
+// kCheckpoint stands for that, and the decisions that follow in the log were made then.
 void ShardReplay::load_snapshot(std::string_view snapshot) {
   shard_.recovery().load_snapshot(snapshot, [this](int rank, std::string_view body) { pull(rank, body); });
   held_ = HeldEvent{ShardEvent::kCheckpoint, 0, "", {}};
@@ -46,6 +48,8 @@ void ShardReplay::end(Time now) {
   shard_.end_replay(now);
 }
 
+// Makes the held event.  In its course the shard asks about checkpoints, and `decided` repeats the answers
+// of the first time, which depended on the clock.
 void ShardReplay::make_held(Time now) {
   const std::optional<HeldEvent> held = std::exchange(held_, std::nullopt);
   if (!held) return;
@@ -57,6 +61,9 @@ void ShardReplay::make_held(Time now) {
   shard_.checkpoints().exchange_wanted(std::move(wanted));
 }
 
+// Calls for each event the function that has noted it; kCheckpoint stands for the steps after the snapshot.
+// An event that the enum does not have ends behind the switch, which has no default, so that a compiler
+// warns of a new event without a case.
 void ShardReplay::make(ShardEvent event, int rank, std::string_view body, Time now) {
   ByteReader in(body);
   ReplyPtr reply = std::make_unique<NoReply>();

@@ -76,6 +76,9 @@ class TrainerSnapshot {
         (has_known_to_all() ? kHasKnownToAll : 0) | (steps_.counted ? kClockCounts : 0));
   }
 
+  // A snapshot is made when a checkpoint begins.  The clock then counts all batches of the trainer or, in
+  // an asynchronous run in which the trainer was lost, none: the flag is enough, and the number is that of
+  // the run state.
   void set_flags(uint16_t flags) {
     trainer_.ended = (flags & kTrainerEnded) != 0;
     trainer_.given_up = (flags & kGivenUp) != 0;
@@ -98,6 +101,8 @@ class TrainerSnapshot {
     for (const std::string& slice : slices) put_text(out, slice);
   }
 
+  // Pushes are checked as when they came from a trainer, since the snapshot may be damaged.  Their rows
+  // were decoded before they were held, so that rows of another type are damage.
   void load_pushes(ByteReader& in) {
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
       PushRequest request =
@@ -146,6 +151,8 @@ class TrainerSnapshot {
   StoredTrainerState& state_;
 };
 
+// The run state tells the number of trainers, for which the parts of the shard are begun anew.  The clock
+// gets the state before the trainers are loaded, since their own fields replace some of what it sets.
 void load_trainers(ByteReader& in, uint64_t run, const SnapshotContext& context) {
   const RunState state = RunState::load(in);
   const size_t num_trainers = state.trainers.size();  // ranks; flags say which are given up

@@ -48,6 +48,9 @@ void ShardTables::read_rows(const RowSlice& rows, RowType type, std::span<char> 
   std::ranges::fill(out.subspan(bytes_of(rows, type)), '\0');
 }
 
+// Continues at row progress.row of slice progress.slice.  The rows before it lie in `out` already: the
+// slice begins at progress.offset, and all of its rows have size / slice.rows() bytes there.  Padding
+// follows the last row of a slice, and the offset moves on only then.
 bool ShardTables::pull(std::span<const RowSlice> slices, RowType type, char* out, PullProgress& progress,
                        SliceWork& work) {
   if (progress.pulled.empty()) {
@@ -97,6 +100,9 @@ void ShardTables::encode_rows(const RowRange& range, PullMode mode, RowType type
   row_codec(type, device_.cpu()).encode(floats_.data(), num_rows, cols, out);
 }
 
+// out [count, cols] <- the rows of the range.  To train, these are the weights that the next step changes;
+// otherwise they are the weights to test and save with.  Rows of the optimizer's state are copied as they
+// are stored; their numbers follow those of the weights.
 void ShardTables::read_floats(const RowRange& range, PullMode mode, float* out, std::span<float*> rows) {
   const RowSlice& slice = range.slice;
   Table& table = this->table(slice);
@@ -139,6 +145,8 @@ void ShardTables::load(const RowSlice& slice, const float* floats) {
   table.whole()->load_range(first, count, floats, device_);
 }
 
+// Scans until there are `most` keys or more.  A scan may append several keys at once, all of which are
+// given, since the cursor is behind them.
 std::string ShardTables::keys(const KeysRequest& request) const {
   if (request.parameter >= size() || !tables_.spec(request.parameter).sparse) {
     fail(Code::kData, "parameter ", request.parameter, " is not sparse");

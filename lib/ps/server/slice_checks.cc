@@ -21,6 +21,9 @@ void check_keys(const ParameterTables& tables, const RowSlice& slice) {
   if (const auto key = tables.foreign_key(slice.parameter, slice.keys)) fail_key(spec, *key);
 }
 
+// Throws kData unless the slice names rows of a parameter that this shard has.  A range that begins in the
+// weights ends in them, since a range of state is read and set by other functions.  Differences are
+// compared, since a sum of numbers from a peer could overflow.
 void check_slice(const ParameterTables& tables, const RowSlice& slice) {
   if (slice.parameter >= tables.size()) fail(Code::kData, "no parameter ", slice.parameter);
   const ParameterSpec& spec = tables.spec(slice.parameter);
@@ -69,6 +72,7 @@ void check_gradients(const ParameterTables& tables, std::span<const RowSlice> sl
       fail(Code::kData, "trainers move ", quote(spec.name), ", and push no gradient of it");
     if (is_of_state(slice, *tables.table(slice.parameter)))
       fail(Code::kData, "a gradient of ", quote(spec.name), " is not of its state");
+    // A slice without keys has as many counts as keys, whatever its parameter.
     if (counted != (spec.row_policy.has_value() || slice.keys.empty())) {
       fail(Code::kData, "a gradient of ", quote(spec.name), counted ? " takes no" : " needs",
            " counts of its keys");

@@ -8,6 +8,7 @@ namespace ps {
 
 namespace {
 
+// Returns the encoded row slices of a request, in the form in which a trainer would send them.
 std::string encode_slices(std::span<const RowSlice> slices) {
   std::string out;
   for (const RowSlice& slice : slices) {
@@ -32,6 +33,8 @@ std::string encode_again(const PullRequest& request) {
   return encode_pull(request, count_of(request.row_slices), encode_slices(request.row_slices));
 }
 
+// The row slices are written out even if the push named a pull: the number of a pull means nothing to the
+// process that loads the snapshot.
 std::string encode_again(const PushRequest& request, Widths widths) {
   PS_CHECK(request.type == RowType::kF32 && !request.coded);
   PushHeader header = request;

@@ -19,7 +19,9 @@ StepInfo sum_up(std::span<PendingPush* const> pushes) {
 
 }  // namespace
 
-// Returns the contributions by parameter, in the order of ranks and message slices.
+// Returns the contributions by parameter, in the order of ranks and message slices.  They point into the
+// pushes, which stay until the step has ended.  `share` is the part of the step's examples that the trainer
+// had, for the means of statistics.
 std::vector<std::vector<Contribution>> StepApplier::contributions_of(std::span<PendingPush* const> pushes,
                                                                      const StepInfo& total) const {
   std::vector<std::vector<Contribution>> contributions(tables_.size());
@@ -40,6 +42,8 @@ std::vector<std::vector<Contribution>> StepApplier::contributions_of(std::span<P
   return contributions;
 }
 
+// Goes on with the parameter at which the last call stopped; a parameter that is not clipped needs no
+// squares.
 std::optional<std::vector<ExactSquares>> StepApplier::squares(std::span<PendingPush* const> pushes) {
   if (!under_way_) {
     under_way_.emplace(
@@ -66,6 +70,9 @@ void StepApplier::begin(std::span<PendingPush* const> pushes) {
   under_way_->contributions = contributions_of(pushes, total);
 }
 
+// The size of the step is the same for all parameters, and is taken from the schedule once, when the step
+// begins; only the scales, which clip, differ.  Each call goes on with the parameter at which the last one
+// stopped.
 bool StepApplier::apply(std::span<PendingPush* const> pushes) {
   if (!under_way_) begin(pushes);
   SliceWork work = slice();
@@ -78,6 +85,7 @@ bool StepApplier::apply(std::span<PendingPush* const> pushes) {
   return true;
 }
 
+// First every policy plans the removal of rows, and then the removals are made table by table.
 bool StepApplier::end_pass(int64_t pass) {
   if (!ending_) {
     ending_ = 0;

@@ -15,6 +15,8 @@ void StepClock::restart(size_t num_trainers) {
   rest_.begin_pass(num_trainers);
 }
 
+// All trainers begin with the step of the clock, and the clock counts all of their batches.  Without a
+// dealing in the run state, every rank has its own share.
 void StepClock::resume_from(const RunState& run) {
   clock_ = run.clock;
   pass_ = run.pass;
@@ -73,6 +75,10 @@ void StepClock::store_chunks(PendingPush& push) {
   context_.held.set_chunk_bytes(context_.states.chunk_bytes() + pending_chunk_bytes(trainers_));
 }
 
+// Moves the trainer behind its next step: its push is removed, and its requests are answered with `done`,
+// which is kept for processes that push the step again.  The last lead() + 1 answers are enough, since a
+// trainer does not push further ahead of the steps whose answers it has.  The replies are taken out first,
+// since the push is gone when they are answered.
 void StepClock::finish(TrainerSteps& trainer, const Done& done) {
   auto found = trainer.pushes.find(trainer.next_step);
   std::vector<ReplyPtr> replies = std::move(found->second.replies);

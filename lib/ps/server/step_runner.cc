@@ -2,6 +2,7 @@
 
 namespace ps {
 
+// Some rows may have made the step and others not, so that no later request gets a right answer.
 void StepRunner::fail(const Error& error) {
   applier_.abandon();
   broken_ = error.within(cat("step ", applier_.num_steps()));
@@ -19,6 +20,7 @@ void StepRunner::go_on() {
   if (!busy()) calls_.ended();
 }
 
+// A call with unlimited work ends the step.
 void StepRunner::finish() {
   if (!busy()) return;
   applier_.set_slice_work(SliceWork::kUnlimited);

@@ -31,9 +31,16 @@ void SynchronousClock::apply_complete_steps() {
   }
 }
 
-// Applies the next step of these trainers, or ends the pass if none has data left.  Returns false if the step
-// has to wait for the squares or the word of other shards, or is applied in slices: then this is called
-// again, finds the same pushes, and goes on.
+// Applies the next step of these trainers, or ends the pass if none has data left.  Returns false if the
+// step has to wait for the squares or the word of other shards, or is applied in slices: then this is
+// called again, finds the same pushes, and goes on.
+//
+// A step goes through these stages.  AheadClock without clipping first waits until all trainers have said
+// that all shards hold the step.  With clipping the step is measured, and waits for the sums of squares.
+// AheadClock with several trainers then waits for the word of all, which comes with those sums; a step
+// without data, which is not measured, is answered as held.  At last the step is applied, the clock
+// advances, and the trainers get their answers.  A checkpoint begins after the trainers were finished, so
+// that it has their new positions.
 bool SynchronousClock::apply_next_step(std::span<TrainerSteps* const> pushers) {
   std::vector<PendingPush*> pushes;
   int64_t pass = 0;
@@ -156,6 +163,8 @@ void AheadClock::take_over(int rank, bool returns) {
   for (auto& [step, push] : trainer(rank).pushes) push.all_hold = false;
 }
 
+// Counts the complete pushes that no step has applied yet as held: `step` moves behind them.  For a single
+// trainer, batches and passes move, too, as if these steps were applied.
 TrainerPosition AheadClock::position_of(int rank) const {
   const TrainerSteps& steps = trainer(rank);
   TrainerPosition position = StepClock::position_of(rank);

@@ -1,3 +1,12 @@
+// A call of apply works on one parameter.  begin sets the state that lasts from call to call, and go_on
+// takes a way that depends on the kind of the parameter: apply_matrix updates ranges of values,
+// apply_statistic sets a weighted mean, apply_dense_rows updates ranges of rows, those without a gradient
+// too, and apply_rows updates slices of rows by keys.  A job that clips by norm has measure called before,
+// which adds up the squares of the gradients that apply would push.
+//
+// Several members hold a position: rows_left_ has the rows that are in no slice yet, slices [num_pushed_,
+// num_ready_) of ready_ wait for the table, and num_values_ counts the values that are done.  A call that
+// has used up its work returns false, and the next call continues from these positions.
 #include "ps/server/table_updater.h"
 
 #include <algorithm>
@@ -17,6 +26,8 @@ constexpr size_t kValuesAtOnce = 4096;
 
 }  // namespace
 
+// If there is more to do, all of the work counts as used, so that the caller stops too.  Otherwise each row
+// that was looked at counts kRowWork.
 bool remove_rows(RowRemoval& removal, SliceWork& work, Device& device) {
   if (work.left == SliceWork::kUnlimited) return removal.finish(device), true;
   const uint64_t rows = work.rows(SliceWork::kRowWork);
@@ -67,6 +78,9 @@ bool TableUpdater::go_on(size_t parameter, Table& table, std::span<const Contrib
   return true;
 }
 
+// Measures the same sums that apply pushes: those of ranges of a matrix, or of slices of rows.  Rows with
+// which no other contribution has a key in common are measured where they lie.  The sum of squares is
+// exact, so it does not depend on where slices end.
 bool TableUpdater::measure(size_t parameter, std::span<const Contribution> contributions, ExactSquares& sum,
                            SliceWork& work) {
   const Table* table = tables_.table(parameter);
@@ -116,9 +130,13 @@ uint64_t TableUpdater::take_slice(const Table& table, SliceWork& work) {
 
 // ---- rows by keys, slice by slice
 
-// Puts the gradients of all rows into slices, then passes the slices to the table.  Rows are found first,
-// while all steps that have begun are over: idle steps then give the same bits as when the step is applied at
-// once.  Where idle steps change nothing, and pointers do not last, rows are found when they are updated.
+// Applies the step to rows by keys in three phases, each of which may take several calls.  First take_slice
+// and find_rows put the gradients of all rows into slices.  Then begin_step begins the step, and push_slice
+// passes the slices to the table.  With a policy, remove_rows then removes the rows that it gives up.
+//
+// Rows are found before begin_step, while all steps that have begun are over: idle steps then give the same
+// bits as when the step is applied at once.  Where idle steps change nothing, and pointers do not last,
+// rows are found when they are updated.
 bool TableUpdater::apply_rows(Table& table, const StepSize& step, SliceWork& work) {
   if (removes_) return remove_rows(table.policy()->removal(), work, device_);
   RowPolicyState* const policy = table.policy();
@@ -133,6 +151,8 @@ bool TableUpdater::apply_rows(Table& table, const StepSize& step, SliceWork& wor
   if (!in_step_) table.begin_step(step.learning_rate);
   in_step_ = true;
   if (finds_late && !find_and_push(table, step, work)) return false;
+  // Pointers to rows on disk are valid until the next pull, so they last only if one pull has found all
+  // rows.
   const bool moved = table.spilled() && num_ready_ > 1;
   for (; num_pushed_ < num_ready_; ++num_pushed_) {
     if (work.used_up()) return false;
@@ -157,6 +177,8 @@ void TableUpdater::use_held(RowPolicyState& policy, int64_t cols) {
   lie_apart_ = true;
 }
 
+// Finds and updates one slice after the other.  All of them use the memory of the first ReadySlice, so that
+// the step needs no more than that of one slice.  At the end no slice is left for apply_rows to push.
 bool TableUpdater::find_and_push(Table& table, const StepSize& step, SliceWork& work) {
   while (!rows_left_.ended()) {
     if (work.used_up()) return false;
@@ -249,7 +271,8 @@ void TableUpdater::use_counted_rows(Table& table, ReadySlice& slice) {
   slice.gradients.push_back({slice.keys, slice.rows, gradients});
 }
 
-// Puts the sums of the gradients of some_ into the slice, with pointers to their rows.
+// Puts the sums of the gradients of some_ into the slice, with pointers to their rows.  The slice takes the
+// keys out of plan_, which the next slice overwrites.
 void TableUpdater::use_sums(Table& table, ReadySlice& slice) {
   sum_rows(table.width(), slice.sums);
   find_summed_rows(table, slice.rows);
@@ -257,7 +280,9 @@ void TableUpdater::use_sums(Table& table, ReadySlice& slice) {
   slice.gradients.push_back({slice.keys, slice.rows, slice.sums.data()});
 }
 
-// rows <- the rows of plan_, which sum_rows has made, brought up to date.
+// rows <- the rows of plan_, which sum_rows has made, brought up to date.  If the pulls of all trainers
+// have found their rows, the pointers only have to be put in the order of the plan; trainers that share a
+// key give the same pointer.
 void TableUpdater::find_summed_rows(Table& table, std::vector<float*>& rows) {
   if (!std::ranges::all_of(some_, &RowsOfOne::knows_rows)) return table.pull(plan_, device_, rows);
   rows.resize(plan_.keys.size());
@@ -275,7 +300,8 @@ void TableUpdater::find_summed_rows(Table& table, std::vector<float*>& rows) {
 // ---- sums
 
 // sums <- sums that do not depend on the order of the runs. for_each_run(run) calls run(first, values) for
-// each run of values, which are added to sums [first, first + values.size()).
+// each run of values, which are added to sums [first, first + values.size()).  It is called twice, since
+// the largest addend of every sum must be known before the first is added.
 template <class ForEachRun>
 void TableUpdater::sum_free_of_order(std::vector<float>& sums, ForEachRun&& for_each_run) {
   order_free_.begin(sums.size());
@@ -284,7 +310,9 @@ void TableUpdater::sum_free_of_order(std::vector<float>& sums, ForEachRun&& for_
   order_free_.finish(sums);
 }
 
-// plan_ <- the union of the keys of some_; sums <- the sums of their gradients.
+// plan_ <- the union of the keys of some_; sums [plan_.keys, cols] <- the sums of their gradients.  Each
+// contribution counts as a list of one example, so that plan_.uses[c].index tells for each of its rows, in
+// order, the row of sums to which it is added.
 void TableUpdater::sum_rows(int64_t width, std::vector<float>& sums) {
   const size_t cols = static_cast<size_t>(width);
   std::vector<std::array<uint32_t, 2>> offsets(some_.size());
@@ -340,7 +368,8 @@ void TableUpdater::sum_counts() {
 // ---- tables that have all rows
 
 // Rows by keys of a table that has all rows: every row makes a step, those without a gradient with zeros.
-// Ranges of rows end where the blocks of DenseTable::push do.
+// Ranges of rows end where the blocks of DenseTable::push do.  Row numbers ascend with the keys, so the
+// gradients of rows [first, last) are exactly those that rows_left_ has below the key of row `last`.
 bool TableUpdater::apply_dense_rows(Table& table, const StepSize& step, SliceWork& work) {
   constexpr uint64_t kMostBlocks = 64;  // in a range
   const size_t cols = static_cast<size_t>(table.width()), num_rows = table.size();
@@ -409,6 +438,8 @@ bool TableUpdater::for_ranges(const Table& table, std::span<const Contribution> 
   const bool whole = contributions.size() == 1 && contributions[0].slice->count == table.size();
   while (num_values_ < total) {
     if (work.used_up() && in_parts_) return false;
+    // All ranges but the last have whole blocks of kValuesAtOnce values, at least one.  They are compared
+    // as numbers of blocks, since a number of values would overflow when the work is unlimited.
     const uint64_t most =
         in_parts_ ? std::max<uint64_t>(1, work.left / kValuesAtOnce) : SliceWork::kUnlimited;
     const size_t left = total - num_values_;
@@ -450,8 +481,10 @@ const float* TableUpdater::sum_range(std::span<const Contribution> contributions
   return sums_.data();
 }
 
-// Sets the statistic to the mean of the trainers' values, weighted by their examples.  The values of a single
-// trainer are copied.
+// Sets the statistic to the mean of the trainers' values, weighted by their examples:
+//   value = sum over trainers t of share[t] value[t],   share[t] = samples[t] / samples of the step
+// The product of the first trainer replaces the old value, and the others are added in the order of ranks.
+// The values of a single trainer are copied.
 void TableUpdater::apply_statistic(Table& table, std::span<const Contribution> contributions) {
   const int64_t cols = table.width();
   for (const Contribution& contribution : contributions) {

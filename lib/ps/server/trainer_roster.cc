@@ -57,6 +57,8 @@ bool TrainerRoster::has_ended() const {
                              [&](const RosterEntry& trainer) { return trainer.given_up || ended(trainer); });
 }
 
+// The order of the checks matters: a member that knows the number of its run is bound by it, and only the
+// first shard, which gives the number, looks at connections and times.
 bool TrainerRoster::begins_run(const Member& member, Time now) const {
   if (trainers_.empty()) return true;
   if (member.run != 0) return member.run != run_;
@@ -66,6 +68,8 @@ bool TrainerRoster::begins_run(const Member& member, Time now) const {
                    : !anybody_connected() || is_stalled(now);
 }
 
+// Errors that another try cannot mend come first.  A stalled run has trained nothing, so its connections do
+// not keep a run from beginning.
 void TrainerRoster::check_can_begin(const Member& member, Time now) const {
   if (member.ranks() > kMostTrainers) {
     fail(Code::kUsage, member.ranks(), " trainers, expected at most ", kMostTrainers);
@@ -82,6 +86,8 @@ void TrainerRoster::check_can_begin(const Member& member, Time now) const {
   if (member.joins()) fail_to_join(member.rank, member.trainers);
 }
 
+// A process that this shard has welcomed before, but that does not have its rank, was replaced or is of
+// another run.  A new process takes the rank when the last connection of the process before has ended.
 void TrainerRoster::check_can_take_over(const Member& member) const {
   const size_t rank = static_cast<size_t>(member.rank);
   if (member.known && rank < trainers_.size() && trainers_[rank].generation != 0) {

@@ -24,6 +24,7 @@ struct PushedChunks {
   TrainerStateChunks chunks;
 };
 
+// Moves the chunks out of the slices of a push, in the order of slices.
 PushedChunks extract_chunks(PendingPush& push) {
   PushedChunks pushed;
   for (auto& [number, slice] : push.slices) {
@@ -38,6 +39,8 @@ PushedChunks extract_chunks(PendingPush& push) {
 
 }  // namespace
 
+// A push without any chunk makes the state unknown, unless it only says that the data have ended: then no
+// batch was done, and the earlier chunks still hold.
 bool TrainerStates::store(PendingPush& push) {
   StoredTrainerState& trainer = of(push.rank);
   if (push.checkpoint || push.ended) trainer.has_rows = false;
@@ -70,6 +73,7 @@ SharedStates TrainerStates::chunk_states(const ShardPlace& place) const {
   return states;
 }
 
+// The chunk is not copied: the payload points to it, and keeps it as long as its own head.
 Payload TrainerStates::chunk(int rank, uint64_t batches, uint32_t number) const {
   const StoredTrainerState& trainer = of(rank);
   StateChunkAnswer answer{.known = trainer.knows_chunks, .batches = batches};

@@ -32,6 +32,10 @@ bool TrainerSteps::marks_checkpoint(uint64_t lead) {
   return next_push()->checkpoint && !planned_before_end;
 }
 
+// A slice `tells` if it has the number of slices and the fields of the whole push, and the push is `told`
+// when such a slice has come.  The slices of a compute trainer do not tell: the reader of the same rank
+// does, before them or after.  Slices that tell must agree, and no slice, whenever it came, may have a
+// number beyond the last.
 PendingPush& TrainerSteps::pending_push(const PushRequest& request) {
   auto [at, is_new] = pushes.try_emplace(request.step);
   PendingPush& push = at->second;

@@ -5,6 +5,9 @@
 
 namespace ps {
 
+// Exponential smoothing over irregular times: of the former rate a share exp(-seconds / kSmoothing) is
+// left, and the rest is the rate of these seconds.  So the result hardly depends on how often this is
+// called.
 double RateMeter::update(uint64_t total, Time now) {
   constexpr double kSmoothing = 2;
   const double seconds = to_seconds(now - std::exchange(time_, now));

@@ -20,6 +20,7 @@ class MetricsText {
   }
 
   template <class Number>
+  // Writes a line of the last family: name{label="text",...} value.  `suffix` names a part of a histogram.
   void sample(const Labels& labels, Number value, std::string_view suffix = "") {
     out_ += cat(name_, suffix);
     char before = '{';
@@ -55,6 +56,7 @@ class MetricsText {
   std::string release() { return std::move(out_); }
 
  private:
+  // Escapes the three characters that end, or escape, the text of a label.
   static std::string escaped(const std::string& text) {
     std::string out;
     for (char c : text) {
@@ -142,6 +144,8 @@ void add_logs(MetricsText& text, const ServerStatus& server) {
           &LogCounters::replayed);
 }
 
+// Writes the samples of one histogram.  Prometheus wants the buckets summed up: the one of bound `le`
+// counts all requests up to that bound, and the last one, +Inf, counts all, like _count.
 void add_seconds(MetricsText& text, const Labels& labels, const RequestSeconds& seconds) {
   uint64_t count = 0;
   for (size_t b = 0; b < seconds.counts.size(); ++b) {

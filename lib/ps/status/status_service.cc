@@ -34,6 +34,7 @@ ServerStatus StatusService::status() const {
   return server;
 }
 
+// A shard that has published nothing yet counts as silent since the service began.
 HttpResponse StatusService::live() const {
   for (size_t shard = 0; shard < boards_.size(); ++shard) {
     const Duration silent = loop_.now() - std::max(started_, boards_[shard]->latest().published);

@@ -24,6 +24,8 @@ void add_counted(uint32_t parameter, std::span<const uint64_t> keys, std::span<c
 
 }  // namespace
 
+// The two lists turn a number among the shards of a kind, which placement computes, into the number of the
+// shard.
 BatchRouter::BatchRouter(std::span<const ParameterSpec> specs, std::vector<ShardPlace> places)
     : specs_(specs), places_(std::move(places)), bundles_(places_.size()), dealt_(places_.size()) {
   dense_shards_.resize(static_cast<size_t>(places_[0].num_dense));
@@ -53,6 +55,8 @@ BlockCyclicRows BatchRouter::deal(size_t p, size_t shard) const {
   return dense_blocks(specs_[p], static_cast<int64_t>(p), place.num_dense, place.dense);
 }
 
+// Keys of sparse parameters are placed by their hash partition, those of other parameters by the block of
+// their row.
 size_t BatchRouter::shard_of(size_t p, uint64_t key) const {
   if (specs_[p].sparse) {
     return sparse_shards_[static_cast<size_t>(shard_of_key(key, places_[0].num_sparse))];
@@ -70,6 +74,10 @@ void BatchRouter::add_keys(size_t p, std::span<const uint64_t> keys, std::span<c
   one_shard ? add_routed(p, sparse_shards_[0], keys, {}, counts) : deal_keys(p, keys, counts);
 }
 
+// Divides the keys among the shards.  Each shard gets its keys in their order, so that they ascend, with
+// their positions in `keys`: answers and pushes have rows without keys, and the positions say whose they
+// are.  If one shard has all keys, the others have added nothing, and the keys go on without a list of
+// positions: rows in sequence can be sent from where they lie.
 void BatchRouter::deal_keys(size_t p, std::span<const uint64_t> keys, std::span<const KeyCount> counts) {
   for (Dealt& dealt : dealt_) dealt.keys.clear(), dealt.positions.clear(), dealt.counts.clear();
   for (size_t n = 0; n < keys.size(); ++n) {
@@ -119,6 +127,8 @@ void BatchRouter::add_all(size_t p) {
   }
 }
 
+// A shard numbers its own rows [0, rows), and the same rows as they are stored [rows, rows + rows (1 +
+// state_arrays)), array by array.
 void BatchRouter::add_stored(size_t p, int64_t state_arrays) {
   for (size_t shard : dense_shards_) {
     const int64_t rows = deal(p, shard).own_rows();
@@ -126,7 +136,8 @@ void BatchRouter::add_stored(size_t p, int64_t state_arrays) {
   }
 }
 
-// Adds rows [first, end), by the shard's own numbers, divided into messages.
+// Adds rows [first, end), by the shard's own numbers, divided into messages.  If the bundle has counted
+// slices already, `counted` gets a copy of this slice too, since it replaces all slices in a push.
 void BatchRouter::add_range(size_t p, size_t shard, int64_t first, int64_t end, bool exact) {
   const int64_t most = std::max<int64_t>(1, static_cast<int64_t>(kMessageBytes / row_bytes(specs_[p])));
   for (; first < end; first += most) {

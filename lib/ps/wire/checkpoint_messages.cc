@@ -51,6 +51,8 @@ std::string encode_shard_answer(const CheckpointShardAnswer& answer) {
   return out + (answer.manifest ? encode_manifest(*answer.manifest) : answer.why);
 }
 
+// The text behind the first byte is the manifest, or the reason why there is none.  A damaged manifest is
+// kData here, since it came in a message and not from a disk.
 CheckpointShardAnswer decode_shard_answer(std::span<const char> body) {
   ByteReader in(text_of(body));
   const bool there = in.get<uint8_t>() != 0;

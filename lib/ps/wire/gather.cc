@@ -12,6 +12,7 @@ std::string encode_gather_head(const GatherRequest& request) {
   return out;
 }
 
+// `first` and `rest` are checked one by one before size() adds them, so that the sum cannot overflow.
 GatherRequest decode_gather(std::string_view body) {
   ByteReader in(body);
   GatherRequest request;
@@ -57,6 +58,8 @@ std::string encode_gathered(std::span<const std::string> all) {
   return out;
 }
 
+// The list of sizes must be there before it is read.  Each size is limited, so that their sum cannot
+// overflow.
 GatheredLength gathered_length(std::span<const char> begin) {
   ByteReader in(std::string_view(begin.data(), begin.size()));
   const uint32_t count = in.get<uint32_t>();

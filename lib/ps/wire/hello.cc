@@ -60,6 +60,8 @@ const ObjectSpec<ShardPlace>& place_spec() {
   return spec;
 }
 
+// Compares two objects key by key, in the order of the keys' names.  A key that one of them lacks counts as
+// null there, which the message shows as absent.
 std::optional<std::string> first_difference_inside(const Json& found, const Json& expected,
                                                    const std::string& path) {
   std::set<std::string> keys;
@@ -74,6 +76,8 @@ std::optional<std::string> first_difference_inside(const Json& found, const Json
   return std::nullopt;
 }
 
+// Returns a value as messages show it, cut off after kLongest bytes.  Invalid UTF-8, which a peer may send,
+// is replaced.
 std::string shown(const Json& value) {
   constexpr size_t kLongest = 80;
   std::string text = value.is_null() ? "absent" : value.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -40,6 +40,8 @@ uint64_t decode_byte_steps(std::string_view& list, uint64_t next, std::span<uint
 
 }  // namespace
 
+// A key is encoded as its distance to `next`, the least value that it can have: one more than the key
+// before it.  Neighbouring keys therefore have the distance 0.
 void encode_keys(std::span<const uint64_t> keys, std::string& out) {
   put(out, static_cast<uint32_t>(keys.size()));
   uint64_t next = 0;
@@ -51,6 +53,11 @@ void encode_keys(std::span<const uint64_t> keys, std::string& out) {
   });
 }
 
+// A key takes one byte at least, so that a list of `size` bytes has no more keys than that; this limits the
+// memory that a damaged count can take.  Keys are decoded in blocks of kVarintBlock, the fast way where all
+// distances of a block have one byte.  `next` is 0 at the beginning, and again behind the largest key,
+// after which no key may follow.  The fast way does not check that, and so is only taken for a `next` of 0
+// in the first block.
 void decode_keys(ByteReader& in, std::vector<uint64_t>& keys, size_t most) {
   uint32_t count = in.get<uint32_t>(), size = in.get<uint32_t>();
   if (!in.has(size) || count > size) fail(Code::kData, "a list of ", count, " keys is cut short");

@@ -26,6 +26,10 @@ void pad(std::string& out) {
   out.resize(padded(out.size()), '\0');
 }
 
+// Reads the counts of the slice's keys, which were decoded before.  A key is named because it occurs, so
+// that it is shown at least once.
+//
+//   counts := size:u32 {shows:varint clicks:varint}[keys]      (ps-wire(5))
 void decode_counts(ByteReader& in, RowSlice& row_slice) {
   std::string_view list = in.get_bytes(in.get<uint32_t>());
   row_slice.counts.resize(row_slice.keys.size());
@@ -40,6 +44,10 @@ void decode_counts(ByteReader& in, RowSlice& row_slice) {
   if (!list.empty()) fail(Code::kData, "counts of keys: ", list.size(), " bytes too many");
 }
 
+// Reads one slice of at most `most_keys` keys.  Errors of length remain in `in`, where the caller finds
+// them.
+//
+//   row_slice := parameter:u32 form:u8 (key_list | key_list counts | first:u64 count:u64)      (ps-wire(5))
 RowSlice decode_row_slice(ByteReader& in, size_t most_keys) {
   RowSlice row_slice;
   row_slice.parameter = in.get<uint32_t>();
@@ -57,6 +65,9 @@ RowSlice decode_row_slice(ByteReader& in, size_t most_keys) {
   return row_slice;
 }
 
+// Reads num:u32 and so many slices.  Before it allocates, it refuses more slices than the body can have, at
+// their smallest size, and more than kMostRowSlices; keys_left is what is left of kMostMessageKeys for the
+// slices to come, so that the limit holds for all slices together.
 std::vector<RowSlice> decode_row_slices(ByteReader& in, std::string_view what) {
   constexpr size_t kSmallestRowSlice = 13;
   uint32_t num_row_slices = in.get<uint32_t>();
@@ -113,8 +124,10 @@ void check_decoded_size(const PushRequest& request, Widths widths, std::string_v
   }
 }
 
-// Sets the row slices of a request, and computes the offset of the rows of each slice.  The rows must fill the
-// body exactly, from the end of the slices on; each slice is padded.
+// Sets the row slices of a request, and computes the offset of the rows of each slice.  The rows must fill
+// the body exactly, from the end of the slices on; each slice is padded.  Before the rows of a slice are
+// counted, `at` is known to be inside the body, so that size - at is not negative: padding may have led
+// beyond the end.  The number of rows is compared by division, since a product could overflow.
 void set_row_slices(PushRequest& request, std::shared_ptr<const std::vector<RowSlice>> row_slices,
                     Widths widths, std::string_view what) {
   request.row_slices = *row_slices;
@@ -170,6 +183,7 @@ void encode_range_slice(uint32_t parameter, uint64_t first, uint64_t count, bool
   put(out, count);
 }
 
+// pull := step:u64 mode:u8 type:u8 number:u64 num:u32 row_slice[num]      (ps-wire(5))
 std::string encode_pull(const PullHeader& header, uint32_t num_row_slices, std::string_view row_slices) {
   std::string out;
   put(out, header.step);
@@ -186,6 +200,11 @@ static void put_sized(std::string& out, std::string_view bytes) {
   out += bytes;
 }
 
+// push := step:u64 samples:u64 pass:u64 flags:u8 type:u8 slice:u32 num_slices:u32 pulled:u64
+//         checkpoint_number:u64? (num:u32 row_slice[num])? (size:u64 chunk[size])? padding rows
+//
+// The flags say whether a number and a chunk are there.  Slices are there unless `pulled` names a pull that
+// had them.  The caller appends the rows behind the padding.
 std::string encode_push(const PushHeader& header, uint32_t num_row_slices, std::string_view row_slices) {
   std::string out;
   put(out, header.step);
@@ -240,6 +259,7 @@ std::string encode_keys_request(const KeysRequest& request) {
   return out;
 }
 
+// found := more:u8 partition:u32 position:u64 key_list      (ps-wire(5))
 std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<const uint64_t> keys) {
   std::string out;
   put(out, static_cast<uint8_t>(more));
@@ -249,6 +269,7 @@ std::string encode_found_keys(bool more, const ScanCursor& cursor, std::span<con
   return out;
 }
 
+// done := learning_rate:f64 flags:u32 checkpoint_at:u64 checkpoint_number:u64 num:u32 squares[num]
 std::string encode_done(const Done& done) {
   std::string out;
   put(out, done.learning_rate);
@@ -292,6 +313,10 @@ static std::string read_sized(ByteReader& in) {
   return std::string(in.get_bytes(size));
 }
 
+// Reads the head of a push in the order in which encode_push writes it, and finds the rows behind it
+// without copying them: the body goes into the request.  A flag that only makes sense at the end of the
+// data is refused without kEnded.  A push that names a pull gets its slices later, by set_row_slices, when
+// the shard has found that pull; only then can its rows be found and the length of the body be checked.
 PushRequest decode_push(Buffer body, Widths widths) {
   ByteReader in(text_of(body.bytes()));
   PushRequest request;
@@ -373,6 +398,9 @@ static void decode_rows(const PushRequest& request, size_t i, Widths widths, con
   }
 }
 
+// The first loop adds up the size of all slices as f32, each padded, and the second decodes slice after
+// slice to its place `at`.  From then on rows_at has offsets in the new body.  The former body goes back to
+// the caller, since a log stores the push as it came.
 Buffer decode_floats(PushRequest& request, Widths widths, BufferPool& pool, const PushCodecs& codecs) {
   size_t size = 0;
   for (const RowSlice& row_slice : request.row_slices) {

@@ -2,6 +2,8 @@
 
 namespace ps {
 
+// Makes a codec for each parameter that has gradients, and a null one for statistics.  The key of a codec
+// has the rank in its upper half, so that the random decisions of two trainers about the same value differ.
 PushCodecs::PushCodecs(const Json& object, std::span<const ParameterSpec> specs, int rank, CpuLevel cpu)
     : cpu_(cpu) {
   if (object.is_null()) return;

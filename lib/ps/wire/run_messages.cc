@@ -18,6 +18,7 @@ uint32_t decode_chunk_request(std::span<const char> body) {
   return number;
 }
 
+// chunk_answer := known:u8 batches:u64 num_chunks:u32 bytes      (state_chunk in ps-wire(5))
 std::string encode_chunk_answer(const StateChunkAnswer& answer) {
   std::string out;
   put(out, static_cast<uint8_t>(answer.known));
@@ -44,6 +45,7 @@ static void put_ranks(std::span<const int> ranks, std::string& out) {
   for (int rank : ranks) put(out, static_cast<uint32_t>(rank));
 }
 
+// The mask keeps the ranks of a damaged message from becoming negative.
 static std::vector<int> get_ranks(ByteReader& in) {
   const uint32_t count = in.get<uint32_t>();
   if (!in.has(uint64_t{count} * sizeof(uint32_t))) cut_short("ranks");
@@ -91,6 +93,7 @@ void put_strand(const DataStrand& strand, std::string& out) {
   put(out, strand.stride);
 }
 
+// The limits leave room for sums of these numbers in 64 bits.
 bool get_strand(ByteReader& in, DataStrand& strand) {
   strand.share = in.get<uint32_t>();
   strand.shares = in.get<uint32_t>();
@@ -101,6 +104,10 @@ bool get_strand(ByteReader& in, DataStrand& strand) {
          strand.stride <= kMost;
 }
 
+// work := pass:u64 dealings:u64 batches_before:u64 some_left:u8 has_strand:u8 strand      (ps-wire(5))
+//
+// The strand is always there, so that all answers have the same length; without one it is the strand of a
+// whole pass.
 std::string encode_work(const RankWork& work) {
   std::string out;
   const DataStrand strand = work.strand.value_or(DataStrand());

@@ -14,6 +14,8 @@ void encode_stored_rows(const RowBlock& rows, std::string& out) {
   put_array(out, std::span<const uint32_t>(rows.stamps));
 }
 
+// The keys say how many values and stamps follow; these bytes must be there before memory is taken for
+// them.
 void decode_stored_rows(ByteReader& in, const TableLayout& layout, size_t most, RowBlock& rows) {
   rows.clear();
   decode_keys(in, rows.keys, most);
@@ -28,6 +30,7 @@ void decode_stored_rows(ByteReader& in, const TableLayout& layout, size_t most, 
   in.get_array(std::span<uint32_t>(rows.stamps));
 }
 
+// The counted slices are left out if there are none: the end of the body then says so.
 std::string encode_returned_rows(const ReturnedRows& returned) {
   std::string out;
   put(out, returned.number);
@@ -43,6 +46,8 @@ std::string encode_returned_rows(const ReturnedRows& returned) {
   return out + encode_row_slices(static_cast<uint32_t>(returned.counted.size()), counted);
 }
 
+// The limit on keys holds for all slices together: keys_left is what the slices to come may have.  Bytes
+// behind the last slice are the keys of the next step with their counts.
 ReturnedRows decode_returned_rows(std::string_view body, const ReturnedLayout& layout) {
   ByteReader in(body);
   ReturnedRows returned;

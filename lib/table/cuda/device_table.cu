@@ -37,6 +37,8 @@ uint32_t round_up(uint32_t floats, uint32_t multiple) {
 }
 
 // Returns the number of floats before the state of a row.
+// Weights of 16 bits take half a float each.  If the width is a multiple of 4, so is the place of the
+// state, which is then read 16 bytes at a time.
 uint32_t state_at(const DeviceTableOptions& options) {
   if (options.rounding.type == ValueType::kF32) return options.width;
   return round_up((options.width + 1) / 2, options.width % 4 == 0 ? 4 : 1);
@@ -61,6 +63,8 @@ uint64_t batch_bytes(const DeviceTableOptions& options) {
          kSingles * sizeof(uint32_t) + sizeof(DeviceTableCounts);
 }
 
+// Returns the options.  Throws kUsage if sizes that follow from them would overflow, or leave nothing to
+// keep.
 const DeviceTableOptions& checked(const DeviceTableOptions& options) {
   constexpr uint64_t kMaxFloats = 1 << 20, kMaxBuckets = (uint64_t{1} << 27) - 1;
   if (options.width == 0 || options.width > kMaxFloats || options.arrays > 8) {
@@ -88,6 +92,9 @@ uint64_t DeviceTable::rows_for(uint64_t bytes, DeviceTableOptions options) {
   return bytes < of_batch ? 0 : (bytes - of_batch) / bucket_bytes(options) * kSlots;
 }
 
+// A table has an array of keys, of scores and of rows, with kSlots elements for each bucket, and for each
+// bucket a word whose bits tell which slots are taken.  view_ has their addresses, as kernels see them.
+// Only the words and the counts are set here, since the other arrays say nothing about free slots.
 DeviceTable::DeviceTable(gpu::Device& device, gpu::Stream& stream, const DeviceTableOptions& options)
     : options_(checked(options)),
       workspace_(device),
@@ -125,6 +132,7 @@ void DeviceTable::check(DeviceKeys keys, int64_t most) const {
   }
 }
 
+// The single values lie behind `begins`, the last array, which has one element more than there are keys.
 Batch DeviceTable::batch_of(DeviceKeys keys) const {
   const uint64_t each = options_.max_batch;
   Batch batch = device_table::batch_in(wide_scratch_.data(), scratch_.data(), each, 0, 0);
@@ -159,6 +167,8 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
   run_threads(device_table::complete_hashes, batch.size, stream, batch, batch.runs_before);
   gpu::launch(device_table::order_mixed, blocks_for_some(batch.size / kKeysOfMixed), kThreads, 0, stream,
               batch);
+  // A run is a stretch of equal hashes.  A 1 marks the position at which each begins; the exclusive sums of
+  // these are the numbers of the runs, by which list_runs writes their hashes and beginnings.
   run_threads(device_table::mark_runs, batch.size, stream, batch);
   gpu::exclusive_scan(stream, workspace_, batch.runs_before, batch.runs_before, keys.size);
   run_threads(device_table::list_runs, batch.size, stream, batch);
@@ -166,10 +176,13 @@ Batch DeviceTable::prepare(gpu::Stream& stream, DeviceKeys keys, const RowsOut& 
   if (evicted.count != nullptr)
     stream.fill(batch.evicted_flags, 0, static_cast<uint64_t>(keys.size) * sizeof(uint32_t));
   const device_table::Scoring scoring = {options_.score, num_calls_};
+  // All keys that have rows are found, and their scores are set, before any slot is given away: so no key
+  // of the batch loses its row to another one.
   run_threads(device_table::find_runs, batch.size, stream, view_, batch, scoring);
   run_threads(device_table::claim_slots, batch.size, stream, view_, batch, scoring);
   if (evicted.count != nullptr)
     gpu::exclusive_scan(stream, workspace_, batch.evicted_flags, batch.evicted_positions, keys.size);
+  // A thread counts some 16 runs, since each warp adds to the counts of the table once.
   run_threads(device_table::count_outcomes, (batch.size + 15) / 16, stream, view_, batch, evicted);
   if (evicted.count != nullptr)
     run_threads(device_table::save_evicted, batch.size, stream, view_, batch, evicted);
@@ -193,6 +206,7 @@ void DeviceTable::find_rows(gpu::Stream& stream, DeviceKeys keys, const FoundRow
               static_cast<uint32_t>(keys.size), out);
 }
 
+// The caller reads rows as floats, which weights of 16 bits are not.
 void DeviceTable::find_or_insert(gpu::Stream& stream, DeviceKeys keys, float** rows, const RowsOut& evicted) {
   if (options_.rounding.type != ValueType::kF32) {
     fail(Code::kInternal, "device table: pointers to rows whose weights are no floats");
@@ -211,6 +225,9 @@ void DeviceTable::pull(gpu::Stream& stream, DeviceKeys keys, float* weights, con
               weights);
 }
 
+// Prepares the batch, makes the new rows, and then applies the step to each run of equal keys, with the sum
+// of its gradients.  Short runs take a warp each; a run of more than kLongRun gradients would keep its warp
+// busy long after all others, so whole blocks work on these.
 template <class Step>
 void DeviceTable::push(gpu::Stream& stream, DeviceKeys keys, const float* gradients, const Step& step,
                        float scale, float bound, const RowsOut& evicted) {
@@ -242,6 +259,7 @@ void DeviceTable::insert_and_evict(gpu::Stream& stream, DeviceKeys keys, const f
   if (batch.size > 0) run_threads(device_table::assign_rows, batch.size, stream, view_, batch, rows);
 }
 
+// New rows get their initial values first, and then those that have a source get its values.
 void DeviceTable::load(gpu::Stream& stream, DeviceKeys keys, const uint32_t* sources, const float* rows,
                        const RowsOut& evicted) {
   const Batch batch = prepare(stream, keys, evicted);
@@ -261,6 +279,9 @@ void DeviceTable::clear(gpu::Stream& stream) {
   run_threads(device_table::forget_rows, 0, stream, view_);
 }
 
+// count_taken writes the number of rows of each bucket to `sizes`, and their running sums, `begins`, are
+// the places at which the rows of each bucket begin in `out`.  So a warp copies a bucket without knowing of
+// the others.
 void DeviceTable::export_rows(gpu::Stream& stream, uint32_t first, uint32_t num_buckets, const RowsOut& out) {
   if (num_buckets > options_.max_batch || first > view_.num_buckets ||
       num_buckets > view_.num_buckets - first) {

@@ -49,6 +49,8 @@ uint64_t TableGroup::bytes_for(const DeviceTableOptions& options) {
          sizeof(DeviceTableCounts);
 }
 
+// Scratch memory has one set of arrays for all tables, with room for the largest calls of all of them
+// together.  The addresses of the tables' counts never change, so they are sent to the device here, once.
 TableGroup::TableGroup(gpu::Device& device, gpu::Stream& stream, std::vector<DeviceTable*> tables)
     : tables_(std::move(tables)),
       most_keys_(most_keys_of(tables_, [](const DeviceTable& table) { return table.options_.max_batch; })),
@@ -80,6 +82,7 @@ void TableGroup::begin(size_t calls, uint64_t keys) {
     fail(Code::kInternal, "device tables: calls of ", calls, " tables with ", keys, " keys, expected ",
          tables_.size(), " with at most ", most_keys_);
   }
+  // Two sets of host memory are used by turns: while one is copied, the next call fills the other.
   Sent& sent = *sent_[num_calls_++ % sent_.size()];
   sent.copied.synchronize();
   host_parts_ = sent.parts.data();
@@ -110,6 +113,8 @@ TablePart* TableGroup::add(gpu::Stream& stream, size_t number, DeviceKeys keys, 
   part.batch.size = static_cast<uint32_t>(keys.size);
   part.batch.first = part.first_key = num_keys_;
   part.batch.table_bits = table_bits_;
+  // The number of the part is in the highest bits of the prefixes of its keys, so that one sort orders the
+  // keys of all parts, those of a part next to each other.
   part.batch.first_prefix = table_bits_ == 0 ? 0 : num_parts_ << (32 - table_bits_);
   part.batch.num_runs = singles_.data() + kOfTable * num_parts_;
   part.batch.any_missing = part.batch.num_runs + 1;
@@ -208,6 +213,7 @@ void TableGroup::look_up(gpu::Stream& stream, std::span<const TableLookUp> calls
   run(stream, device_table::FindScores());
 }
 
+// No row is made or moved, so the keys are not sorted; they must be distinct.
 void TableGroup::advance(gpu::Stream& stream, std::span<const TableAdvance> calls) {
   begin(calls.size(), keys_of(calls));
   for (size_t t = 0; t < calls.size(); ++t) {
@@ -222,6 +228,8 @@ void TableGroup::advance(gpu::Stream& stream, std::span<const TableAdvance> call
   run(stream, device_table::AdvanceRows());
 }
 
+// All tables count the call, also those without keys, since the number of calls is a score for eviction and
+// must not depend on the group.
 void TableGroup::pull(gpu::Stream& stream, std::span<const TablePull> calls) {
   begin(calls.size(), keys_of(calls));
   for (size_t t = 0; t < calls.size(); ++t) {
@@ -240,6 +248,7 @@ void TableGroup::push(gpu::Stream& stream, std::span<const TablePush> calls) {
   begin(calls.size(), keys_of(calls));
   std::vector<size_t> order(calls.size());
   for (size_t t = 0; t < order.size(); ++t) order[t] = t;
+  // The sort is stable, so that the parts of a rule are in the order of the tables.
   std::ranges::stable_sort(order, {}, [&](size_t t) { return calls[t].step.index(); });
   for (size_t t : order) add_push(stream, t, calls[t]);
   if (num_parts_ == 0) return;
@@ -249,6 +258,8 @@ void TableGroup::push(gpu::Stream& stream, std::span<const TablePush> calls) {
   for (const OfRule& rule : rules) step_rule(stream, rule);
 }
 
+// The step's parameters go to the part as bytes, since kernels are compiled for each rule and read them as
+// its type.  A step that needs more arrays of state than the table's rows have is refused.
 void TableGroup::add_push(gpu::Stream& stream, size_t number, const TablePush& call) {
   if (call.step.index() == 0) {
     if (call.evicted.count != nullptr) stream.fill(call.evicted.count, 0, sizeof(uint32_t));
@@ -288,6 +299,7 @@ std::vector<TableGroup::OfRule> TableGroup::step_rules() {
     // The long runs of all parts of a rule are in one list, which lies where the list of the first part would
     // lie.
     part.batch.long_runs = host_parts_[0].batch.long_runs + host_parts_[rule.begin].first_key;
+    // A part with few keys has no long run, so it needs no blocks for them.
     if (part.batch.size <= device_table::kLongRun) continue;
     rule.long_keys += part.batch.size;
     rule.tiles =
@@ -296,6 +308,9 @@ std::vector<TableGroup::OfRule> TableGroup::step_rules() {
   return rules;
 }
 
+// A few blocks add up the long runs, tile by tile of their columns, on a stream of their own, while the
+// main stream steps all other rows.  rows_ready_ makes that stream wait for the rows of the batch, and
+// long_runs_done_ makes the main stream wait for it.
 template <class Step>
 void TableGroup::launch_steps(gpu::Stream& stream, const OfRule& rule) {
   const device_table::Parts parts = {parts_.data() + rule.begin, rule.end - rule.begin};
