@@ -61,9 +61,8 @@ static std::string leave_as_read(DataOptions& data, DataPart part) {
   return join(left_out, ", ");
 }
 
-// Reads the part of the data and writes it batch by batch.  `bytes` holds the text that is still to be
-// written: the heading at first, then that of the batch before.  The loop ends when the data end, when the
-// reader of the output closes it, or when the run is to stop.
+// Reads the part of the data and writes it batch by batch, after the heading.  The loop ends when the data
+// end, when the reader of the output closes it, or when the run is to stop; a batch that was read is written.
 bool convert_data(const Job& given, const RunOptions& options, Log& log) {
   Job job = given;
   const DataPart part = asked_part(job.data, options.part);

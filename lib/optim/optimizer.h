@@ -80,7 +80,11 @@ class Optimizer {
   // multiplied by `scale` (1 / batch for means, times the factor of clipping by norm), then clipped by value.
   virtual void update(const Row<T>& row, const T* gradient, T scale) const = 0;
 
-  // Does the same for rows of `width` weights anywhere in memory. rows[n] points to the weights of one row;
+  // Returns true if the step begun last depends on a weight's column in its row, since means are rounded by
+  // it: a block of several rows must then be updated row by row.
+  virtual bool depends_on_column() const { return false; }
+
+  // Does the same as update for rows of `width` weights anywhere in memory. rows[n] points to the weights of one row;
   // its state arrays of `width` each follow right behind them.  One call updates many rows, since a small row
   // costs less than a virtual call.
   //   gradients [rows, width]

@@ -37,6 +37,7 @@ class RowOptimizer : public Optimizer<T> {
   void initialize(const Row<T>& row) const final;
   void begin_step(double learning_rate) final;
   int64_t steps() const final { return steps_; }
+  bool depends_on_column() const final { return average_ && steps_ > average_->begin_step; }
   bool next_step_changes_reading() const final { return average_ && steps_ == average_->begin_step; }
   bool idle_is_identity() const final { return !timeline_ && !traits_.idle_state && !average_; }
   void catch_up(const Row<T>& row, int64_t from, int64_t to) const final;

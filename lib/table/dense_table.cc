@@ -73,7 +73,7 @@ void DenseTable::push(std::span<const KeyedGradients> pieces, float scale, doubl
     for (; next != touched.end() && next->first < end; ++next) {
       std::copy_n(next->second, width(), gradient.data() + (next->first - begin) * width());
     }
-    optimizer_->update(arrays.block(begin * width(), end * width()), gradient.data(), scale);
+    update_rows_of(*optimizer_, arrays, width(), begin * width(), end * width(), gradient.data(), scale);
   });
 }
 

@@ -7,6 +7,16 @@
 
 namespace ps {
 
+// A block is one row to most optimizers, which treat all weights alike.
+void update_rows_of(const Optimizer<float>& optimizer, const DenseArrays& arrays, int64_t width,
+                    int64_t begin, int64_t end, const float* gradient, float scale) {
+  if (!optimizer.depends_on_column()) return optimizer.update(arrays.block(begin, end), gradient, scale);
+  PS_CHECK(begin % width == 0 && end % width == 0);
+  for (int64_t row = begin; row < end; row += width) {
+    optimizer.update(arrays.block(row, row + width), gradient + (row - begin), scale);
+  }
+}
+
 DenseValues::DenseValues(int64_t rows, int64_t cols, Optimizer<float>* optimizer)
     : optimizer_(optimizer), arrays_(rows, cols, optimizer != nullptr ? optimizer->state_arrays() : 0) {}
 
@@ -39,8 +49,9 @@ void DenseValues::begin_step(double learning_rate) {
 
 void DenseValues::push_range(int64_t first, int64_t count, const float* gradient, float scale,
                              Device& device) {
-  device.for_each(count, kFloatsAtOnce, [&](int64_t begin, int64_t end) {
-    optimizer_->update(arrays_.block(first + begin, first + end), gradient + begin, scale);
+  const int64_t block = std::max<int64_t>(1, kFloatsAtOnce / width()) * width();
+  device.for_each(count, block, [&](int64_t begin, int64_t end) {
+    update_rows_of(*optimizer_, arrays_, width(), first + begin, first + end, gradient + begin, scale);
   });
 }
 

@@ -15,6 +15,10 @@
 
 namespace ps {
 
+// Applies the step begun last to weights [begin, end) of the arrays, whole rows of `width`, with their gradient.
+void update_rows_of(const Optimizer<float>& optimizer, const DenseArrays& arrays, int64_t width,
+                    int64_t begin, int64_t end, const float* gradient, float scale);
+
 // Owner thread only; work is shared over the device by blocks of fixed size.
 class DenseValues final : public WholeTable {
  public:

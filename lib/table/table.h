@@ -207,7 +207,7 @@ class WholeTable {
   virtual void push_all(const float* gradient, float scale, double learning_rate, Device& device) = 0;
 
   // Applies a part of a step, between begin_step and end_step of the table, to weights [first, first + count)
-  // of all, with their gradient.
+  // of all, which are whole rows, with their gradient.
   virtual void push_range(int64_t first, int64_t count, const float* gradient, float scale,
                           Device& device) = 0;
 

@@ -53,12 +53,14 @@ await() {
   timeout 60 grep -q -m 1 -- "$2" <(tail -n +1 -F --pid=$$ "$1" 2>/dev/null) || fail "'$2' does not come in $1"
 }
 
-# await_joined FOLDER RANK [N]: until that trainer has joined, for the Nth time.  A joiner takes part from the next step on, so
-# trainer 0 must not come to rest at a full pipe; and the run must not be over by then, so its reports are read slowly.
+# await_joined FOLDER RANK [TEXT [N]]: until that trainer has joined, for the Nth time, as the text says.  A joiner takes part from
+# the next step on, so trainer 0 must not come to rest at a full pipe; and the run must not be over by then, so its reports are
+# read slowly.
 await_joined() {
-  local tries
+  local tries count
   for ((tries = 0; tries < 1200; ++tries)); do
-    if (($(grep -c 'Resuming in pass ' "$1.$2.err" || true) >= ${3-1})); then return; fi
+    count=$(grep -c -- "${3:-Resuming in pass }" "$1.$2.err" 2>/dev/null || true)
+    if ((${count:-0} >= ${4:-1})); then return; fi
     read -r -t 1 <&8 || true
     sleep 0.05
   done
@@ -123,7 +125,7 @@ for mode in sync stale async; do
   kill -9 "${trainers[2]}"
   wait "${trainers[2]}" 2>/dev/null || true
   train 3 joined_$mode # its rank is free
-  await_joined joined_$mode 3 2
+  await_joined joined_$mode 3 'Resuming in pass ' 2
   follow
   finish 0 0 1 3
   kill "$reports" 2>/dev/null || true
@@ -137,7 +139,7 @@ train 2 first
 await first.2.err 'joins a run of 2 trainers once they have begun it'
 lead first
 train 1 first
-await_joined first 2
+await_joined first 2 'Training with' # there may be no step yet from which it could resume
 follow
 finish 0 0 1 2
 kill "$reports" 2>/dev/null || true

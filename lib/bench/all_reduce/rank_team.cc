@@ -48,8 +48,8 @@ MakeRankSum make_net_sums(int size, const std::string& algorithm, int connection
   };
 }
 
-// The threads make their RankSums as the first part, which counts as busy like a call of run().  If any of
-// them fails, await_all has told the others to stop, and the threads are joined before the members go.
+// Each thread makes its RankSum as the first part, which counts as busy like a call of run().  If any of them
+// fails, await_all has told the others to stop, and the threads are joined before the members go.
 RankTeam::RankTeam(int size, MakeRankSum make) : num_busy_(static_cast<size_t>(size)) {
   for (int rank = 0; rank < size; ++rank) threads_.emplace_back([this, rank, make] { work(rank, make); });
   try {

@@ -20,8 +20,8 @@ namespace ps {
 
 namespace {
 
-// The number of values of a matrix that a table updates at a time.  Slices end at its multiples, so that they
-// do not change the blocks on which a kernel works.
+// The largest number of values of a matrix that a table updates at a time, in whole rows.  Slices end where
+// such blocks do, so that they do not change the blocks on which a kernel works.
 constexpr size_t kValuesAtOnce = 4096;
 
 }  // namespace
@@ -435,15 +435,15 @@ template <class Body>
 bool TableUpdater::for_ranges(const Table& table, std::span<const Contribution> contributions,
                               SliceWork& work, Body&& body) {
   const size_t cols = static_cast<size_t>(table.width()), total = table.size() * cols;
+  const size_t block = std::max<size_t>(1, kValuesAtOnce / cols) * cols;
   const bool whole = contributions.size() == 1 && contributions[0].slice->count == table.size();
   while (num_values_ < total) {
     if (work.used_up() && in_parts_) return false;
-    // All ranges but the last have whole blocks of kValuesAtOnce values, at least one.  They are compared
-    // as numbers of blocks, since a number of values would overflow when the work is unlimited.
-    const uint64_t most =
-        in_parts_ ? std::max<uint64_t>(1, work.left / kValuesAtOnce) : SliceWork::kUnlimited;
+    // All ranges but the last have whole blocks, at least one.  They are compared as numbers of blocks, since
+    // a number of values would overflow when the work is unlimited.
+    const uint64_t most = in_parts_ ? std::max<uint64_t>(1, work.left / block) : SliceWork::kUnlimited;
     const size_t left = total - num_values_;
-    const size_t count = most > left / kValuesAtOnce ? left : most * kValuesAtOnce;
+    const size_t count = most > left / block ? left : most * block;
     body(num_values_, count,
          whole ? contributions[0].floats + num_values_ : sum_range(contributions, cols, count));
     num_values_ += count;
