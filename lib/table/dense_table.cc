@@ -13,8 +13,7 @@ DenseTable::DenseTable(const BlockCyclicRows& blocks, int64_t cols, const Initia
                        std::unique_ptr<Optimizer<float>> optimizer, Device& device)
     : blocks_(blocks), optimizer_(std::move(optimizer)), values_(blocks.own_rows(), cols, optimizer_.get()) {
   DenseArrays& arrays = values_.arrays();
-  const int64_t rows_at_once = std::max<int64_t>(1, DenseValues::kFloatsAtOnce / width());
-  device.for_each(arrays.rows(), rows_at_once, [&](int64_t begin, int64_t end) {
+  device.for_each(arrays.rows(), dense_rows_at_once(width()), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       initializer.fill(static_cast<uint64_t>(blocks_.global(r)),
                        {arrays.row(r), static_cast<size_t>(width())}, device.cpu());
@@ -66,8 +65,7 @@ void DenseTable::push(std::span<const KeyedGradients> pieces, float scale, doubl
     }
   }
   std::ranges::sort(touched, {}, &std::pair<int64_t, const float*>::first);
-  const int64_t rows_at_once = std::max<int64_t>(1, DenseValues::kFloatsAtOnce / width());
-  device.for_each(arrays.rows(), rows_at_once, [&](int64_t begin, int64_t end) {
+  device.for_each(arrays.rows(), dense_rows_at_once(width()), [&](int64_t begin, int64_t end) {
     std::vector<float> gradient(static_cast<size_t>((end - begin) * width()), 0.0f);
     auto next = std::ranges::lower_bound(touched, begin, {}, &std::pair<int64_t, const float*>::first);
     for (; next != touched.end() && next->first < end; ++next) {

@@ -49,8 +49,7 @@ void DenseValues::begin_step(double learning_rate) {
 
 void DenseValues::push_range(int64_t first, int64_t count, const float* gradient, float scale,
                              Device& device) {
-  const int64_t block = std::max<int64_t>(1, kFloatsAtOnce / width()) * width();
-  device.for_each(count, block, [&](int64_t begin, int64_t end) {
+  device.for_each(count, dense_rows_at_once(width()) * width(), [&](int64_t begin, int64_t end) {
     update_rows_of(*optimizer_, arrays_, width(), first + begin, first + end, gradient + begin, scale);
   });
 }

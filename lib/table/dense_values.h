@@ -15,6 +15,14 @@
 
 namespace ps {
 
+// The largest number of weights that one thread updates at a time, unless a row has more.
+inline constexpr int64_t kFloatsAtOnce = 4096;
+
+// Returns how many rows of this width these are, at least one.  Steps in several parts end them where such blocks end.
+inline int64_t dense_rows_at_once(int64_t width) {
+  return width > kFloatsAtOnce ? 1 : kFloatsAtOnce / width;
+}
+
 // Applies the step begun last to weights [begin, end) of the arrays, whole rows of `width`, with their gradient.
 void update_rows_of(const Optimizer<float>& optimizer, const DenseArrays& arrays, int64_t width,
                     int64_t begin, int64_t end, const float* gradient, float scale);
@@ -22,8 +30,6 @@ void update_rows_of(const Optimizer<float>& optimizer, const DenseArrays& arrays
 // Owner thread only; work is shared over the device by blocks of fixed size.
 class DenseValues final : public WholeTable {
  public:
-  static constexpr int64_t kFloatsAtOnce = 4096;  // weights that one thread updates at a time
-
   // The values are not set.  `optimizer`, which updates them and outlives this, is null for a statistic.
   DenseValues(int64_t rows, int64_t cols, Optimizer<float>* optimizer);
 

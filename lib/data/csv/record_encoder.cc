@@ -200,10 +200,10 @@ void RecordEncoder::add_column(const FieldColumn& fields, const FieldUse& use, B
   }
 }
 
-// Appends a number of each record, as put_number does, and its bin if there are bins beside it.
-// The new values are zeros, which a missing number stays; out[1] is then the 1 that indicates it, if the
-// column has `width` 2.  scan_short_float is inline and reads most numbers; parse_number reads the others.
-// The bin is that of the number as it is written, since the edges were learnt from those.
+// Appends a number of each record, as put_number does, and its bin if there are bins beside it.  The new
+// values are zeros, which a missing number stays; out[1] is then the 1 that indicates it, if the column has
+// `width` 2.  scan_short_float is inline and reads most numbers; parse_number reads the others.  The bin is
+// that of the number as it is written, since the edges were learnt from those.
 void RecordEncoder::put_numbers(const FieldColumn& fields, const Column& column, SlotData& slot,
                                 SlotData* bins) const {
   const size_t width = column.indicates_missing ? 2 : 1, before = slot.values.size();

@@ -15,16 +15,9 @@
 #include <utility>
 
 #include "math/device.h"
+#include "table/dense_values.h"
 
 namespace ps {
-
-namespace {
-
-// The largest number of values of a matrix that a table updates at a time, in whole rows.  Slices end where
-// such blocks do, so that they do not change the blocks on which a kernel works.
-constexpr size_t kValuesAtOnce = 4096;
-
-}  // namespace
 
 // If there is more to do, all of the work counts as used, so that the caller stops too.  Otherwise each row
 // that was looked at counts kRowWork.
@@ -373,7 +366,7 @@ void TableUpdater::sum_counts() {
 bool TableUpdater::apply_dense_rows(Table& table, const StepSize& step, SliceWork& work) {
   constexpr uint64_t kMostBlocks = 64;  // in a range
   const size_t cols = static_cast<size_t>(table.width()), num_rows = table.size();
-  const size_t block = std::max<size_t>(1, kValuesAtOnce / cols);
+  const size_t block = static_cast<size_t>(dense_rows_at_once(table.width()));
   if (!in_step_) table.begin_step(step.learning_rate);
   in_step_ = true;
   while (num_values_ < num_rows * cols) {
@@ -435,7 +428,7 @@ template <class Body>
 bool TableUpdater::for_ranges(const Table& table, std::span<const Contribution> contributions,
                               SliceWork& work, Body&& body) {
   const size_t cols = static_cast<size_t>(table.width()), total = table.size() * cols;
-  const size_t block = std::max<size_t>(1, kValuesAtOnce / cols) * cols;
+  const size_t block = static_cast<size_t>(dense_rows_at_once(table.width())) * cols;
   const bool whole = contributions.size() == 1 && contributions[0].slice->count == table.size();
   while (num_values_ < total) {
     if (work.used_up() && in_parts_) return false;
