@@ -101,15 +101,19 @@ void TrainerStateLink::send_chunk(size_t shard, PushHeader& header, std::string 
   ++header.slice;
 }
 
-// Reads the chunks of all shards.  A shard drops the chunks of a process that has pushed another batch since;
-// without them the run can only go on if the state does not matter.
+// Reads the chunks of all shards, and restores them only when all have come.  Shards drop the chunks of a process
+// that has pushed another batch since, perhaps while they are read: the last push of the earlier process may wait
+// for those of other trainers.  Without the chunks the run can only go on if the state does not matter.
 void TrainerStateLink::resume(uint64_t batches, bool given_up, const Consistency& consistency) {
   if (!run_status().checkpointed) return;
-  Frame frame;
-  bool known = true;
-  for (size_t s = 0; s < links_.size() && known; ++s) known = is_of(ask(s, kNoChunk, frame), batches);
-  if (!known) return check_not_missed(given_up, consistency);
-  for (size_t s = 0; s < links_.size(); ++s) restore_from(s, batches);
+  std::vector<Frame> answers;
+  for (size_t s = 0; s < links_.size(); ++s) {
+    if (!read_chunks(s, batches, answers)) return check_not_missed(given_up, consistency);
+  }
+  for (Frame& answer : answers) {
+    restore(decode_chunk_answer(answer.body.bytes()).chunk);
+    answer.body = Buffer();
+  }
   if (own_ != nullptr) own_->end_restoring(batches);
 }
 
@@ -132,21 +136,24 @@ void TrainerStateLink::check_not_missed(bool given_up, const Consistency& consis
   }
 }
 
-// Asks a shard for one chunk.  The chunk of the answer points into `frame`.
-StateChunkAnswer TrainerStateLink::ask(size_t shard, uint32_t number, Frame& frame) {
-  frame = links_.call(shard, Message::kTrainerChunk, Payload(encode_chunk_request(number)));
-  return decode_chunk_answer(frame.body.bytes());
+Frame TrainerStateLink::ask(size_t shard, uint32_t number) {
+  return links_.call(shard, Message::kTrainerChunk, Payload(encode_chunk_request(number)));
 }
 
-void TrainerStateLink::restore_from(size_t shard, uint64_t batches) {
-  Frame frame;
-  const uint32_t num_chunks = ask(shard, kNoChunk, frame).num_chunks;
-  for (uint32_t number = 0; number < num_chunks; ++number) {
-    const StateChunkAnswer answer = ask(shard, number, frame);
-    if (!is_of(answer, batches) || answer.chunk.empty())
+// Appends the answers with the chunks of a shard.  Returns false if they are not those of so many batches, or are
+// not any more.
+bool TrainerStateLink::read_chunks(size_t shard, uint64_t batches, std::vector<Frame>& answers) {
+  const Frame first = ask(shard, kNoChunk);
+  const StateChunkAnswer about = decode_chunk_answer(first.body.bytes());
+  if (!is_of(about, batches)) return false;
+  for (uint32_t number = 0; number < about.num_chunks; ++number) {
+    const Frame& frame = answers.emplace_back(ask(shard, number));
+    const StateChunkAnswer answer = decode_chunk_answer(frame.body.bytes());
+    if (!is_of(answer, batches) || answer.num_chunks != about.num_chunks) return false;
+    if (answer.chunk.empty())
       fail(Code::kData, "a server has lost a trainer state chunk that it had told of");
-    restore(answer.chunk);
   }
+  return true;
 }
 
 // Restores state from one chunk.  Ignores kinds of chunks that this job does not use, since the checkpoint may

@@ -78,8 +78,8 @@ class TrainerStateLink {
   void send_chunk(size_t shard, PushHeader& header, std::string chunk, const Send& send,
                   std::function<void()> on_answer);
   void check_not_missed(bool given_up, const Consistency& consistency) const;
-  StateChunkAnswer ask(size_t shard, uint32_t number, Frame& frame);
-  void restore_from(size_t shard, uint64_t batches);
+  Frame ask(size_t shard, uint32_t number);
+  bool read_chunks(size_t shard, uint64_t batches, std::vector<Frame>& answers);
   void restore(std::string_view chunk);
 
   ShardLinks& links_;

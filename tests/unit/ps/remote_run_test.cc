@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "fake_shards.h"
 #include "membership/save_election.h"
 #include "optim/synthetic_parameter.h"
@@ -375,6 +377,7 @@ class TrainerStateLinkTest : public RemoteRunTest {
     shards_.handlers[Message::kTrainerChunk] = [this](size_t shard, std::string_view body) {
       const uint32_t number = decode_chunk_request(body);
       const std::vector<std::string>& has = chunks_[shard];
+      if (shard == 1 && number == applies_at_) ++batches_;
       StateChunkAnswer answer{
           .known = known_, .batches = batches_, .num_chunks = static_cast<uint32_t>(has.size())};
       if (number < has.size()) answer.chunk = has[number];
@@ -386,6 +389,8 @@ class TrainerStateLinkTest : public RemoteRunTest {
   }
 
   std::vector<std::string> chunks_[2];  // of the shards
+  std::optional<uint32_t>
+      applies_at_;  // asked for this chunk, the second shard has just applied another batch
   bool known_ = true;
   uint64_t batches_ = 12;
 };
@@ -456,6 +461,22 @@ TEST_F(TrainerStateLinkTest, ARunIsLostWithStateThatMattersAndWithNoOther) {
   batches_ = 12;
   known_ = false;
   EXPECT_EQ(error_of_resume(needed).code(), Code::kUnavailable);
+}
+
+// The last push of the earlier process may wait for those of other trainers, and be applied while its chunks are read.
+TEST_F(TrainerStateLinkTest, ChunksThatAStepMakesOutdatedWhileTheyAreReadAreNotRestored) {
+  chunks_[0] = {"a", encode_figures({0, "of 0"})};
+  chunks_[1] = {"b", "c"};
+  applies_at_ = 1;
+  LetterState needed(""), spare("", /*is_needed=*/false);
+  EXPECT_EQ(error_of_resume(needed).code(), Code::kUnavailable);
+  batches_ = 12;
+  shards_.run([&](ShardLinks& links) {
+    Parts parts(links, &spare);
+    parts.states.resume(12, false, {});
+    EXPECT_THAT(parts.states.release_figures(), IsEmpty());
+  });
+  EXPECT_EQ(needed.restored + spare.restored, "");
 }
 
 TEST_F(TrainerStateLinkTest, AChunkThatAShardHasToldOfAndDoesNotGiveIsRefused) {
