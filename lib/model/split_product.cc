@@ -14,7 +14,9 @@ namespace ps {
 
 namespace {
 
-constexpr uint64_t kMostRows = uint64_t{1} << 32;  // limit of the rows of a trainer's batch
+// The limit of the input that a trainer has for a divided layer.  It bounds the memory that a number of rows alone
+// makes the other trainers take, before any of the rows has come; messages of any size have the same limit.
+constexpr uint64_t kMostInputBytes = uint64_t{256} << 20;
 
 std::string bytes_of(std::span<const float> values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes());
@@ -54,13 +56,18 @@ Matrix<float> SplitProduct::all_rows(std::vector<float>& values, size_t cols) co
 void SplitProduct::gather_inputs(Communicator& trainers, Matrix<const float> in) {
   std::string own;
   put(own, static_cast<uint64_t>(in.rows));
+  const uint64_t most_rows = kMostInputBytes / (static_cast<uint64_t>(in.cols) * sizeof(float));
   rows_.clear(), counts_.clear();
   const std::vector<std::string> gathered = trainers.gather(std::move(own));
   for (size_t rank = 0; rank < gathered.size(); ++rank) {
     ByteReader reader(gathered[rank]);
     const uint64_t rows = reader.get<uint64_t>();
-    if (!reader.ok() || reader.remaining() > 0 || rows > kMostRows)
+    if (!reader.ok() || reader.remaining() > 0)
       fail(Code::kData, "trainer ", rank, " does not say how many rows a divided layer has there");
+    if (rows > most_rows) {
+      fail(Code::kData, "trainer ", rank, " has ", rows, " rows for a divided layer, expected at most ",
+           most_rows, ", which are ", kMostInputBytes >> 20, " MiB: make batches smaller");
+    }
     rows_.push_back(rows);
     counts_.push_back(rows * static_cast<size_t>(in.cols));
   }

@@ -6,10 +6,12 @@
 #include <cstring>
 #include <thread>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/random.h"
 #include "config/spec.h"
 #include "model/network.h"
+#include "model/split_product.h"
 #include "optim/optimizer_plan.h"
 #include "store/all_reduce_store.h"
 #include "support/thread_communicator.h"
@@ -165,6 +167,37 @@ TEST(DividedLayers, ExchangeActivationsInPlaceOfGradients) {
 }
 
 // ---- mistakes
+
+// Trainer 1 says a number of rows, for which trainer 0 then takes memory, and leaves.  Returns the error of trainer 0.
+std::string refusal_of_rows(uint64_t rows) {
+  auto communicators = make_thread_communicators({.size = 2});
+  std::string said;
+  put(said, rows);
+  std::thread other([&] {
+    const auto own = std::move(communicators[1]);
+    own->gather(said);
+  });
+  Device device(1, best_cpu_level());
+  const std::vector<float> in(8), weight(16);
+  std::vector<float> out(8);
+  std::string message = "accepted";
+  try {
+    SplitProduct().forward(*communicators[0], device, {in.data(), 2, 4}, {weight.data(), 4, 4},
+                           {out.data(), 2, 4});
+  } catch (const Error& error) {
+    message = error.message();
+  }
+  other.join();
+  return message;
+}
+
+TEST(DividedLayers, RowsOfOthersAreBoundedBeforeTheyCome) {
+  const std::string refused =
+      " rows for a divided layer, expected at most 16777216, which are 256 MiB: make batches smaller";
+  EXPECT_EQ(refusal_of_rows((1 << 24) + 1), "trainer 1 has 16777217" + refused);
+  EXPECT_EQ(refusal_of_rows(UINT64_MAX), "trainer 1 has 18446744073709551615" + refused);
+  EXPECT_EQ(refusal_of_rows(3), "rank 1 has left before all-gather 2");
+}
 
 std::string refusal(const Json& layers) {
   try {
