@@ -1,5 +1,6 @@
 #include "table/row_layout.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -45,9 +46,13 @@ std::vector<std::string> RowLayout::statistics() const {
   return has_history_ ? history_names() : std::vector<std::string>();
 }
 
+// A float that a file holds in place of an age may be anything, and outside the integers its conversion would
+// be undefined: it is moved to the nearest age, and one that is not a number to 0.
 RowHistory RowLayout::to_history(const float* statistics) {
+  constexpr float kMost = RowHistory::kMostUnseen;
   const float* at = statistics;
-  return {double{at[0]} + double{at[1]}, double{at[2]} + double{at[3]}, static_cast<uint32_t>(at[4])};
+  const float unseen = at[4] > 0 ? std::min(at[4], kMost) : 0;
+  return {double{at[0]} + double{at[1]}, double{at[2]} + double{at[3]}, static_cast<uint32_t>(unseen)};
 }
 
 RowHistory RowLayout::history(const float* row) const {

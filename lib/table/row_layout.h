@@ -41,7 +41,7 @@ class RowLayout {
   std::vector<std::string> statistics() const;
   static const std::vector<std::string>& history_names();
 
-  // Makes a history from the floats with these names.
+  // Makes a history from the floats with these names, which may be those of a damaged file.
   static RowHistory to_history(const float* statistics);
 
   // The history of a row; only for rows that have one.
