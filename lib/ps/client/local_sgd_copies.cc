@@ -22,6 +22,7 @@ struct LocalSgdCopies::Restoring {
   std::map<uint64_t, std::string> known;  // by offset
   uint64_t known_bytes = 0;               // size of the whole, as the chunks say
   uint64_t rows = 0;
+  std::vector<std::vector<bool>> has_row;  // by parameter that is not sparse, by key: the row has come
 };
 
 float* LocalSgdCopy::find_or_start(const ParameterSpec& spec, uint64_t key) {
@@ -164,11 +165,22 @@ void LocalSgdCopies::restore_row(size_t p, const TableLayout& layout, ByteReader
   }
   const bool bounded = spec.rows > 0 || !spec.sparse;
   if (bounded && key >= static_cast<uint64_t>(spec.rows)) damaged(quote(spec.name), " has no row ", key);
+  if (!spec.sparse && !note_row(p, key)) damaged("row ", key, " of ", quote(spec.name), " comes twice");
   if ((flags & kLocalSgdBase) != 0) restore_base(p, key, flags, in);
   block.keys.push_back(key);
   if (layout.stamped) block.stamps.push_back(in.get<uint32_t>());
   block.values.resize(block.keys.size() * values);
   in.get_array(std::span(block.values).last(values));
+}
+
+// Notes that a row of a parameter that is not sparse has come; returns false if it had come before.  Rows are
+// only counted in the end, so that a row which came twice would hide one that is missing.
+bool LocalSgdCopies::note_row(size_t p, uint64_t key) {
+  restoring_->has_row.resize(specs_.size());
+  std::vector<bool>& rows = restoring_->has_row[p];
+  rows.resize(static_cast<size_t>(specs_[p].rows));
+  if (rows[key]) return false;
+  return rows[key] = true;
 }
 
 // Sets the base of one row.  The base of a matrix is one block of memory; those of other parameters are

@@ -99,6 +99,7 @@ class LocalSgdCopies final : public TrainerState {
   void restore_steps(ByteReader& in);
   void restore_rows(ByteReader& in);
   void restore_row(size_t p, const TableLayout& layout, ByteReader& in, RowBlock& block);
+  bool note_row(size_t p, uint64_t key);
   void restore_base(size_t p, uint64_t key, uint8_t flags, ByteReader& in);
   void end_known(ByteReader& in, uint64_t rows, uint64_t batches);
 

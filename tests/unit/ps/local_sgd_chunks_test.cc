@@ -239,6 +239,19 @@ TEST(LocalSgdChunks, ThatMakeNoSenseAreRefused) {
   EXPECT_THAT(refusal({section(3, 10, 1)}), testing::HasSubstr("'matrix' has no row 10"));
 }
 
+// Rows of tables that are not sparse are counted in the end, where a row that came twice would stand for one that is
+// missing.  A row of the matrix has 5 weights, their momentum and its base, one of the embedding 2 and their momentum.
+TEST(LocalSgdChunks, WithARowTwiceAreRefused) {
+  constexpr size_t kHead = 1 + 8 + 8 + 1;
+  const std::string matrix = section(3, 1, 1).substr(0, kHead + 3 * 5 * sizeof(float));
+  const std::string bare = section(3, 1, 0).substr(0, kHead + 2 * 5 * sizeof(float));
+  const std::string embedding = section(2, 7, 0).substr(0, kHead + 2 * 2 * sizeof(float));
+  EXPECT_THAT(refusal({matrix}), testing::HasSubstr("some of it is missing"));
+  EXPECT_THAT(refusal({matrix, matrix}), testing::HasSubstr("row 1 of 'matrix' comes twice"));
+  EXPECT_THAT(refusal({matrix, bare}), testing::HasSubstr("row 1 of 'matrix' comes twice"));
+  EXPECT_THAT(refusal({embedding, embedding}), testing::HasSubstr("row 7 of 'embedding' comes twice"));
+}
+
 // A damaged chunk is refused or read as something else, but does nothing worse.
 TEST(LocalSgdChunks, ThatAreDamagedDoNoHarm) {
   Trainer trainer;
