@@ -82,6 +82,7 @@ Machine Machine::from_json(const Json& json) {
   json.at("kernel").get_to(machine.kernel);
   json.at("compiler").get_to(machine.compiler);
   json.at("program").get_to(machine.program);
+  if (json.contains("device")) json.at("device").get_to(machine.device);
   return machine;
 }
 

@@ -18,8 +18,8 @@ void add_name(std::string& names, const std::string& name) {
   }
 }
 
-// Adds the machine of one file to that of all files: the names of processors and programs are joined, and
-// the rest stays that of the first file, since tables name nothing else.
+// Adds the machine of one file to that of all files: the names of processors, programs and devices are joined,
+// and the rest stays that of the first file, since tables name nothing else.
 void add_machine(std::optional<Machine>& all, const Machine& machine) {
   if (!all) {
     all = machine;
@@ -27,6 +27,7 @@ void add_machine(std::optional<Machine>& all, const Machine& machine) {
   }
   add_name(all->processor, machine.processor);
   add_name(all->program, machine.program);
+  add_name(all->device, machine.device);
 }
 
 // Adds a line of a file: that of a machine has the key "machine", and any other must be a row of the suite.

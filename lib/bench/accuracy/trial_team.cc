@@ -1,6 +1,7 @@
 #include "bench/accuracy/trial_team.h"
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -36,7 +37,8 @@ class TrialTeam::Round {
   // Returns true if a training has failed with kUsage; the other trainings would then fail likewise.
   bool is_mistake() const { return failure_ && failure_->code() == Code::kUsage; }
 
-  // Runs one training and hands on its result.  After an interrupt its error is no failure, since trainers
+  // Runs one training and hands on its result.  Nothing may leave the thread that this runs on, not even what
+  // the reader of a report throws that lacks a key.  After an interrupt its error is no failure, since trainers
   // get the signal too and end early.
   void train(TrialRunner& runner, const Training& training) {
     try {
@@ -44,12 +46,15 @@ class TrialTeam::Round {
       std::lock_guard lock(mutex_);
       done_(training, result);
     } catch (const Error& error) {
-      keep(error.within(cat(training.trial.name, ", seed ", training.seed)));
+      keep(training, error);
+    } catch (const std::exception& error) {
+      keep(training, Error(Code::kInternal, error.what()));
     }
   }
 
-  void keep(const Error& error) {
+  void keep(const Training& training, const Error& cause) {
     if (interrupts_.requested()) return;
+    const Error error = cause.within(cat(training.trial.name, ", seed ", training.seed));
     if (error.code() != Code::kUsage) log_.error(error.what());
     std::lock_guard lock(mutex_);
     if (!failure_) failure_ = error;

@@ -1,8 +1,8 @@
 #include "bench/all_reduce/rank_team.h"
 
-#include <future>
 #include <utility>
 
+#include "bench/meeting_point.h"
 #include "collective/net_communicator.h"
 #include "net/network.h"
 
@@ -31,20 +31,25 @@ class NetSum final : public RankSum {
 
 }  // namespace
 
-// Rank 0 listens at a free port and sets `where` to its address, for which the other ranks wait; all copies
-// of the function share the promise.
+// Rank 0 listens at a free port and tells the other ranks, which wait at the meeting point; all copies of the
+// function share it.  If rank 0 fails before it listens, it gives up the meeting point, since the others would
+// wait there for ever.
 MakeRankSum make_net_sums(int size, const std::string& algorithm, int connections) {
-  auto listening = std::make_shared<std::promise<Address>>();
-  std::shared_future<Address> where = listening->get_future().share();
-  return [=](int rank) {
+  auto point = std::make_shared<MeetingPoint>();
+  return [=](int rank) -> std::unique_ptr<RankSum> {
     NetCommunicatorOptions options;
     options.rank = rank, options.size = size;
     options.algorithm = algorithm;
     options.connections = connections;
     options.listen = {"127.0.0.1", 0};
-    options.rendezvous = rank == 0 ? options.listen : where.get();
-    options.on_listening = [&](const Address& address) { listening->set_value(address); };
-    return std::make_unique<NetSum>(options);
+    options.rendezvous = rank == 0 ? options.listen : point->wait();
+    options.on_listening = [&](const Address& address) { point->set(address); };
+    try {
+      return std::make_unique<NetSum>(options);
+    } catch (...) {
+      if (rank == 0) point->give_up(std::current_exception());
+      throw;
+    }
   };
 }
 

@@ -221,7 +221,8 @@ void check_plan(const PlanCheckRequest& request, Log& log, const std::function<v
 bool is_plan_row(const Json& row, const LinkRequest& link, const CheckedStrategy& strategy) {
   return row.at("model") == link.model.name && row.at("ranks") == link.ranks &&
          row.at("bandwidth") == link.bits_per_second && row.at("compute_seconds") == link.compute_seconds &&
-         row.at("strategy") == strategy.name && row.at("servers") == strategy.servers;
+         row.at("strategy") == strategy.name && row.at("servers") == strategy.servers &&
+         (link.link == kAnyLink || row.at("link") == link.link);
 }
 
 }  // namespace ps

@@ -37,7 +37,8 @@ std::vector<CheckedStrategy> checked_strategies(const std::vector<int>& servers,
 // of the model, as a whole and by terms.  Throws kInternal when a sum is wrong.
 void check_plan(const PlanCheckRequest& request, Log& log, const std::function<void(const Json& row)>& done);
 
-// Returns true if `row` is one that check_plan would measure for this configuration and strategy.
+// Returns true if `row` is one that check_plan would measure for this configuration and strategy.  The choice
+// kAnyLink of links takes rows of any kind of link, any other choice only those of its own.
 bool is_plan_row(const Json& row, const LinkRequest& link, const CheckedStrategy& strategy);
 
 }  // namespace ps

@@ -31,10 +31,10 @@ std::unique_ptr<RankLinks> make_bucket_links(double bits_per_second) {
 }
 
 std::vector<std::string> link_choices() {
-  return {"auto", "namespaces", "bucket"};
+  return {kAnyLink, "namespaces", "bucket"};
 }
 
-// Only "auto" falls back, and only where namespaces are not allowed: a user who asked for them should not
+// Only kAnyLink falls back, and only where namespaces are not allowed: a user who asked for them should not
 // get other links without notice.
 std::unique_ptr<RankLinks> make_rank_links(const std::string& choice, int ranks, double bits_per_second,
                                            Log& log) {
@@ -42,7 +42,7 @@ std::unique_ptr<RankLinks> make_rank_links(const std::string& choice, int ranks,
   try {
     return make_namespace_links(ranks, bits_per_second);
   } catch (const Error& error) {
-    if (choice != "auto" || error.code() != Code::kUnavailable) throw;
+    if (choice != kAnyLink || error.code() != Code::kUnavailable) throw;
     log.info(cat(error.message(), "; a token bucket in the transport stands in"));
     return make_bucket_links(bits_per_second);
   }

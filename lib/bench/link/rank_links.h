@@ -46,7 +46,9 @@ std::unique_ptr<RankLinks> make_namespace_links(int ranks, double bits_per_secon
 // Receiving is not limited.
 std::unique_ptr<RankLinks> make_bucket_links(double bits_per_second);
 
-// Makes the links of this choice.  "auto" takes namespaces where they are allowed; otherwise it logs the
+inline constexpr const char* kAnyLink = "auto";
+
+// Makes the links of this choice.  kAnyLink takes namespaces where they are allowed; otherwise it logs the
 // reason and takes token buckets.
 std::vector<std::string> link_choices();
 std::unique_ptr<RankLinks> make_rank_links(const std::string& choice, int ranks, double bits_per_second,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -11,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "bench/meeting_point.h"
 #include "bench/statistics.h"
 #include "collective/net_communicator.h"
 #include "net/network.h"
@@ -18,25 +18,6 @@
 namespace ps {
 
 namespace {
-
-// Tells the other ranks where rank 0 listens, or that it has failed before it listened.  Any thread may use
-// it.
-class MeetingPoint {
- public:
-  void set(const Address& address) { promise_.set_value(address); }
-  void give_up(const std::exception_ptr& why) {
-    try {
-      promise_.set_exception(why);
-    } catch (const std::future_error&) {
-      // Rank 0 has listened, so the others notice its end by their connections.
-    }
-  }
-  Address wait() const { return where_.get(); }
-
- private:
-  std::promise<Address> promise_;
-  std::shared_future<Address> where_ = promise_.get_future().share();
-};
 
 // The state that the threads of all ranks share.  Only `point` changes after construction.
 struct Meeting {

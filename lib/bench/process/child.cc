@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <utility>
@@ -23,6 +24,7 @@ namespace ps {
 namespace {
 
 constexpr uint64_t kMostErrors = uint64_t{16} << 20;  // most bytes of messages that are read
+constexpr size_t kMostUnread = size_t{1} << 20;  // bytes of output that wait for line(); others are dropped
 
 // Keeps the calling thread, and with it the children that it starts, on one core as long as this object
 // exists.  The calling thread owns it.
@@ -113,39 +115,61 @@ Usage run_child(const Command& command) {
 // The child gets the write end of a pipe, which is closed here at once: the read end then comes to its end
 // when the child does.
 RunningChild::RunningChild(const Command& command) : command_(command) {
-  int ends[2];
+  int ends[2], stop[2];
   if (pipe2(ends, O_CLOEXEC) < 0)
     fail_errno(Code::kExhausted, "cannot make a pipe for", command.words[0], errno);
   output_ = ends[0];
-  const int error = spawn(command_, process_, ends[1]);
+  int error = pipe2(stop, O_CLOEXEC) < 0 ? errno : 0;
+  if (error != 0) {
+    close(output_), close(ends[1]);
+    fail_errno(Code::kExhausted, "cannot make a pipe for", command.words[0], error);
+  }
+  ending_ = stop[0], end_ = stop[1];
+  error = spawn(command_, process_, ends[1]);
   close(ends[1]);
-  if (error == 0) return;
-  close(output_);
+  if (error == 0) {
+    reader_ = std::thread([this] { read_output(); });
+    return;
+  }
+  for (int file : {output_, ending_, end_}) close(file);
   fail_errno(Code::kUnavailable, "cannot start", command.words[0], error);
 }
 
+// The reader is told to end, since a process that the child has started may keep the pipe open.
 RunningChild::~RunningChild() {
-  close(output_);
-  if (process_ < 0) return;
-  kill(process_, SIGKILL);
-  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
+  if (process_ >= 0) {
+    kill(process_, SIGKILL);
+    while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
+  }
+  close(end_);
+  reader_.join();
+  close(output_), close(ending_);
 }
 
-// read_ has what came after the last line.  Each wait is limited to a minute, so that a child which hangs
-// is an error.
+// The reader's loop.  It reads on when nobody takes lines, and drops what is too much to keep.
+void RunningChild::read_output() {
+  char bytes[4096];
+  for (;;) {
+    pollfd ready[] = {{output_, POLLIN, 0}, {ending_, POLLIN, 0}};
+    if (poll(ready, 2, -1) < 0 && errno == EINTR) continue;
+    const ssize_t count = ready[1].revents == 0 ? read(output_, bytes, sizeof bytes) : 0;
+    if (count < 0 && errno == EINTR) continue;
+    std::lock_guard lock(mutex_);
+    has_ended_ = count <= 0;
+    if (count > 0 && read_.size() < kMostUnread) read_.append(bytes, static_cast<size_t>(count));
+    has_read_.notify_all();
+    if (has_ended_) return;
+  }
+}
+
+// The wait is limited to a minute, so that a child which hangs is an error.
 std::string RunningChild::line() {
-  constexpr int kMinute = 60000;  // in milliseconds
-  size_t end;
-  while ((end = read_.find('\n')) == std::string::npos) {
-    pollfd ready{output_, POLLIN, 0};
-    char bytes[4096];
-    const bool there = poll(&ready, 1, kMinute) > 0;
-    const ssize_t count = there ? read(output_, bytes, sizeof bytes) : 0;
-    if (count <= 0) {
-      fail(Code::kInternal, quote(join(command_.words, " ")),
-           " printed nothing: ", last_line(command_.errors));
-    }
-    read_.append(bytes, static_cast<size_t>(count));
+  std::unique_lock lock(mutex_);
+  has_read_.wait_for(lock, std::chrono::minutes(1),
+                     [this] { return has_ended_ || read_.find('\n') != std::string::npos; });
+  const size_t end = read_.find('\n');
+  if (end == std::string::npos) {
+    fail(Code::kInternal, quote(join(command_.words, " ")), " printed nothing: ", last_line(command_.errors));
   }
   std::string line = read_.substr(0, end);
   read_.erase(0, end + 1);

@@ -5,8 +5,11 @@
 
 #include <sys/types.h>
 
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace ps {
@@ -29,10 +32,11 @@ struct Usage {
 // kInternal, with the last line of `errors`, when it did not end with status 0.
 Usage run_child(const Command& command);
 
-// A program that runs beside this process, as a server does.  One owner thread.
+// A program that runs beside this process, as a server does.  One owner thread, and a thread that reads all that
+// the program prints, so that a full pipe never holds it up.
 class RunningChild {
  public:
-  // Starts the program.  line() reads its output, so command.output is not used.  Throws as run_child does.
+  // Starts the program.  line() returns its output, so command.output is not used.  Throws as run_child does.
   explicit RunningChild(const Command& command);
 
   // Kills the program unless end() was called.
@@ -48,10 +52,18 @@ class RunningChild {
   Usage end();
 
  private:
+  void read_output();
+
   const Command command_;
   pid_t process_ = -1;
-  int output_ = -1;  // read end of a pipe
-  std::string read_;
+  int output_ = -1;  // read end of the pipe that the program prints into; the reader's, like ending_
+  int ending_ = -1;  // read end of a pipe that is closed when the reader is to end
+  int end_ = -1;     // its other end
+  std::mutex mutex_;
+  std::condition_variable has_read_;  // there is more in read_, or the output has ended
+  std::string read_;                  // what came after the last line; guarded by mutex_
+  bool has_ended_ = false;            // the output has ended; guarded by mutex_
+  std::thread reader_;
 };
 
 // Throws kUnavailable, with `origin`, which says where it comes from, unless there is a program of this name.

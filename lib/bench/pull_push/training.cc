@@ -177,7 +177,7 @@ ServedTrainingCase logistic_case() {
 ServedTrainingCase demo_case() {
   return {"fc-demo",
           "PaddlePaddle's sparse_binary demo, 18,182,296 x 256 x 32 x 2",
-          {"sparse-binary", "records"},
+          {"sparse-binary", "records", demo_ids()},
           10000,
           kDemoBatch,
           {demo_model(), demo_optimizer()}};

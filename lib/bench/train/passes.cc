@@ -164,7 +164,7 @@ std::vector<TrainCase> cases() {
        {embedding_model(256), slow}},
       {"fc-demo",
        "PaddlePaddle's sparse_binary demo: 18,182,296 x 256 x 32 x 2",
-       {"sparse-binary", "records"},
+       {"sparse-binary", "records", demo_ids()},
        10000,
        kDemoBatch,
        {demo_model(), demo_optimizer()}},

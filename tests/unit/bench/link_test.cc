@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "bench/link/plan_check.h"
 #include "bench/link/program.h"
 #include "bench/link/rank_run.h"
 #include "bench/link/report.h"
@@ -197,6 +198,23 @@ TEST(Columns, RatesAreReadAndWritten) {
     EXPECT_EQ(parse_decimal_rate(text), std::nullopt);
   EXPECT_EQ(decimal_rate_text(2.5e9), "2.5G");
   EXPECT_EQ(quantity_text(9.58e8, "bit/s"), "958 Mbit/s");
+}
+
+// ---- rows of plan-check
+
+// A run that is resumed takes no row of another kind of link for its own, unless any kind will do.
+TEST(PlanCheck, RowsOfAnotherKindOfLinkAreNotThoseWanted) {
+  LinkRequest link = request(10, 2, 1e9);
+  const CheckedStrategy strategy{.name = "ring"};
+  const Json row = {{"model", "small"}, {"ranks", 2},         {"link", "bucket"},        {"bandwidth", 1e9},
+                    {"servers", 0},     {"strategy", "ring"}, {"compute_seconds", 0.001}};
+  EXPECT_TRUE(is_plan_row(row, link, strategy));
+  link.link = "namespaces";
+  EXPECT_FALSE(is_plan_row(row, link, strategy));
+  link.link = "auto";
+  EXPECT_TRUE(is_plan_row(row, link, strategy));
+  link.ranks = 3;
+  EXPECT_FALSE(is_plan_row(row, link, strategy));
 }
 
 }  // namespace

@@ -56,6 +56,18 @@ TEST_F(ProcessTest, OneThatRunsBesideIsHeardAndEnded) {
   EXPECT_GT(child.end().peak_bytes, 0u);
 }
 
+// A pipe holds 64 KiB, so that a program whose output nobody reads would not come to its last word.  What it says
+// beyond a limit is dropped.
+TEST_F(ProcessTest, OneThatPrintsMuchIsNotHeldUp) {
+  const std::string file = folder_.path("file");
+  RunningChild child(shell(cat("trap 'exit 0' TERM; echo ready; yes | head -c 3000000; touch ", file,
+                               "; while :; do sleep 0.01; done")));
+  EXPECT_EQ(child.line(), "ready");
+  run_child(shell(cat("timeout 30 sh -c 'until test -e ", file, "; do sleep 0.01; done'")));
+  for (int line = 0; line < 500000; ++line) ASSERT_EQ(child.line(), "y");
+  child.end();
+}
+
 TEST_F(ProcessTest, OneThatEndsBeforeItSaysAnythingIsAnError) {
   RunningChild child(shell("echo why >&2; exit 3"));
   EXPECT_THAT(message_of([&] { child.line(); }), HasSubstr("printed nothing: why"));

@@ -61,6 +61,13 @@ TEST_F(ReportTest, DeviceIsNamedWhereOneIsMeasured) {
               HasSubstr("pskit       V\ndevice      D\nruns "));
 }
 
+TEST_F(ReportTest, AMachineIsReadAsItWasWritten) {
+  Machine machine = machine_;
+  EXPECT_EQ(Machine::from_json(machine.json()).json(), machine.json());
+  machine.device = "D";
+  EXPECT_EQ(Machine::from_json(machine.json()).json(), machine.json());
+}
+
 TEST_F(ReportTest, ColumnsAreAligned) {
   ReportTable table(tasks_, false);
   Result full = result("a/much-longer", {1}, 2e9);
