@@ -106,6 +106,11 @@ TEST(ConfusionMatrix, CountsEachPairOfClasses) {
   EXPECT_THAT(values_of({{"type", "confusion_matrix"}}, one),
               ElementsAre(Pair("label_0_as_0", 0.125), Pair("label_0_as_1", 0), Pair("label_1_as_0", 0.25),
                           Pair("label_1_as_1", 0.125)));
+  Examples odd{1, {0.1f, 0.9f, 0.9f, 0.9f}, {0, 3, 0.5f, -2}, {}};
+  EXPECT_THAT(values_of({{"type", "confusion_matrix"}}, odd),
+              ElementsAre(Pair("label_0_as_0", 0.25), Pair("label_0_as_1", 0), Pair("label_1_as_0", 0),
+                          Pair("label_1_as_1", 0)))
+      << "labels that are none of two classes are in no cell";
   Examples three{3, {0, 0, 1, 1, 0, 0}, {1, 7}, {}};
   const Values values = values_of({{"type", "confusion_matrix"}}, three);
   ASSERT_EQ(values.size(), 9u);
