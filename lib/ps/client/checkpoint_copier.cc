@@ -83,9 +83,9 @@ void CheckpointCopier::begin(const CopyingPtr& copying, const std::string& direc
 
 void CheckpointCopier::ask_shard(const CopyingPtr& copying, size_t shard) {
   auto on_answer = [this, copying, shard](const Frame& frame) {
-    // decode_shard_answer refuses file names that contain folders.
-    CheckpointShardAnswer answer = decode_shard_answer(frame.body.bytes());
     copying->run([&] {
+      // decode_shard_answer refuses file names that contain folders.
+      CheckpointShardAnswer answer = decode_shard_answer(frame.body.bytes());
       if (!answer.manifest) fail(Code::kUnavailable, "a server's shard of the checkpoint: ", answer.why);
       copying->shards[shard] = std::move(*answer.manifest);
       copy_file(copying, shard, 0);
@@ -112,8 +112,8 @@ void CheckpointCopier::copy_slice(const CopyingPtr& copying, size_t shard, size_
   const uint64_t size = std::min<uint64_t>(kShardSliceBytes, entry.sum.bytes - offset);
   const CheckpointShardSlice slice{copying->step, offset, static_cast<uint32_t>(size), entry.path};
   auto on_answer = [this, copying, shard, file, offset, size](const Frame& frame) {
-    const auto bytes = decode_shard_bytes(frame.body.bytes());
     copying->run([&] {
+      const auto bytes = decode_shard_bytes(frame.body.bytes());
       if (!bytes || bytes->size() != size) {
         fail(Code::kUnavailable, "a server has not kept its shard of the checkpoint until it was copied");
       }

@@ -36,8 +36,15 @@ class PushLog::Files {
   }
 
   // Keeps the segments from the newest base on whose checkpoint is the newest that counts, and removes all
-  // others.  Does nothing if no later segment is a base.
+  // others.  Files of such segments that a former call could not remove are removed too.
   void prune() {
+    shorten_chain();
+    if (leaves_others_) remove_others();
+  }
+
+ private:
+  // Takes the segments before the newest base of that kind out of the chain, if a later segment is a base.
+  void shorten_chain() {
     const bool has_successor = std::any_of(chain_.begin() + !chain_.empty(), chain_.end(),
                                            [](const SegmentHeader& segment) { return segment.is_base; });
     if (!has_successor) return;
@@ -48,10 +55,9 @@ class PushLog::Files {
     });
     if (base == chain_.rend()) return;
     chain_.erase(chain_.begin(), base.base() - 1);
-    remove_others();
+    leaves_others_ = true;
   }
 
- private:
   uint64_t add(const std::string& events) {
     const std::string batch = encode_batch(offset_, events);
     file_->write(batch);
@@ -89,18 +95,21 @@ class PushLog::Files {
   }
 
   // Removes the segments that are not in the chain.
-  void remove_others() const {
+  void remove_others() {
+    leaves_others_ = true;
     for (uint64_t number : log_segments(settings_.folder)) {
       const bool needed = std::ranges::any_of(
           chain_, [number](const SegmentHeader& segment) { return segment.number == number; });
       if (!needed) settings_.files->remove(join_path(settings_.folder, segment_file(number)));
     }
+    leaves_others_ = false;
   }
 
   const PushLogSettings settings_;
   std::vector<SegmentHeader> chain_;  // the needed segments; the last one is being written
   std::unique_ptr<OutputFile> file_;
   uint64_t offset_ = 0;
+  bool leaves_others_ = false;  // there are segments on the disk that are not in the chain
 };
 
 // The address of the log; null when the log has ended.  It outlives the log, since tasks that were posted to

@@ -21,7 +21,8 @@ StepInfo sum_up(std::span<PendingPush* const> pushes) {
 
 // Returns the contributions by parameter, in the order of ranks and message slices.  They point into the
 // pushes, which stay until the step has ended.  `share` is the part of the step's examples that the trainer
-// had, for the means of statistics.
+// had, for the means of statistics; a push without examples gives none of these, so that a step without
+// examples leaves them as they are.
 std::vector<std::vector<Contribution>> StepApplier::contributions_of(std::span<PendingPush* const> pushes,
                                                                      const StepInfo& total) const {
   std::vector<std::vector<Contribution>> contributions(tables_.size());
@@ -34,6 +35,8 @@ std::vector<std::vector<Contribution>> StepApplier::contributions_of(std::span<P
       const PulledRows* pulled = found != push->pulled.end() ? found->second.get() : nullptr;
       for (size_t s = 0; s < request.row_slices.size(); ++s) {
         const RowSlice& slice = request.row_slices[s];
+        const ParameterKind kind = tables_.parameters().spec(slice.parameter).kind;
+        if (push->info.samples == 0 && kind == ParameterKind::kStatistic) continue;
         const RowPointers* rows = pulled != nullptr ? &(*pulled)[s] : nullptr;
         contributions[slice.parameter].push_back({&slice, request.floats(slice), push->rank, share, rows});
       }

@@ -156,6 +156,22 @@ TEST_F(PushLogTest, BeginsAnewWithACheckpointThatCounts) {
   EXPECT_THAT(log_segments(folder_), ElementsAre(2));
 }
 
+TEST_F(PushLogTest, FilesThatCannotBeRemovedAreRemovedAtALaterCall) {
+  open();
+  add_all({"a"});
+  log_->begin_base({9, 7}, "snapshot");
+  add_all({"b"});
+  newest_ = "step-000000007";
+  files_.fail_at(0, EIO);
+  log_->prune();
+  EXPECT_THAT(log_segments(folder_), ElementsAre(1, 2));
+  files_.heal();
+  log_->prune();
+  EXPECT_THAT(log_segments(folder_), ElementsAre(2));
+  EXPECT_THAT(errors_, IsEmpty());
+  EXPECT_THAT(texts(CheckpointStep{9, 7}), ElementsAre("b"));
+}
+
 TEST_F(PushLogTest, AnotherRunsLogIsRemovedWhenItsSuccessorHasBegun) {
   open();
   add_all({"a"});

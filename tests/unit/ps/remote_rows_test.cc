@@ -305,8 +305,18 @@ TEST_F(CheckpointCopierTest, FilesThatGoWhileTheyAreCopiedEndTheCopy) {
 
 TEST_F(CheckpointCopierTest, FilesOutsideOfTheFolderAreRefused) {
   manifests_[0]->files[0].path = "../outside";
-  EXPECT_EQ(error_of([this] { copy(step_folder(5)); }).code(), Code::kData);
+  EXPECT_EQ(code_of_copy(step_folder(5)), static_cast<int>(Code::kData));
   EXPECT_FALSE(exists(folder_.path("copy/outside")));
+}
+
+// The copy ends, and the trainer goes on.
+TEST_F(CheckpointCopierTest, AnswersThatAreDamagedEndTheCopy) {
+  const FakeShards::Handler whole = shards_.handlers[Message::kCheckpointSlice];
+  shards_.handlers[Message::kCheckpointSlice] = [](size_t, std::string_view) { return std::string(); };
+  EXPECT_EQ(code_of_copy(step_folder(5)), static_cast<int>(Code::kData));
+  shards_.handlers[Message::kCheckpointSlice] = whole;
+  shards_.handlers[Message::kCheckpointShard] = [](size_t, std::string_view) { return std::string("?"); };
+  EXPECT_EQ(code_of_copy(step_folder(5)), static_cast<int>(Code::kData));
 }
 
 TEST_F(CheckpointCopierTest, AFolderThatIsNoCheckpointsIsRefused) {

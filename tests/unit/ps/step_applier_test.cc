@@ -87,6 +87,25 @@ TEST_F(StepApplierTest, GradientsAreSummedAndStatisticsAveragedByTheirSamples) {
   EXPECT_EQ(applier_->rule().learning_rate(), 0.5);
 }
 
+TEST_F(StepApplierTest, StatisticsOfTrainersWithoutExamplesAreLeftOut) {
+  make({{"type", "sgd"}, {"learning_rate", 0.5}});
+  std::vector<PendingPush> pushes = two(2, 6);
+  apply(pushes);
+  EXPECT_EQ(weights()[1], 17.5f);
+  std::vector<PendingPush> empty;
+  empty.push_back(push(0, 0, 0, 30));
+  apply(empty);
+  empty.push_back(push(1, 0, 0, 40));
+  apply(empty);
+  EXPECT_EQ(weights()[1], 17.5f) << "no trainer had an example";
+  std::vector<PendingPush> some;
+  some.push_back(push(0, 0, 0, 30));
+  some.push_back(push(1, 2, 0, 40));
+  some.push_back(push(2, 6, 0, 80));
+  apply(some);
+  EXPECT_EQ(weights()[1], 70);
+}
+
 TEST_F(StepApplierTest, AMeanIsOverTheSamplesOfAllTrainers) {
   make({{"type", "sgd"}, {"learning_rate", 1}}, "mean");
   std::vector<PendingPush> pushes = two(2, 6);
