@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "gpu/algorithms.h"
 #include "gpu/device.h"
 #include "gpu/device_data.h"
 
@@ -380,6 +381,64 @@ TEST(Emulator, AsynchronousCopyHappensAtItsWaitOrBefore) {
 TEST(Emulator, ComparesBytes) {
   EXPECT_EQ(gpu::equal_bytes(0x11223344, 0x11ff3345), 0xff00ff00u);
   EXPECT_EQ(gpu::equal_bytes(0, 0), 0xffffffffu);
+}
+
+// ---- algorithms
+
+// All arrays of standard algorithms must be on the device, with room for what they hold.
+TEST(Emulator, AlgorithmsTakeArraysOfTheDeviceAlone) {
+  gpu::Device device;
+  gpu::Stream stream(device);
+  gpu::Workspace workspace(device);
+  const std::vector<uint64_t> sorted = {1, 1, 2, 5};
+  const std::vector<uint32_t> numbers = {7, 8, 9, 10};
+  const std::vector<uint8_t> flags = {1, 0, 1, 1};
+  auto keys = upload(stream, sorted);
+  auto values = upload(stream, numbers);
+  auto chosen = upload(stream, flags);
+  gpu::DeviceArray<uint64_t> runs(device, 3), few_runs(device, 2);
+  gpu::DeviceArray<uint32_t> three(device, 3), two(device, 2), count(device, 1);
+  std::vector<uint32_t> here(4);
+  const auto runs_into = [&](gpu::DeviceArray<uint64_t>& into, uint32_t* lengths) {
+    return error_of([&] {
+      gpu::find_runs(stream, workspace, keys.data(), 4, into.data(), lengths, count.data());
+      stream.synchronize();
+    });
+  };
+  EXPECT_EQ(runs_into(runs, three.data()), "");
+  EXPECT_THAT(runs_into(few_runs, three.data()), HasSubstr("24 bytes is not into"));
+  EXPECT_THAT(runs_into(runs, two.data()), HasSubstr("12 bytes is not into"));
+  EXPECT_THAT(runs_into(runs, here.data()), HasSubstr("is not into"));
+  const auto select_into = [&](uint32_t* selected) {
+    return error_of([&] {
+      gpu::select(stream, workspace, values.data(), chosen.data(), 4, selected, count.data());
+      stream.synchronize();
+    });
+  };
+  EXPECT_EQ(select_into(three.data()), "");
+  EXPECT_THAT(select_into(two.data()), HasSubstr("12 bytes is not into"));
+  EXPECT_THAT(select_into(here.data()), HasSubstr("is not into"));
+}
+
+TEST(Emulator, ProductsTakeMatricesOfTheDeviceAlone) {
+  gpu::Device device;
+  gpu::Stream stream(device);
+  std::vector<float> here(6);
+  auto six = upload(stream, here);
+  gpu::DeviceArray<float> five(device, 5), four(device, 4);
+  four = upload(stream, std::vector<float>(4));
+  // [2, 2] = [2, 3] [3, 2]
+  const auto product = [&](const float* a, const float* b, float* c) {
+    return error_of([&] {
+      gpu::multiply(stream, {a, 3}, {b, 3, true}, 2, 2, 3, 0, c, 2);
+      stream.synchronize();
+    });
+  };
+  EXPECT_EQ(product(six.data(), six.data(), four.data()), "");
+  EXPECT_THAT(product(five.data(), six.data(), four.data()), HasSubstr("24 bytes is not into"));
+  EXPECT_THAT(product(six.data(), five.data(), four.data()), HasSubstr("24 bytes is not into"));
+  EXPECT_THAT(product(six.data(), here.data(), four.data()), HasSubstr("is not into"));
+  EXPECT_THAT(product(six.data(), six.data(), four.data() + 1), HasSubstr("16 bytes is not into"));
 }
 
 }  // namespace

@@ -192,6 +192,18 @@ bool page_locked_memory_changed_early(gpu::Device& device, bool faulty) {
   return is_doubled(download(stream, first));
 }
 
+// No work follows the write, so that the release of the array is the last chance to see it.
+bool write_past_an_end_on_the_host(gpu::Device& device, bool faulty) {
+  gpu::Stream stream(device);
+  {
+    gpu::DeviceArray<int> array(device, 40);
+    volatile int* const end = array.data() + array.size();
+    if (faulty) *end = 7;
+  }
+  stream.synchronize();
+  return true;
+}
+
 constexpr Scenario kScenarios[] = {
     {"lost_event", lost_event, kWrong, kWrong, kWrong},
     {"event_recorded_early", event_recorded_early, kWrong, kWrong, kWrong},
@@ -208,6 +220,7 @@ constexpr Scenario kScenarios[] = {
     {"grid_of_no_blocks", grid_of_no_blocks, "a grid of 0 x 1 x 1, expected from 1", "a grid of 0",
      "a grid of 0"},
     {"read_on_the_host", read_on_the_host, nullptr, kPoisoned, nullptr},
+    {"write_past_an_end_on_the_host", write_past_an_end_on_the_host, kPastEnd, kPoisoned, kPastEnd},
 };
 
 }  // namespace

@@ -440,6 +440,19 @@ TEST(ModelKernels, ANewBatchAtTheAddressesOfTheLastIsSent) {
   }
 }
 
+// Within a batch an array keeps its address; a longer one that is there is another array.
+TEST(ModelKernels, ALongerArrayAtAnAddressIsSent) {
+  const std::shared_ptr<DeviceKernels> kernels = device_kernels(0);
+  std::vector<float> values = {1, 2, 3, 4}, received(4);
+  kernels->begin_batch();
+  kernels->mirror(values.data(), 2 * sizeof(float));
+  values[0] = 9;
+  const void* whole = kernels->mirror(values.data(), 4 * sizeof(float));
+  kernels->receive(received.data(), whole, 4 * sizeof(float));
+  EXPECT_EQ(received, values);
+  EXPECT_EQ(kernels->mirror(values.data(), 3 * sizeof(float)), whole);
+}
+
 TEST(ModelKernels, ADeviceWithTooLittleMemorySaysSo) {
   Device host(1, best_cpu_level());
   Device small(host, make_gpu_kernels(std::make_unique<gpu::Device>(test_device::with_little_memory())));

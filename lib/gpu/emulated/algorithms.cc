@@ -3,6 +3,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace ps::gpu {
@@ -17,6 +18,20 @@ uint64_t bytes_of(int64_t size, uint64_t each) {
 
 using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Strided = Eigen::Map<const RowMajor, 0, Eigen::OuterStride<>>;
+
+// Throws kInternal unless the operand of `rows` x `columns` lies on the device.
+void check_operand(const Stream& stream, const DeviceMatrix& m, int64_t rows, int64_t columns) {
+  if (m.transposed) std::swap(rows, columns);
+  if (rows == 0 || columns == 0) return;
+  stream.check_on_device(m.data, bytes_of((rows - 1) * m.stride + columns, sizeof(float)));
+}
+
+// Returns the number of keys that the next one repeats.
+int64_t num_equal_to_the_next(const uint64_t* keys, int64_t size) {
+  int64_t equal = 0;
+  for (int64_t i = 1; i < size; ++i) equal += keys[i] == keys[i - 1];
+  return equal;
+}
 
 // The operand of `rows` x `columns` as a plain matrix.
 RowMajor operand(const DeviceMatrix& m, int64_t rows, int64_t columns) {
@@ -60,7 +75,10 @@ void find_runs(Stream& stream, Workspace&, const uint64_t* keys, int64_t size, u
                uint32_t* lengths, uint32_t* num_runs) {
   stream.check_on_device(keys, bytes_of(size, sizeof(uint64_t)));
   stream.check_on_device(num_runs, sizeof(uint32_t));
-  stream.enqueue([=] {
+  stream.enqueue([=, &stream] {
+    const int64_t num_outputs = size - num_equal_to_the_next(keys, size);
+    stream.check_on_device(run_keys, bytes_of(num_outputs, sizeof(uint64_t)));
+    stream.check_on_device(lengths, bytes_of(num_outputs, sizeof(uint32_t)));
     // Run `runs` - 1 is the one that grows.
     uint32_t runs = 0;
     for (int64_t i = 0; i < size; ++i) {
@@ -79,7 +97,9 @@ void select(Stream& stream, Workspace&, const uint32_t* values, const uint8_t* f
   stream.check_on_device(values, bytes_of(size, sizeof(uint32_t)));
   stream.check_on_device(flags, bytes_of(size, sizeof(uint8_t)));
   stream.check_on_device(num_selected, sizeof(uint32_t));
-  stream.enqueue([=] {
+  stream.enqueue([=, &stream] {
+    const int64_t num_outputs = size - std::count(flags, flags + size, 0);
+    stream.check_on_device(selected, bytes_of(num_outputs, sizeof(uint32_t)));
     uint32_t count = 0;
     for (int64_t i = 0; i < size; ++i) {
       if (flags[i] != 0) selected[count++] = values[i];
@@ -90,6 +110,11 @@ void select(Stream& stream, Workspace&, const uint32_t* values, const uint8_t* f
 
 void multiply(Stream& stream, const DeviceMatrix& a, const DeviceMatrix& b, int64_t m, int64_t n, int64_t k,
               float beta, float* c, int64_t stride) {
+  if (m > 0 && n > 0) {
+    stream.check_on_device(c, bytes_of((m - 1) * stride + n, sizeof(float)));
+    check_operand(stream, a, m, k);
+    check_operand(stream, b, k, n);
+  }
   stream.enqueue([=] {
     Eigen::Map<RowMajor, 0, Eigen::OuterStride<>> out(c, m, n, Eigen::OuterStride<>(stride));
     // C may hold anything if beta is 0, NaN too, and so must be set and not multiplied, as cuBLAS does it.

@@ -63,9 +63,15 @@ void* Device::allocate(uint64_t bytes) {
   return memory_.allocate(bytes);
 }
 
+// A stream throws the error of a release later; without one, the process ends.
 void Device::release(void* memory) noexcept {
   for (Stream* stream : streams_) stream->settle();
-  memory_.release(memory);
+  try {
+    memory_.release(memory);
+  } catch (...) {
+    PS_CHECK(!streams_.empty());
+    if (std::exception_ptr& error = streams_.front()->error_; !error) error = std::current_exception();
+  }
 }
 
 DeviceMemoryInfo Device::memory() const {

@@ -39,7 +39,7 @@ class Device {
   void* allocate(uint64_t bytes);
 
   // First waits for all work of the device, as CUDA does.  Errors of that work are thrown when their streams
-  // are waited for.
+  // are waited for, and errors of the memory, such as a write past its end, when the first stream is.
   void release(void* memory) noexcept;
 
   DeviceMemoryInfo memory() const;

@@ -1,5 +1,7 @@
 #include "gpu/emulated/device_memory.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "gpu/emulated/hooks.h"
 
@@ -43,9 +45,11 @@ void* DeviceMemory::allocate(uint64_t bytes) {
 
 void DeviceMemory::release(void* memory) {
   const auto found = arrays_.find(address_of(memory));
-  PS_CHECK(found != arrays_.end());
-  used_bytes_ -= rounded(found->second.bytes());
+  if (found == arrays_.end()) fail(Code::kInternal, "memory is released that is no array of the device");
+  const GuardedArray array = std::move(found->second);
+  used_bytes_ -= rounded(array.bytes());
   arrays_.erase(found);
+  check_intact(array);
 }
 
 // Returns the array in which the address lies or at whose end it is; null if there is none.  The map is

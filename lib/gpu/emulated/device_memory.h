@@ -24,7 +24,7 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   // allocate throws kExhausted. release throws kInternal for memory that was not allocated here, and for an
-  // array with an overwritten guard strip.
+  // array with an overwritten guard strip, which it releases all the same.
   void* allocate(uint64_t bytes);
   void release(void* memory);
 

@@ -83,13 +83,14 @@ class GpuKernels final : public ModelDevice {
     return to;
   }
   // Arrays are known by their address, which stands for one array until begin_batch: callers keep it
-  // unchanged for the batch.
+  // unchanged for the batch.  An array that is longer than the one that was sent from there is another one, and
+  // is sent too.
   const void* mirror(const void* host, uint64_t bytes) override {
-    const auto [found, is_new] = mirrored_.try_emplace(host, nullptr);
-    if (!is_new) return found->second;
+    Mirrored& known = mirrored_[host];
+    if (known.there != nullptr && bytes <= known.bytes) return known.there;
     const Upload array = uploads_.add(bytes);
     std::memcpy(array.here, host, bytes);
-    found->second = array.there;
+    known = {array.there, bytes};
     return array.there;
   }
   void begin_batch() override {
@@ -122,6 +123,12 @@ class GpuKernels final : public ModelDevice {
   }
 
  private:
+  // The copy of an array of the host.
+  struct Mirrored {
+    const void* there = nullptr;
+    uint64_t bytes = 0;
+  };
+
   // Starts as many threads as the device can have at once, or fewer if there are fewer items; run_each has
   // the loop over the rest.
   template <class Body>
@@ -136,7 +143,7 @@ class GpuKernels final : public ModelDevice {
   gpu::HostMemory host_memory_;
   BatchArrays<true> uploads_;
   BatchArrays<false> downloads_;
-  std::unordered_map<const void*, const void*> mirrored_;  // by array of the host: its copy
+  std::unordered_map<const void*, Mirrored> mirrored_;  // by array of the host
   gpu::Stream stream_;  // destroyed first, and then waits for work on all of these
 };
 
