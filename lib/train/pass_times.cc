@@ -6,8 +6,8 @@
 
 namespace ps {
 
-// Time that is neither reading nor spent in the store counts as computing.  The counters of the store also
-// have what it did in leaving_out, which `total` leaves out, so the rest is kept from going below zero.
+// Time that is neither reading nor spent in the store counts as computing.  The rest is kept from going below
+// zero by an error of rounding.
 Json PassTimes::json() const {
   const double total = seconds();
   const double waiting = store_.times().waiting - store_before_.waiting;

@@ -21,10 +21,10 @@ class PassTimes {
     return body();
   }
 
-  // Runs `body`, whose time does not belong to the pass.
+  // Runs `body`, whose time does not belong to the pass, nor to any part of it.
   template <class Body>
   auto leaving_out(Body&& body) {
-    ScopedSeconds timer(left_out_);
+    const LeavesOut leaves_out(*this);
     return body();
   }
 
@@ -35,8 +35,27 @@ class PassTimes {
   double seconds() const { return monotonic_seconds() - start_ - left_out_; }
 
  private:
+  // Leaves out its own lifetime, and what the store does in it.
+  class LeavesOut {
+   public:
+    explicit LeavesOut(PassTimes& times)
+        : times_(times), store_before_(times.store_.times()), timer_(times.left_out_) {}
+    ~LeavesOut() {
+      const StoreTimes store = times_.store_.times();
+      times_.store_before_.waiting += store.waiting - store_before_.waiting;
+      times_.store_before_.communicating += store.communicating - store_before_.communicating;
+    }
+    LeavesOut(const LeavesOut&) = delete;
+    LeavesOut& operator=(const LeavesOut&) = delete;
+
+   private:
+    PassTimes& times_;
+    const StoreTimes store_before_;
+    const ScopedSeconds timer_;
+  };
+
   const ParameterStore& store_;
-  const StoreTimes store_before_;
+  StoreTimes store_before_;  // at the beginning, and what came in the time that is left out
   const double start_ = monotonic_seconds();
   double reading_ = 0, left_out_ = 0;
 };
