@@ -98,7 +98,8 @@ class BatchReader {
   int64_t bad_lines() const;  // skipped in this pass, or in the one that filled the memory it comes from
   ReaderProgress progress() const;
 
-  // Makes next() return false soon, also while it blocks.  Any thread or signal handler may call it.
+  // Makes next() return false soon, also while it blocks.  Any thread may call it.  A signal handler may not, since
+  // the exchange of shuffle "global" takes a lock to stop.
   void interrupt();
 
  private:

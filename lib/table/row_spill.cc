@@ -50,7 +50,9 @@ void write_fully(int file, const std::string& directory, uint64_t offset, const 
   while (bytes > 0) {
     const ssize_t put = pwrite(file, from, bytes, static_cast<off_t>(offset));
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail_errno(Code::kUnavailable, "cannot spill rows to", directory, errno);
+    // A file system that takes no bytes and gives no reason would take none the next time either.
+    if (put <= 0)
+      fail_errno(Code::kUnavailable, "cannot spill rows to", directory, put == 0 ? ENOSPC : errno);
     from += put;
     offset += static_cast<uint64_t>(put);
     bytes -= static_cast<uint64_t>(put);
