@@ -168,6 +168,62 @@ def lightgbm(train, test, classes=False, categories="auto", **keys):
     return auc(labels(test), model.predict_proba(matrix(test))[:, 1])
 
 
+def fit_torch(model, cost, inputs, labels, lr=1e-3, epochs=5, weight_decay=0.0, batch=64):
+    """Trains a module of torch on tensors with a row for each example."""
+    torch = have["torch"]
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr, weight_decay=weight_decay)
+    for _ in range(epochs):
+        for chosen in torch.randperm(len(labels)).split(batch):
+            optimizer.zero_grad()
+            cost(model(*(x[chosen] for x in inputs)), labels[chosen]).backward()
+            optimizer.step()
+    return model.eval()
+
+
+def torch_wide_deep(train, test, num_ids, dropout=0.5, **keys):
+    """The recipe's layers.  train and test: rows of a label, numbers, and ids below num_ids."""
+    torch = have["torch"]
+    nn = torch.nn
+    torch.manual_seed(1)
+
+    class WideDeep(nn.Module):
+        def __init__(self, num_numbers, num_columns):
+            super().__init__()
+            self.wide = nn.EmbeddingBag(num_ids, 1, mode="sum")
+            self.vectors, self.dropout = nn.Embedding(num_ids, 8), nn.Dropout(dropout)
+            self.deep = nn.Sequential(nn.Linear(num_numbers + 8 * num_columns, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(),
+                                      nn.Linear(32, 1))
+            nn.init.zeros_(self.wide.weight)
+
+        def forward(self, numbers, ids):
+            vectors = self.dropout(self.vectors(ids).flatten(1))
+            return (self.wide(ids) + self.deep(torch.cat([numbers, vectors], 1))).squeeze(1)
+
+    def tensors(rows):
+        return torch.tensor([r[1] for r in rows], dtype=torch.float32), torch.tensor([r[2] for r in rows])
+
+    inputs = tensors(train)
+    model = WideDeep(inputs[0].shape[1], inputs[1].shape[1])
+    labels = torch.tensor([r[0] for r in train], dtype=torch.float32)
+    fit_torch(model, nn.functional.binary_cross_entropy_with_logits, inputs, labels, **keys)
+    with torch.no_grad():
+        return auc(np.array([r[0] for r in test]), model(*tensors(test)).numpy())
+
+
+def torch_mlp(train, test, hidden=512, **keys):
+    """train and test: pairs of a class and an array of numbers."""
+    torch = have["torch"]
+    nn = torch.nn
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(len(train[0][1]), hidden), nn.ReLU(), nn.Linear(hidden, 10))
+    numbers = lambda rows: torch.tensor(np.stack([x for _, x in rows]))
+    classes = torch.tensor([int(y) for y, _ in train])
+    fit_torch(model, nn.functional.cross_entropy, (numbers(train),), classes, **keys)
+    with torch.no_grad():
+        return accuracy([y for y, _ in test], model(numbers(test)).argmax(1).numpy())
+
+
+ADAM = {"lr": log(3e-4, 3e-3), "epochs": one_of(2, 5, 10), "weight_decay": log(1e-7, 1e-4)}
 TREES = {"num_leaves": one_of(7, 15, 31, 63), "learning_rate": log(0.02, 0.3), "n_estimators": one_of(50, 100, 200, 400),
          "min_child_samples": one_of(5, 20, 100)}
 ONLINE = {"l": log(0.02, 2), "l2": log(1e-8, 1e-5), "passes": one_of(1, 3, 10, 20)}
@@ -228,6 +284,15 @@ def adult(n):
                 list(map(trees, test)))
 
 
+    if present("torch"):
+        rows = lambda table: [(label(r), [(float(r[k]) - moments[k][0]) / moments[k][1] for k in numbers],
+                               [code(k, r) for k in words]) for r in table]
+        a, b = rows(train), rows(test)
+        run = lambda part, kept, **keys: torch_wide_deep(part, kept, len(ids), **keys)
+        compare("torch", "AUC", run, {**ADAM, "dropout": one_of(0, 0.25, 0.5)}, "numbers scaled; the layers of wide_deep, Adam",
+                n, a, b)
+
+
 def news(n):
     train, test = read_libsvm("20news/train.libsvm"), read_libsvm("20news/test.libsvm")
     if present("liblinear"):
@@ -269,6 +334,8 @@ def mnist(n):
             return accuracy([y for y, _ in b], model.predict(np.stack([x for _, x in b])))
         compare("scikit-learn", "accuracy", run, {"hidden_layer_sizes": one_of((100,), (512,)), "max_iter": one_of(10, 20),
                 "learning_rate_init": log(3e-4, 3e-3), "alpha": log(1e-5, 1e-2)}, "MLPClassifier()", min(n, 3), train, test)
+    if present("torch"):
+        compare("torch", "accuracy", torch_mlp, ADAM, "the layers of mlp, Adam", min(n, 3), train, test)
     if present("lightgbm"):
         run = lambda a, b, **keys: lightgbm(a, b, classes=True, **keys)
         compare("LightGBM", "accuracy", run, {}, "LGBMClassifier()", 0, train, test)

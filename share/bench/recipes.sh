@@ -10,7 +10,7 @@
 #   NAME  of a9a 20news adult ctr10k mnist gutenberg ratings: all unless told; ratings are generated
 #
 # Programs of pskit are those of PS_BIN or PATH; PYTHON is a python3 with the peers that are there, of
-# numpy scikit-learn lightgbm vowpalwabbit fasttext gensim implicit, and LIBLINEAR is liblinear-train.
+# numpy scikit-learn lightgbm vowpalwabbit fasttext gensim implicit torch, and LIBLINEAR is liblinear-train.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 recipes=$here/../recipes

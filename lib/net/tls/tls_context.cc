@@ -4,6 +4,8 @@
 #include <openssl/ssl.h>
 
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -20,6 +22,25 @@ int no_password(char*, int, int, void*) {
   return 0;
 }
 
+// Moves AES with 128 bits before the other ciphers that OpenSSL and its configuration allow: with 256 bits, which
+// OpenSSL prefers, a byte takes the processor half as long again, and 128 are as much as the mandatory cipher of
+// TLS 1.3 has (RFC 8446, section 9.1).  A server chooses by its own order.
+void prefer_fast_cipher(SSL_CTX* context) {
+  constexpr std::string_view kFast = "TLS_AES_128_GCM_SHA256";
+  std::string suites;
+  const STACK_OF(SSL_CIPHER)* const allowed = SSL_CTX_get_ciphers(context);
+  for (int i = 0; i < sk_SSL_CIPHER_num(allowed); ++i) {
+    const SSL_CIPHER* const cipher = sk_SSL_CIPHER_value(allowed, i);
+    const std::string name = SSL_CIPHER_get_name(cipher);
+    if (std::string_view(SSL_CIPHER_get_version(cipher)) != "TLSv1.3") continue;
+    suites = name == kFast ? cat(name, ":", suites) : cat(suites, name, ":");
+  }
+  if (!suites.empty()) suites.pop_back();
+  if (SSL_CTX_set_ciphersuites(context, suites.c_str()) != 1)
+    fail(Code::kInternal, "OpenSSL refuses its own ciphers: ", take_openssl_error());
+  SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
+}
+
 // Returns a context of TLS 1.3 alone, without resumption of sessions.  Partial writes from a buffer that
 // moves are allowed, since Stream::write takes what it can and is called again with other spans.
 SSL_CTX* make_context(TlsSide side) {
@@ -32,6 +53,7 @@ SSL_CTX* make_context(TlsSide side) {
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_default_read_buffer_len(context, kReadAheadBytes);
   SSL_CTX_set_default_passwd_cb(context, no_password);
+  prefer_fast_cipher(context);
   return context;
 }
 

@@ -24,6 +24,20 @@ std::shared_ptr<const TlsContext> client_context(const TlsFiles& files) {
   return std::make_shared<TlsContext>(files, TlsSide::kClient);
 }
 
+// Returns the cipher on which two contexts agree.
+std::string agreed_cipher(const TlsContext& server, const TlsContext& client) {
+  const auto make = [](const TlsContext& context) {
+    return std::unique_ptr<SSL, decltype(&SSL_free)>(SSL_new(context.get()), SSL_free);
+  };
+  const auto here = make(client), there = make(server);
+  BIO *near_end, *far_end;
+  if (BIO_new_bio_pair(&near_end, 0, &far_end, 0) != 1) return "no pipe";
+  SSL_set_bio(here.get(), near_end, near_end), SSL_set_bio(there.get(), far_end, far_end);
+  SSL_set_connect_state(here.get()), SSL_set_accept_state(there.get());
+  for (int turns = 0; turns < 10; ++turns) SSL_do_handshake(here.get()), SSL_do_handshake(there.get());
+  return SSL_is_init_finished(there.get()) ? SSL_get_cipher_name(there.get()) : "none";
+}
+
 // An authority; a server, of which clients trust it; and, where it is mutual, clients that have certificates.
 class TlsTest : public EveryNetwork {
  protected:
@@ -64,6 +78,14 @@ class TlsTest : public EveryNetwork {
   std::unique_ptr<TlsTransport> server_, client_;
   std::string refused_;
 };
+
+TEST_P(TlsTest, TheFastestCipherIsChosen) {
+  const auto server = server_context(without_authority(files_));
+  const auto client = client_context({.certificate = {}, .key = {}, .authority = authority_.path()});
+  EXPECT_EQ(agreed_cipher(*server, *client), "TLS_AES_128_GCM_SHA256");
+  ASSERT_EQ(SSL_CTX_set_ciphersuites(client->get(), "TLS_AES_256_GCM_SHA384"), 1);
+  EXPECT_EQ(agreed_cipher(*server, *client), "TLS_AES_256_GCM_SHA384") << "a peer that has no other";
+}
 
 TEST_P(TlsTest, BytesArriveInOrderInBothDirections) {
   connect_both();
