@@ -33,6 +33,9 @@ check_wrong_flags_are_refused() {
   check_refused "--runs: 0 is too small" limits --runs 0
   check_refused "--device: found 'gpu', expected 'emulated', or a GPU, as 'cuda:0'" gpu --device gpu
   check_refused "--fail-below: needs --baseline FILE" limits --fail-below 0.9
+  # It is refused before anything is measured.
+  echo '{"results": []}' >"$scratch/empty"
+  check_refused "--fail-below" "${one[@]}" --baseline "$scratch/empty" --fail-below abc
   check_refused "--json-stream: give this or --json" limits --json --json-stream
   check_refused "no such file" limits --baseline "$scratch/none"
   echo '{"results": 1}' >"$scratch/other"

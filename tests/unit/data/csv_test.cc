@@ -3,6 +3,8 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "config/json.h"
+#include "config/spec.h"
 #include "data/csv/fields.h"
 #include "data/csv/learn.h"
 #include "data/look.h"
@@ -112,6 +114,19 @@ TEST_F(Csv, NumbersAreScaledAndMissingOnesIndicated) {
   CsvColumn gain = column("gain", "number");
   gain.scale = "log";
   EXPECT_THAT(read(table({gain}), "y,gain\n1,0\n"), ElementsAre("1 gain:0"));
+}
+
+TEST_F(Csv, AColumnsOwnSeparatorIsOneByteWithinALine) {
+  const auto refusal = [this](const std::string& separator) {
+    return error_from([&] {
+      CsvColumn::spec().parse(Json{{"name", "tags"}, {"type", "categories"}, {"separator", separator}},
+                              "column");
+    });
+  };
+  EXPECT_EQ(refusal(";"), "");
+  EXPECT_THAT(refusal(""), HasSubstr("column.separator: empty, expected one byte"));
+  for (const char* other : {"\n", "\r", ";;"})
+    EXPECT_THAT(refusal(other), HasSubstr("column.separator: ")) << "not one byte within a line";
 }
 
 TEST_F(Csv, ANumberMayStandForNoValue) {

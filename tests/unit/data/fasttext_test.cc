@@ -79,6 +79,14 @@ TEST_F(FastText, ALookLearnsTheClasses) {
   EXPECT_THAT(look_at_data(options_for("auto"), {numbers}, {}).classes, IsEmpty());
 }
 
+TEST_F(FastText, WithoutAPrefixThereAreNoLabelsToLearn) {
+  const std::string file = put_file("train", "__label__spam x\ny __label__ham\n");
+  DataOptions options = options_for("fasttext");
+  EXPECT_THAT(learn_fasttext_classes(options, {file}, {}, 100), ElementsAre("ham", "spam"));
+  options.fasttext.label_prefix = "";
+  EXPECT_THAT(learn_fasttext_classes(options, {file}, {}, 100), IsEmpty());
+}
+
 TEST_F(FastText, TextFeaturesAreWordsAndRunsOfWordsAndCharacters) {
   const auto word = [](std::string_view text) { return hash_bytes(text, 5); };
   const auto run = [](std::string_view text) { return hash_bytes(text, 6); };

@@ -2,7 +2,9 @@
 #include "ps/log/push_log.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -265,6 +267,31 @@ TEST_F(PushLogTest, ASegmentThatIsPassedOverIsTold) {
   files_.remove(segment(1));
   EXPECT_FALSE(read());
   EXPECT_EQ(why_, cat("8 bytes behind offset 0 of ", segment(2), " are no whole batch: a crash, or damage"));
+}
+
+// A forged segment that names itself, or a later one, as the one before it.  The alarm ends a reader that follows it
+// without end.
+TEST_F(PushLogTest, ASegmentThatGoesOnFromItselfIsNotFollowed) {
+  open();
+  add_all({"a"});
+  for (const uint64_t prior : {1, 2}) {
+    SegmentHeader header;
+    header.prior = prior;
+    header.prior_end = kBatchAlignment;
+    header.owner = {Json::object(), Json::object(), Json::object(), "baseline", false, ""};
+    for (int size = 0; size < 9; ++size) header.prior_end = encode_segment(header, "", "").size();
+    write_file(segment(1), encode_segment(header, "", ""));
+    if (prior == 2) {
+      header.number = 2, header.prior = 1;
+      write_file(segment(2), encode_segment(header, "", ""));
+    }
+    EXPECT_EXIT(
+        {
+          alarm(20);
+          std::exit(read() ? 1 : 0);
+        },
+        testing::ExitedWithCode(0), "");
+  }
 }
 
 // Also its last batch: that is in the next one, if it has to be.

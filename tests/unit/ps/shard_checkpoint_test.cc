@@ -71,5 +71,28 @@ TEST_F(ShardCheckpointTest, WithALogNoneCountsBeforeWhatFollowsItIsLogged) {
   EXPECT_TRUE(counts());
 }
 
+// Steps that follow would give the rest of the snapshot to a checkpoint that takes none.  The shard is not the
+// first, which joins the files of all.
+TEST_F(ShardCheckpointTest, OneThatHasItsFilesAlreadyEndsTheSnapshotOfTheOneBefore) {
+  const CheckpointSettings settings = this->settings(false);
+  ShardPlace place;
+  place.num_dense = 2, place.dense = 1;
+  {
+    ShardCheckpoint earlier_process(host_.loop(), settings, place, tables_, events_);
+    earlier_process.begin(kCheckpoint, {}, false);
+    network_.run_for(seconds(1));
+  }
+  EXPECT_EQ(events_.shards_written, 1);
+  const Table& table = *tables_.parameters().table(0);
+  ShardCheckpoint checkpoint(host_.loop(), settings, place, tables_, events_);
+  checkpoint.begin({7, 11}, {}, false);
+  EXPECT_TRUE(table.has_snapshot());
+  checkpoint.begin(kCheckpoint, {}, false);
+  EXPECT_FALSE(table.has_snapshot());
+  network_.run_for(seconds(1));
+  EXPECT_FALSE(checkpoint.busy());
+  EXPECT_EQ(events_.shards_written, 2);
+}
+
 }  // namespace
 }  // namespace ps::shard_checkpoint_test
