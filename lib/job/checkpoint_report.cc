@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "config/json.h"
+#include "ps/server/run_state.h"
 
 namespace ps {
 
@@ -108,7 +112,7 @@ bool is_checkpoint(const std::string& path) {
                                 exists(join_path(path, kLatestFile)) || !checkpoint_steps(path).empty());
 }
 
-// Sums up the files of the manifest; no rows are read.
+// Sums up the files of the manifest, and reads how far the run of servers had come; no rows are read.
 Json describe_checkpoint(const CheckpointReader& reader) {
   const Manifest& manifest = reader.manifest();
   Json out = {{"folder", reader.folder()}, {"step", manifest.step}, {"generation", manifest.generation}};
@@ -137,6 +141,14 @@ Json describe_checkpoint(const CheckpointReader& reader) {
                              {"statistics", layout.statistics}});
   }
   out["states"] = reader.states();
+  if (reader.has_state(kRunState)) {
+    const std::string state = reader.state(kRunState);
+    ByteReader in(state);
+    const RunState run = RunState::load(in);
+    out["passes"] = run.pass;
+    out["batches"] = Json::array();
+    for (const RunState::Progress& trainer : run.trainers) out["batches"].push_back(trainer.batches);
+  }
   return out;
 }
 
@@ -148,6 +160,12 @@ std::string checkpoint_text(const Json& description) {
     out += cat(", what changed since ", description["base"].get<std::string>());
   }
   out += '\n';
+  if (description.contains("batches")) {
+    std::vector<std::string> batches;
+    for (const Json& each : description["batches"]) batches.push_back(std::to_string(each.get<uint64_t>()));
+    out += cat("  ", count(description, "passes"),
+               " passes ended; batches of each trainer: ", join(batches, " "), "\n");
+  }
   for (const Json& table : description["tables"]) {
     out += cat("  ", table["name"].get<std::string>(), ": ", table["kind"].get<std::string>(), ", ",
                count(table, "rows"), " rows of ", count(table, "width"), " floats");

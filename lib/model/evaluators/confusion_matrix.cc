@@ -79,7 +79,7 @@ class ConfusionMatrix final : public Evaluator {
   }
 
  private:
-  // Returns the class of a label, or -1.  Of two classes, -1 names class 0 too.
+  // Returns the class of a label, or -1.  With two classes, -1 names class 0 too.
   int64_t label_of(float label) const { return classes_ == 2 && label == -1 ? 0 : class_of(label, classes_); }
 
   // Returns the class that is predicted, or -1.

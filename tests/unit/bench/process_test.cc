@@ -56,7 +56,7 @@ TEST_F(ProcessTest, OneThatRunsBesideIsHeardAndEnded) {
   EXPECT_GT(child.end().peak_bytes, 0u);
 }
 
-// A pipe holds 64 KiB, so that a program whose output nobody reads would not come to its last word.  What it says
+// A pipe holds 64 KiB, so that a program whose output nobody reads would not come to its last word.  Output
 // beyond a limit is dropped.
 TEST_F(ProcessTest, OneThatPrintsMuchIsNotHeldUp) {
   const std::string file = folder_.path("file");
