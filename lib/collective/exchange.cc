@@ -24,6 +24,18 @@ const char* collective_name(Collective collective) {
   return "unknown collective";
 }
 
+const char* mark_name(MessageMark mark) {
+  switch (mark) {
+    case MessageMark::kNone:
+      return "no mark";
+    case MessageMark::kContribution:
+      return "the mark of a contribution";
+    case MessageMark::kSum:
+      return "the mark of a sum";
+  }
+  return "an unknown mark";
+}
+
 }  // namespace
 
 std::string to_text(const CollectiveCall& call) {
@@ -43,6 +55,12 @@ void check_same_call(int from, const CollectiveCall& found, const CollectiveCall
 void fail_size(int from, const CollectiveCall& call, uint64_t found, uint64_t expected) {
   fail(Code::kUsage, "rank ", from, " sent ", found, " bytes for ", to_text(call), ", expected ", expected,
        ": all ranks must call it for as many elements");
+}
+
+void check_mark(int from, const CollectiveCall& call, MessageMark found, MessageMark expected) {
+  if (found == expected) return;
+  fail(Code::kUsage, "rank ", from, " sent a message with ", mark_name(found), " in ", to_text(call),
+       ", expected ", mark_name(expected));
 }
 
 }  // namespace ps

@@ -53,6 +53,13 @@ std::string to_text(const CollectiveCall& call);
 void check_same_call(int from, const CollectiveCall& found, const CollectiveCall& expected);
 [[noreturn]] void fail_size(int from, const CollectiveCall& call, uint64_t found, uint64_t expected);
 
+// The mark of a message, for algorithms in which a rank sends another one numbers to be added and sums in no fixed order.
+// On the wire: never renumber.
+enum class MessageMark : uint8_t { kNone = 0, kContribution, kSum };
+
+// Throws kUsage unless `found`, the mark of a message of rank `from`, is `expected`.
+void check_mark(int from, const CollectiveCall& call, MessageMark found, MessageMark expected);
+
 // One owner thread.  After abandon() every begin throws its reason.
 class Exchange {
  public:
@@ -61,6 +68,7 @@ class Exchange {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Time now() const = 0;
+  virtual int connections() const { return 1; }  // to each other rank
 
   // Every collective is enclosed in begin and finish; `timeout` is for both and all calls between.  A call
   // that waits longer throws kUnavailable with the rank that is to blame.
@@ -74,17 +82,22 @@ class Exchange {
 
   // Sends `bytes` to rank `to`.  They must not change until flush() or finish(), or until a message has been
   // received that `to` can only have sent after it had received them.
-  virtual void send(int to, ConstBytes bytes) = 0;
+  void send(int to, ConstBytes bytes) { send_marked(to, bytes, MessageMark::kNone); }
+  virtual void send_marked(int to, ConstBytes bytes, MessageMark mark) = 0;
 
   // Waits until the bytes of all calls of send may be changed.
   virtual void flush() = 0;
 
-  // Returns the next message of rank `from`, which must have `size` bytes, at an address that is a multiple
-  // of 64.
-  virtual Buffer receive(int from, size_t size) = 0;
+  // Returns the next message of rank `from`, which must have `size` bytes and this mark, at an address that is a
+  // multiple of 64.
+  Buffer receive(int from, size_t size) { return receive_marked(from, size, MessageMark::kNone); }
+  virtual Buffer receive_marked(int from, size_t size, MessageMark mark) = 0;
 
-  // The same for a message of any size.
+  // The same for a message of any size, without a mark.
   virtual Buffer receive_any_size(int from) = 0;
+
+  // Waits for the next message of rank `from` and returns its mark, which may be a number that has no name.
+  virtual MessageMark next_mark(int from) = 0;
 
   // Waits until there is a message of one of these ranks; returns the first rank of the list that has one.
   virtual int await(std::span<const int> from) = 0;

@@ -17,6 +17,7 @@ namespace {
 // A message between two ranks.
 struct Message {
   CollectiveCall call;
+  MessageMark mark;
   Buffer body;
 };
 
@@ -91,8 +92,8 @@ class ThreadExchange final : public Exchange {
     team_->fail(reason);
   }
 
-  void send(int to, ConstBytes bytes) override {
-    Message message{call_, team_->pool.take(bytes.size())};
+  void send_marked(int to, ConstBytes bytes, MessageMark mark) override {
+    Message message{call_, mark, team_->pool.take(bytes.size())};
     std::ranges::copy(bytes, message.body.data());
     sent_[static_cast<size_t>(to)] += bytes.size();
     std::lock_guard lock(team_->mutex);
@@ -101,21 +102,20 @@ class ThreadExchange final : public Exchange {
     member.changed.notify_one();
   }
 
-  Buffer receive(int from, size_t size) override {
-    Buffer body = receive_any_size(from);
+  Buffer receive_marked(int from, size_t size, MessageMark mark) override {
+    Buffer body = take(from, mark);
     if (body.size() != size) fail_size(from, call_, body.size(), size);
     return body;
   }
 
-  Buffer receive_any_size(int from) override {
+  Buffer receive_any_size(int from) override { return take(from, MessageMark::kNone); }
+
+  MessageMark next_mark(int from) override {
     std::unique_lock lock(team_->mutex);
     wait(lock, {&from, 1});
-    std::deque<Message>& inbox = own_.inbox[static_cast<size_t>(from)];
-    Message message = std::move(inbox.front());
-    inbox.pop_front();
-    lock.unlock();
+    const Message& message = own_.inbox[static_cast<size_t>(from)].front();
     check_same_call(from, message.call, call_);
-    return std::move(message.body);
+    return message.mark;
   }
 
   int await(std::span<const int> from) override {
@@ -124,6 +124,15 @@ class ThreadExchange final : public Exchange {
   }
 
  private:
+  Buffer take(int from, MessageMark mark) {
+    check_mark(from, call_, next_mark(from), mark);
+    std::lock_guard lock(team_->mutex);
+    std::deque<Message>& inbox = own_.inbox[static_cast<size_t>(from)];
+    Message message = std::move(inbox.front());
+    inbox.pop_front();
+    return std::move(message.body);
+  }
+
   std::optional<int> first_heard(std::span<const int> from) const {
     for (int rank : from) {
       if (!own_.inbox[static_cast<size_t>(rank)].empty()) return rank;

@@ -35,7 +35,7 @@ void add_received_chunks(Exchange& exchange, int from, Elements part) {
 // bounds sent - done.
 void send_and_receive_sums(Exchange& exchange, int to, Elements part) {
   const Chunks chunks(part);
-  SendWindow window;
+  SendWindow window(exchange);
   size_t sent = 0;
   for (size_t done = 0; done < chunks.num(); ++done) {
     for (; sent < chunks.num() && window.open(); ++sent) {

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <deque>
 
+#include "collective/exchange.h"
 #include "net/loop.h"
 
 namespace ps {
@@ -23,8 +24,12 @@ namespace ps {
 // The window of one rank in one collective.  One owner thread.
 class SendWindow {
  public:
-  // The fewest chunks: one on its way in, and one whose sum is on its way out.
+  // The fewest chunks of a connection: one on its way in, and one whose sum is on its way out.
   static constexpr size_t kLeast = 2;
+
+  // The window of a rank towards another one, for all connections between the two.
+  explicit SendWindow(const Exchange& exchange)
+      : size_(kLeast * static_cast<size_t>(exchange.connections())) {}
 
   bool open() const { return sent_at_.size() < size_; }
 
@@ -42,7 +47,7 @@ class SendWindow {
 
  private:
   std::deque<Time> sent_at_;  // when the chunks on the way were sent, the earliest first
-  size_t size_ = kLeast;
+  size_t size_;
   Duration least_ = kNever;
 };
 

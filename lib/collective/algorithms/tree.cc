@@ -32,7 +32,7 @@ void run_root(Exchange& exchange, const std::vector<int>& children, const Chunks
 // up, as many ahead as the window allows.
 void run_below(Exchange& exchange, const std::vector<int>& children, const Chunks& chunks) {
   const int parent = tree_parent(exchange.rank());
-  SendWindow window;
+  SendWindow window(exchange);
   size_t added = 0, child = 0, done = 0;
   while (done < chunks.num()) {
     const bool whole = child == children.size();

@@ -136,14 +136,18 @@ std::vector<int> decode_present(std::string_view body) {
   return ranks;
 }
 
-uint64_t encode_call(const CollectiveCall& call) {
+uint64_t encode_call(const CollectiveCall& call, MessageMark mark) {
   return uint64_t{static_cast<uint8_t>(call.collective)} | uint64_t{call.algorithm} << 8 |
-         uint64_t{call.number} << 32;
+         uint64_t{static_cast<uint8_t>(mark)} << 16 | uint64_t{call.number} << 32;
 }
 
 CollectiveCall decode_call(uint64_t request_id) {
   return {static_cast<Collective>(request_id & 0xff), static_cast<uint8_t>(request_id >> 8),
           static_cast<uint32_t>(request_id >> 32)};
+}
+
+MessageMark decode_mark(uint64_t request_id) {
+  return static_cast<MessageMark>(request_id >> 16 & 0xff);
 }
 
 }  // namespace ps

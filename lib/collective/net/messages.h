@@ -21,7 +21,7 @@
 
 namespace ps {
 
-inline constexpr uint32_t kCollectiveProtocol = 2;
+inline constexpr uint32_t kCollectiveProtocol = 3;
 
 // Types of frames.  On the wire: never renumber.
 enum class RankFrame : uint16_t {
@@ -71,9 +71,11 @@ Roster decode_roster(std::string_view body);
 std::string encode_present(const std::vector<int>& waits_for);
 std::vector<int> decode_present(std::string_view body);
 
-// A call as the request_id of its chunks: collective:u8 algorithm:u8 0:u16 number:u32, the first byte lowest.
-uint64_t encode_call(const CollectiveCall& call);
+// A call and a mark as the request_id of a chunk: collective:u8 algorithm:u8 mark:u8 0:u8 number:u32, the first byte
+// lowest.
+uint64_t encode_call(const CollectiveCall& call, MessageMark mark);
 CollectiveCall decode_call(uint64_t request_id);
+MessageMark decode_mark(uint64_t request_id);
 
 }  // namespace ps
 

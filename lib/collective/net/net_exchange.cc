@@ -51,23 +51,31 @@ void NetExchange::abandon(const Error& reason) {
   say_goodbye(loop_, links_, add_time(begun_, timeout_));
 }
 
-// ---- messages
-
-void NetExchange::send(int to, ConstBytes bytes) {
-  auto payload = std::make_shared<Payload>();
-  if (!bytes.empty()) payload->parts.push_back(bytes);
-  link(to).send(RankFrame::kChunk, encode_call(call_), std::move(payload));
+int NetExchange::connections() const {
+  return size() == 1 ? 1 : link(rank_ == 0 ? 1 : 0).num_lanes();
 }
 
-Buffer NetExchange::receive(int from, size_t size) {
-  Buffer body = receive_any_size(from);
+// ---- messages
+
+void NetExchange::send_marked(int to, ConstBytes bytes, MessageMark mark) {
+  auto payload = std::make_shared<Payload>();
+  if (!bytes.empty()) payload->parts.push_back(bytes);
+  link(to).send(RankFrame::kChunk, encode_call(call_, mark), std::move(payload));
+}
+
+Buffer NetExchange::receive_marked(int from, size_t size, MessageMark mark) {
+  Buffer body = take(from, mark);
   if (body.size() != size) fail_size(from, call_, body.size(), size);
   return body;
 }
 
+Buffer NetExchange::receive_any_size(int from) {
+  return take(from, MessageMark::kNone);
+}
+
 // A chunk names its call in its request_id.  The check comes before the frame is taken, and makes a program
 // whose ranks call different collectives fail instead of adding wrong numbers.
-Buffer NetExchange::receive_any_size(int from) {
+MessageMark NetExchange::next_mark(int from) {
   await({&from, 1});
   const FrameHeader& header = link(from).first_header();
   if (header.type != static_cast<uint16_t>(RankFrame::kChunk)) {
@@ -75,6 +83,11 @@ Buffer NetExchange::receive_any_size(int from) {
          to_text(call_));
   }
   check_same_call(from, decode_call(header.request_id), call_);
+  return decode_mark(header.request_id);
+}
+
+Buffer NetExchange::take(int from, MessageMark mark) {
+  check_mark(from, call_, next_mark(from), mark);
   return std::move(link(from).take_frame().body);
 }
 

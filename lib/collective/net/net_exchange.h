@@ -31,14 +31,16 @@ class NetExchange final : public Exchange {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(links_.size()); }
   Time now() const override { return loop_.now(); }
+  int connections() const override;
 
   void begin(Collective collective, uint8_t algorithm, Duration timeout) override;
   void finish() override;
   void abandon(const Error& reason) override;
-  void send(int to, ConstBytes bytes) override;
+  void send_marked(int to, ConstBytes bytes, MessageMark mark) override;
   void flush() override;
-  Buffer receive(int from, size_t size) override;
+  Buffer receive_marked(int from, size_t size, MessageMark mark) override;
   Buffer receive_any_size(int from) override;
+  MessageMark next_mark(int from) override;
   int await(std::span<const int> from) override;
   void check_others() override;
   bool may_change_threads() const override { return loop_.may_change_threads(); }
@@ -47,6 +49,7 @@ class NetExchange final : public Exchange {
  private:
   RankLanes& link(int rank) const { return *links_[static_cast<size_t>(rank)]; }
   std::optional<int> first_heard(std::span<const int> from) const;
+  Buffer take(int from, MessageMark mark);
 
   void wait(std::vector<int> awaited, const std::function<bool()>& done);
   bool run_until(const std::function<bool()>& done, Time deadline);

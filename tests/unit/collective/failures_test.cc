@@ -511,10 +511,10 @@ TEST_F(WrongHello, AnotherSize) {
 
 TEST_F(WrongHello, AnotherProtocolVersion) {
   std::string hello = encode_rank_hello({});
-  hello[0] = 3;
+  hello[0] = 2;
   const auto error = error_of([&] { decode_rank_hello(hello); });
   ASSERT_TRUE(error);
-  EXPECT_EQ(error->message(), "version 3 of the collectives' protocol, expected 2");
+  EXPECT_EQ(error->message(), "version 2 of the collectives' protocol, expected 3");
 }
 
 TEST_F(WrongHello, ARankThatIsTaken) {

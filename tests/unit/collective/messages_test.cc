@@ -24,7 +24,12 @@ TEST(RankMessages, AreReadBack) {
   EXPECT_EQ(decode_roster(encode_roster(roster())), roster());
   EXPECT_EQ(decode_present(encode_present({4, 0, 9})), (std::vector<int>{4, 0, 9}));
   const CollectiveCall call{Collective::kAllReduce, 5, 4000000000u};
-  EXPECT_EQ(decode_call(encode_call(call)), call);
+  for (MessageMark mark : {MessageMark::kNone, MessageMark::kContribution, MessageMark::kSum}) {
+    EXPECT_EQ(decode_call(encode_call(call, mark)), call) << "a mark is no part of the call";
+    EXPECT_EQ(decode_mark(encode_call(call, mark)), mark);
+  }
+  EXPECT_EQ(encode_call(call, MessageMark::kSum), 0xee6b280000020501u)
+      << "bytes as on the page, the first lowest";
 }
 
 // Every prefix is refused; a flipped byte is refused or is another message.

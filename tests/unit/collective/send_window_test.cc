@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collective/algorithms/entries.h"
+#include "collective/algorithms/even_window.h"
 
 namespace ps::send_window_test {
 namespace {
@@ -38,11 +39,11 @@ class RankBehindPath final : public Exchange {
   bool may_change_threads() const override { return true; }
   uint64_t bytes_sent(int) const override { return 0; }
 
-  void send(int, ConstBytes) override {
+  void send_marked(int, ConstBytes, MessageMark) override {
     sums_.push_back(path_.sum_of_chunk_sent(now_));
     most_on_the_way_ = std::max(most_on_the_way_, sums_.size());
   }
-  Buffer receive(int, size_t size) override {
+  Buffer receive_marked(int, size_t size, MessageMark) override {
     now_ = std::max(now_, sums_.front());
     sums_.pop_front();
     Buffer zeros = pool_.take(size);
@@ -50,6 +51,7 @@ class RankBehindPath final : public Exchange {
     return zeros;
   }
   Buffer receive_any_size(int from) override { return receive(from, 0); }
+  MessageMark next_mark(int) override { return MessageMark::kNone; }
 
   size_t most_on_the_way() const { return most_on_the_way_; }
 
@@ -92,6 +94,37 @@ TEST(SendWindow, ARankThatComesLateIsNotALongRoundTrip) {
   RankBehindPath rank({.delay = 2ms, .slot = 1ms, .free = 100ms});
   pass_all(rank);
   EXPECT_LE(rank.most_on_the_way(), 8u);
+}
+
+// An EvenWindow whose chunks are all sent at once, and whose sums all come a round trip later.
+struct Rounds {
+  // Returns the number of chunks of this round on all ways.
+  size_t pass(Duration round_trip) {
+    std::vector<size_t> ways;
+    for (size_t way = 0; way < kWays; ++way) {
+      for (; window.open(way); ways.push_back(way)) window.on_sent(way, now);
+    }
+    now += round_trip;
+    for (size_t way : ways) window.on_sum(way, now);
+    return ways.size();
+  }
+
+  static constexpr size_t kWays = 3, kLeast = 2;
+  EvenWindow window{kWays, kLeast};
+  Time now{};
+};
+
+TEST(EvenWindow, GrowsAlikeOnAllWaysWhileNothingWaitsAndShrinksWhenMuchDoes) {
+  Rounds rounds;
+  EXPECT_EQ(rounds.pass(100ms), 6u);
+  EXPECT_EQ(rounds.pass(100ms), 6u) << "the first round tells nothing but the least times";
+  EXPECT_EQ(rounds.pass(100ms), 12u);
+  EXPECT_EQ(rounds.pass(125ms), 24u);
+  EXPECT_EQ(rounds.pass(125ms), 24u) << "a fifth of the time is neither little nor much";
+  EXPECT_EQ(rounds.pass(200ms), 24u);
+  EXPECT_EQ(rounds.pass(200ms), 21u);
+  for (int round = 0; round < 10; ++round) rounds.pass(200ms);
+  EXPECT_EQ(rounds.pass(200ms), 6u) << "the least remains";
 }
 
 }  // namespace
