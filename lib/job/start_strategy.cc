@@ -81,12 +81,20 @@ void check_meets_beside_servers(const Job& job, const RunOptions& options) {
   check_peers(peer_options(job, options, {}));
 }
 
-// Throws kUsage unless the strategy is parameter_server in synchronous mode without coded rows, with which a
-// device can train rows of servers.
+// Throws kUsage unless the strategy is parameter_server in synchronous mode, or one whose trainers own rows, without
+// coded rows.  With these a device can train rows of servers.
 void check_device_with_servers(const Job& job, const std::string& device) {
   const Json strategy = complete_strategy(job.train.strategy);
-  check_exchanges_each_batch(strategy, device, "a device trains rows of servers", "leave out one of the two");
-  if (strategy["consistency"] != "sync") {
+  const StrategyEntry& entry = find_strategy(strategy);
+  if (!entry.trains_rows_on_devices()) {
+    std::vector<std::string> names;
+    for (const StrategyEntry* other : strategy_catalog()) {
+      if (other->trains_rows_on_devices()) names.emplace_back(other->name);
+    }
+    fail(Code::kUsage, device, "train.strategy.type is ", quote(entry.name),
+         ": a device trains rows of servers with ", join(names, " or "), " alone; leave out one of the two");
+  }
+  if (entry.exchanges_each_batch && strategy["consistency"] != "sync") {
     fail(Code::kUsage, device, "train.strategy.consistency is ",
          quote(strategy["consistency"].get<std::string>()),
          ", and rows on a device are in step with their servers: leave out one of the two");
@@ -135,16 +143,16 @@ void check_pulls_ahead_alone(const Job& job, const RunOptions& options) {
 }
 
 // Throws kUsage unless the job's device can do its work in this run.  Rows are trained there by a trainer
-// alone, with or without servers.
+// alone, with or without servers, or by trainers with servers whose strategy divides the rows among them.
 void check_device(const Job& job, const RunOptions& options) {
   check_model_device(job);
   if (!job.device.caches_rows() || options.task != "train") return;
   const std::string device = cat("device.type: ", quote(job.device.type), ", but ");
-  if (job.cluster.ranks() > 1) {
-    fail(
-        Code::kUsage, device, job.cluster.ranks(),
-        " trainers exchange rows, and a device only trains rows of a trainer alone: leave out --trainers, or "
-        "train with --device cpu");
+  if (job.cluster.ranks() > 1 && !(has_servers(job) && find_strategy(job.train.strategy).owns_rows)) {
+    fail(Code::kUsage, device, job.cluster.ranks(),
+         " trainers exchange rows, which devices of several trainers train with servers and train.strategy "
+         "hybrid "
+         "alone: name it, leave out --trainers, or train with --device cpu");
   }
   if (has_servers(job)) check_device_with_servers(job, device);
 }

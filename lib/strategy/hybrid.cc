@@ -1,7 +1,9 @@
 // Trainers hold the dense parameters, and add up their gradients among themselves; servers hold the sparse
-// parameters (HybridStore).
+// parameters (HybridStore), whose rows may be trained on devices of the trainers.
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
+#include "device/device_store.h"
+#include "ps/client/remote_lender.h"
 #include "strategy/entries.h"
 #include "strategy/exchange_codec.h"
 #include "strategy/hybrid_store.h"
@@ -55,12 +57,31 @@ class HybridRun final : public RunControl {
   RunControl &servers_, &peers_;
 };
 
+// The rows that this trainer owns, on its device.  One owner thread.
+class RowsOnDevice {
+ public:
+  // `parameters` and `servers` outlive this.
+  RowsOnDevice(const std::vector<ParameterSpec>& parameters, RemoteStore& servers, const TrainerSetup& setup)
+      : local_(sparse_parameters(parameters), setup.optimizers, setup.memory_limit, setup.device),
+        lender_(parameters, setup.optimizers, servers, local_),
+        store_(lender_, lender_, setup.row_device, *setup.caches) {}
+
+  HybridStore::DeviceRows rows() { return {lender_, store_}; }
+  Json counters() const { return store_.counters(); }
+
+ private:
+  LocalStore local_;
+  RemoteLender lender_;
+  DeviceStore store_;
+};
+
 // The parameters of a trainer, also of a trainer alone, which adds nothing up.  It meets the other trainers
 // only if the run is not finished.  One owner thread.
 class Hybrid final : public WithServers {
  public:
   Hybrid(const HybridOptions& options, const TrainerSetup& setup)
       : WithServers(servers_),
+        parameters_(setup.parameters),
         optimizers_(setup.optimizers),
         local_(dense_parameters(setup.parameters), setup.optimizers, setup.memory_limit, setup.device),
         servers_(connect_to_servers(setup, kInStep, options.codec.row_types())),
@@ -70,8 +91,12 @@ class Hybrid final : public WithServers {
     communicator_ = meet_in_run(servers_, setup.peer_transport->loop(), setup.peers->join_timeout,
                                 [&](Duration timeout) { return meet(setup, options.algorithm, timeout); });
     sent_before_ = bytes_sent_to_all(*communicator_);
-    store_.emplace(setup.parameters, optimizers_,
-                   HybridStore::Context{servers_, local_, *communicator_, peers_, gradient_placement(setup)});
+    HybridStore::Context context{servers_, local_, *communicator_, peers_, gradient_placement(setup)};
+    if (setup.row_device != nullptr) {
+      rows_ = std::make_unique<RowsOnDevice>(parameters_, servers_, setup);
+      context.rows.emplace(rows_->rows());
+    }
+    store_.emplace(parameters_, optimizers_, context);
   }
 
   // No trainer trains in a run that is finished.
@@ -88,6 +113,7 @@ class Hybrid final : public WithServers {
         counters["bytes_sent"].get<uint64_t>() + bytes_sent_to_all(*communicator_) - sent_before_;
     counters["whole_bytes"] = store_->whole_bytes();
     count_there(store_->dense(), counters);
+    if (rows_) counters["device"] = rows_->counters();
     return counters;
   }
 
@@ -101,13 +127,15 @@ class Hybrid final : public WithServers {
     return meet_peers(*setup.peer_transport, peers, algorithm);
   }
 
+  const std::vector<ParameterSpec> parameters_;
   const OptimizerPlan optimizers_;
   LocalStore local_;
   RemoteStore servers_;
   CollectiveRun peers_;
   HybridRun run_;
   std::unique_ptr<Communicator> communicator_;
-  uint64_t sent_before_ = 0;  // bytes sent while the trainers met
+  uint64_t sent_before_ = 0;            // bytes sent while the trainers met
+  std::unique_ptr<RowsOnDevice> rows_;  // null: the servers train the rows
   std::optional<HybridStore> store_;
 };
 
@@ -143,6 +171,10 @@ constinit const StrategyEntry kHybridStrategy = {
     check_hybrid,
     serve_hybrid,
     make_hybrid,
-    /*meets_beside_servers=*/true};
+    /*meets_beside_servers=*/true,
+    /*divides_layers=*/false,
+    /*exchanges_each_batch=*/false,
+    /*without_servers=*/nullptr,
+    /*owns_rows=*/true};
 
 }  // namespace ps

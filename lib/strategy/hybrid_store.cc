@@ -81,12 +81,17 @@ HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& 
       run_(context.run),
       dense_(dense_parameters(specs_), local_, communicator_, run_, nullptr,
              dense_placement(specs_, context.placement)),
+      rows_(context.rows),
       dense_plans_(dense_parameters(specs_).size()) {
   // A trainer may wait for servers that wait for a trainer that is gone, so it must learn of that meanwhile.
   remote_.links().watch_others([this] { with_trainers([this] { communicator_.check_others(); }); });
   remote_.run().leave_rest();  // the run never goes on without a trainer
+  if (rows_) {
+    owned_.emplace(specs_, rows_->store, communicator_);
+    rows_->lender.leave_pushing([this] { end_step(/*pass_ends=*/false); }, [this] { return owned_scales_; });
+  }
   if (!clipping_.any()) return;
-  remote_.pushes().leave_committing();
+  if (!owned_) remote_.pushes().leave_committing();
   local_.scales().clip_with_others(
       [this](std::span<const double> squares, float scale) { return clip(squares, scale); });
 }
@@ -96,7 +101,12 @@ HybridStore::HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& 
 void HybridStore::pull(std::span<const KeyPlan> plans, PullMode mode,
                        std::vector<ParameterView<float>>& views) {
   if (mode == PullMode::kTrain) take_from_servers();
-  remote_.pull(plans, mode, views);
+  if (mode == PullMode::kRead) check_rows_returned();
+  if (owned_ && mode == PullMode::kTrain) {
+    with_trainers([&] { owned_->pull(plans, views); });
+  } else {
+    remote_.pull(plans, mode, views);
+  }
   bind_dense(plans, mode, views);
 }
 
@@ -172,7 +182,7 @@ void HybridStore::final_gradient(size_t parameter) {
 // communicator back first.
 //
 // Servers need trainer 0's push to end a step.  If a checkpoint begins with the step, that push comes last.
-// Otherwise the servers work while trainers exchange.
+// Otherwise the servers work while trainers exchange, unless the rows are on devices: then they have no work.
 void HybridStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                        const StepInfo& info) {
   with_trainers([&] { dense_.end_begun_push(); });
@@ -182,9 +192,36 @@ void HybridStore::push(std::span<const KeyPlan> plans, std::span<const Parameter
            .info = info,
            .has_data = true,
            .begins_checkpoint = remote_.next_begins_checkpoint()};
-  if (!clipping_.any() && !step_.begins_checkpoint) push_sparse();
+  if (owned_) {
+    with_trainers([&] { owned_->sum_up(views, info); });
+  } else if (!clipping_.any() && !step_.begins_checkpoint) {
+    push_sparse();
+  }
   with_trainers([&] { dense_.push(dense_plans_, dense_views_, info); });
-  end_step(/*pass_ends=*/false);
+  owned_ ? step_owned() : end_step(/*pass_ends=*/false);
+}
+
+// Makes the sparse half of a step on the devices.  The lender calls end_step: at once, or, if a checkpoint begins, when
+// the rows are back.
+void HybridStore::step_owned() {
+  rows_returned_ = false;
+  with_trainers([&] { owned_->step(); });
+  return_rows_at_end();
+}
+
+// After the last step of a run that all trainers end early, the rows go back to the servers, so that a model can be read
+// from there.  No trainer goes on before all have returned theirs.
+void HybridStore::return_rows_at_end() {
+  if (!run_.ends()) return;
+  rows_->lender.put_back_all();
+  with_trainers([&] { communicator_.barrier(); });
+  rows_returned_ = true;
+}
+
+void HybridStore::check_rows_returned() const {
+  if (rows_returned_) return;
+  fail(Code::kUsage, "rows are on the devices of all trainers until the pass ends: a model can be made from ",
+       "a checkpoint: give --checkpoint-dir");
 }
 
 // Goes on with steps without data until no trainer has any.  The dense parameters are taken first, for a
@@ -200,9 +237,22 @@ void HybridStore::end_pass(int64_t pass) {
 
 // Makes one step without data.  Returns false if no trainer had data; the pass has then ended with this step.
 bool HybridStore::step_without_data(int64_t pass) {
+  std::vector<ParameterView<float>> no_rows;
+  if (owned_) {
+    with_trainers([&] {
+      owned_->pull({}, no_rows);
+      owned_->sum_up(no_rows, {.pass = pass});
+    });
+  }
   step_ = {.info = {.pass = pass}, .begins_checkpoint = remote_.next_begins_checkpoint()};
   const bool others_go_on = with_trainers([&] { return dense_.join_or_end(pass); });
-  end_step(/*pass_ends=*/!others_go_on);
+  if (owned_ && others_go_on) {
+    step_owned();
+  } else {
+    if (owned_) rows_->store.end_pass(pass);  // all rows go back
+    end_step(/*pass_ends=*/!others_go_on);
+    rows_returned_ = true;
+  }
   const bool ended = remote_.finish_pass_step();
   // Both halves must agree: the servers have ended the pass exactly if no trainer had data.
   if (ended != others_go_on) return others_go_on;
@@ -216,20 +266,20 @@ void HybridStore::push_sparse() {
                  : remote_.push_without_data(step_.info.pass);
 }
 
-// Called by the dense half of a step when it has its sums.  Pushes the sparse half, joins the squares of both
-// halves, and returns the factors of the dense gradients.
+// Called by the dense half of a step when it has its sums.  Pushes the sparse half, unless trainers have it, joins the
+// squares of both halves, and returns the factors of the dense gradients.
 std::vector<float> HybridStore::clip(std::span<const double> dense_squares, float scale) {
-  push_sparse();
-  step_.squares = remote_.wait_for_squares();
+  if (!owned_) push_sparse();
+  std::vector<double> squares = owned_ ? owned_->squares() : remote_.wait_for_squares();
   for (size_t p = 0; p < specs_.size(); ++p) {
-    if (dense_of_[p] >= 0) step_.squares[p] = dense_squares[static_cast<size_t>(dense_of_[p])];
+    if (dense_of_[p] >= 0) squares[p] = dense_squares[static_cast<size_t>(dense_of_[p])];
   }
-  const std::vector<float> all = clipping_.scales(step_.squares, scale);
-  std::vector<float> scales;
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (dense_of_[p] >= 0) scales.push_back(all[p]);
-  }
-  return scales;
+  const std::vector<float> all = clipping_.scales(squares, scale);
+  std::vector<float> dense;
+  owned_scales_.clear();
+  for (size_t p = 0; p < specs_.size(); ++p) (dense_of_[p] >= 0 ? dense : owned_scales_).push_back(all[p]);
+  if (!owned_) step_.squares = std::move(squares);
+  return dense;
 }
 
 // Completes a step whose dense half is applied.  Servers apply a step that they have measured as soon as one
@@ -245,6 +295,16 @@ void HybridStore::end_step(bool pass_ends) {
 
 // ---- models
 
+std::vector<uint64_t> HybridStore::keys(int parameter) {
+  check_rows_returned();
+  return remote_.keys(parameter);
+}
+
+void HybridStore::read_rows(int parameter, std::span<const uint64_t> keys, float* weights) {
+  check_rows_returned();
+  remote_.read_rows(parameter, keys, weights);
+}
+
 void HybridStore::read_all(int parameter, float* weights) {
   const int dense = dense_of_[static_cast<size_t>(parameter)];
   has_dense_&& dense >= 0 ? local_.read_all(dense, weights) : remote_.read_all(parameter, weights);
@@ -258,6 +318,7 @@ void HybridStore::load_all(int parameter, const float* weights) {
 StoreTimes HybridStore::times() const {
   StoreTimes times = remote_.times();
   times.waiting += dense_.times().waiting;
+  if (owned_) times.waiting += owned_->exchange_seconds();
   return times;
 }
 

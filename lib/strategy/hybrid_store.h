@@ -2,6 +2,10 @@
 // trainers' gradients, which the trainers add up among themselves; the sparse parameters are on servers.
 // Used by the strategy hybrid.
 //
+// The rows of sparse parameters may be trained on devices of the trainers: then the servers lend them to their owners
+// (OwnedRows), whose pushes to the servers have no gradients.  All rows are with the servers again before a step with
+// which a checkpoint begins or a pass ends, and after the last step of a run that ends early.
+//
 // A step of the trainers is a step of the servers: trainers all-reduce the dense gradients (AllReduceStore),
 // and push the sparse ones.  Servers have the dense parameters too, in the form in which they would have them
 // if they moved them, but as of the end of the last pass or of the last checkpoint: trainer 0 sets them, with
@@ -10,7 +14,8 @@
 // made from them in the same ways, and every process that trains begins with what the servers have.
 //
 // The norms for clipping are those of both halves.  Servers measure a step when all pushes have come, and
-// apply it when they are told the norm; trainers apply their half in between.
+// apply it when they are told the norm; trainers apply their half in between.  Where trainers train the rows, they
+// measure them, and the servers have nothing to measure.
 #ifndef PS_STRATEGY_HYBRID_STORE_H_
 #define PS_STRATEGY_HYBRID_STORE_H_
 
@@ -22,11 +27,13 @@
 #include "collective/communicator.h"
 #include "optim/clipping.h"
 #include "optim/optimizer_plan.h"
+#include "ps/client/remote_lender.h"
 #include "ps/client/remote_store.h"
 #include "store/all_reduce_store.h"
 #include "store/collective_run.h"
 #include "store/local_store.h"
 #include "store/parameter_store.h"
+#include "strategy/owned_rows.h"
 
 namespace ps {
 
@@ -41,12 +48,20 @@ std::vector<ParameterSpec> with_dense_by_trainers(std::vector<ParameterSpec> spe
 // the communicator throws.
 class HybridStore final : public ParameterStore {
  public:
+  // The store of the rows that this trainer owns, a DeviceStore in front of the lender.
+  struct DeviceRows {
+    RemoteLender& lender;
+    ParameterStore& store;
+  };
+
   struct Context {
     RemoteStore& remote;               // of servers in step, made with RemoteOptions::dense_here
     LocalStore& local;                 // of dense_parameters(specs); nothing in it was trained
     Communicator& communicator;        // of the trainers of the servers' run
     CollectiveRun& run;                // run in which all trainers end after the same step
     GradientPlacement placement = {};  // of all parameters, as AllReduceStore needs it
+    // None: the servers train the rows.  Otherwise `remote` has sparse_here too.
+    std::optional<DeviceRows> rows = {};
   };
 
   // All parts must outlive this.
@@ -54,7 +69,9 @@ class HybridStore final : public ParameterStore {
   ~HybridStore() override { remote_.links().watch_others(nullptr); }
 
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
-  PullTicket begin_pull(std::span<const KeyPlan> plans) override { return remote_.begin_pull(plans); }
+  PullTicket begin_pull(std::span<const KeyPlan> plans) override {
+    return owned_ ? PullTicket() : remote_.begin_pull(plans);
+  }
   void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
                    std::vector<ParameterView<float>>& views) override;
   bool may_wait() const override { return true; }
@@ -69,10 +86,9 @@ class HybridStore final : public ParameterStore {
   // Takes part in the steps of the others.  Throws WaitStopped if the run ends before the pass.
   void end_pass(int64_t pass) override;
 
-  std::vector<uint64_t> keys(int parameter) override { return remote_.keys(parameter); }
-  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override {
-    remote_.read_rows(parameter, keys, weights);
-  }
+  // Throw kUsage while rows are on devices of other trainers, as pull does to read.
+  std::vector<uint64_t> keys(int parameter) override;
+  void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
   void read_all(int parameter, float* weights) override;
   StoreTimes times() const override;
   RowReport row_report(int parameter) override { return remote_.row_report(parameter); }
@@ -105,6 +121,9 @@ class HybridStore final : public ParameterStore {
   void take_dense(std::span<const ParameterView<float>> views);
   void bind_dense(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views);
   bool step_without_data(int64_t pass);
+  void step_owned();
+  void return_rows_at_end();
+  void check_rows_returned() const;
   void push_sparse();
   void end_step(bool pass_ends);
   std::vector<float> clip(std::span<const double> dense_squares, float scale);
@@ -122,6 +141,11 @@ class HybridStore final : public ParameterStore {
   Communicator& communicator_;
   CollectiveRun& run_;
   AllReduceStore dense_;
+  const std::optional<DeviceRows> rows_;
+  std::optional<OwnedRows> owned_;  // none: the servers train the rows
+  bool rows_returned_ = true;       // no row was trained on a device since all were put back
+  std::vector<float>
+      owned_scales_;  // with clipping: the factors of the gradients of sparse parameters in this step
 
   bool has_dense_ = false;  // local_ has what the servers had when this trainer began
   SparseStep step_;

@@ -91,7 +91,7 @@ struct TrainerSetup {
   const PeerOptions* peers;
   bool trains;             // false: this process only reads weights
   int64_t pull_ahead = 0;  // with servers: batches whose rows are pulled before they are needed
-  // The device for rows, and its plan, for an InProcess store; null: rows stay on the processor.
+  // The device for rows, and its plan; null: rows stay on the processor.
   std::shared_ptr<RowDevice> row_device = nullptr;
   bool rows_beside_model = false;  // the row device is also the model's device
   const CachePlan* caches = nullptr;
@@ -135,12 +135,17 @@ struct StrategyEntry : CatalogEntry {
   bool divides_layers = false;
 
   // True if each batch is pulled from servers, and its gradients are pushed to them (Strategy::on_servers).
-  // Trainers may then pull ahead, be readers with compute trainers, join a running job, and have rows on a
+  // Trainers may then pull ahead, be readers with compute trainers, join a running job, and, alone, have rows on a
   // device in front of the servers.
   bool exchanges_each_batch = false;
 
   // The name of the strategy that does about the same without servers; null: there is none.
   const char* without_servers = nullptr;
+
+  // True if each of several trainers may have its own rows on a device in front of the servers (OwnedRows).
+  bool owns_rows = false;
+
+  bool trains_rows_on_devices() const { return exchanges_each_batch || owns_rows; }
 };
 
 // Every strategy, in the order of the manual.

@@ -218,8 +218,7 @@ refused() {
   expect_status 2 timeout 60 ps-train job.json --data train.txt --servers 127.0.0.1:1 "${cache[@]}" "$@"
   expect_text err "$text"
 }
-refused "parameter_server alone" --set 'train.strategy={"type": "local_sgd", "period": 5}'
-refused "parameter_server alone" --set 'train.strategy={"type": "hybrid"}'
+refused "parameter_server or hybrid alone" --set 'train.strategy={"type": "local_sgd", "period": 5}'
 refused "is 'async', and rows on a device are in step" --set 'train.strategy={"type": "parameter_server", "consistency": "async"}'
 refused "is 'staleness', and rows on a device are in step" \
   --set 'train.strategy={"type": "parameter_server", "consistency": "staleness", "staleness": 2}'

@@ -9,8 +9,11 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "cluster.h"
 #include "collective/net_communicator.h"
+#include "device/device_store.h"
+#include "device/device_type.h"
 #include "ps/client/local_sgd_plan.h"
 #include "ps/client/local_sgd_store.h"
+#include "ps/client/remote_lender.h"
 #include "seeds.h"
 #include "strategy/hybrid_store.h"
 #include "strategy/run_peers.h"
@@ -75,6 +78,12 @@ class RecoveringCluster {
     train(store, store.remote(), rank);
   };
 
+  // The work of a trainer that adds dense gradients up with others.
+  using HybridBody = std::function<void(HybridStore&, RemoteStore&, CollectiveRun&, int rank)>;
+  HybridBody hybrid_body = [this](HybridStore& store, RemoteStore& remote, CollectiveRun&, int rank) {
+    train(store, remote, rank);
+  };
+
   // The work of a trainer's process, instead of the job's.
   std::function<void(const RemoteOptions&, SimHost&)> own_body;
 
@@ -84,6 +93,9 @@ class RecoveringCluster {
 
   // After each pass, where trainers train copies of their own.
   const std::map<int64_t, std::vector<float>>& passes() const { return passes_; }
+
+  // The rows that have left devices of trainers of a hybrid job, before it has ended.
+  uint64_t rows_evicted() const { return rows_evicted_; }
 
   void start_trainers() {
     for (int rank = 0; rank < plan_.job.trainers(); ++rank) start_trainer(rank);
@@ -308,8 +320,21 @@ class RecoveringCluster {
       return make_net_communicator(host, peers);
     });
     CollectiveRun run(options.hello.rank, [] {});
-    HybridStore store(specs, plan_.job.plan(), {remote, local, *communicator, run});
-    train(store, remote, options.hello.rank);
+    HybridStore::Context context{remote, local, *communicator, run};
+    LocalStore sparse(sparse_parameters(specs), plan_.job.plan(), UINT64_MAX, device);
+    std::unique_ptr<RemoteLender> lender;
+    std::unique_ptr<DeviceStore> rows;
+    if (plan_.job.device) {
+      const std::shared_ptr<RowDevice> cards = open_row_device(plan_.job.device->type);
+      lender = std::make_unique<RemoteLender>(specs, plan_.job.plan(), remote, sparse);
+      rows = std::make_unique<DeviceStore>(*lender, *lender, cards,
+                                           plan_caches(*cards, *plan_.job.device, specs, plan_.job.plan()),
+                                           /*own_thread=*/false);
+      context.rows.emplace(HybridStore::DeviceRows{*lender, *rows});
+    }
+    HybridStore store(specs, plan_.job.plan(), context);
+    hybrid_body(store, remote, run, options.hello.rank);
+    if (rows) rows_evicted_ += rows->counters()["rows_evicted"].get<uint64_t>();
   }
 
   void train(ParameterStore& store, RemoteStore& remote, int rank) {
@@ -333,11 +358,12 @@ class RecoveringCluster {
   int num_pending_ = 0;  // that are to be started again
   std::vector<float> weights_;
   std::map<int64_t, std::vector<float>> passes_;
+  uint64_t rows_evicted_ = 0;
 };
 
 // Trains the job of the plan through crashes: the weights have the bits of a run of servers alone that nothing disturbs.
 inline void expect_bits_of_undisturbed(const RecoveryPlan& plan, uint64_t seed, Random& random,
-                                       Totals& totals) {
+                                       Totals& totals, uint64_t* rows_evicted = nullptr) {
   SyntheticJob plain = plan.job;
   plain.consistency.ahead = 0;
   plain.device.reset();
@@ -348,6 +374,7 @@ inline void expect_bits_of_undisturbed(const RecoveryPlan& plan, uint64_t seed, 
   RecoveringCluster cluster(plan, folder.path(), seed, totals);
   cluster.train_through_crashes(calm.network().now(), random);
   expect_same_bits(expected, cluster.weights());
+  if (rows_evicted != nullptr) *rows_evicted += cluster.rows_evicted();
 }
 
 // The same for many seeds, with three crashes each; make_plan(random) draws a plan.  So often at least a trainer must have

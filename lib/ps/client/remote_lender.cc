@@ -99,7 +99,7 @@ RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const Optimi
       rows_(remote.links(), specs, layouts_of(local, sparse_of_),
             [this](uint64_t, size_t p, const RowBlock& rows) { local_.put_rows(sparse_of_[p], rows); }),
       returns_(remote.links(), specs),
-      window_(window),
+      window_{.length = window},
       coming_(specs.size()),
       absent_(specs.size()),
       borrowers_(specs.size()),
@@ -116,6 +116,13 @@ RemoteLender::RemoteLender(const std::vector<ParameterSpec>& specs, const Optimi
 }
 
 // ---- steps
+
+void RemoteLender::leave_pushing(std::function<void()> send, std::function<std::vector<float>()> scales) {
+  send_ = std::move(send);
+  if (!clipping_.any()) return;
+  remote_.pushes().leave_committing(false);
+  local_.scales().clip_with_others([scales = std::move(scales)](auto, float) { return scales(); });
+}
 
 void RemoteLender::pull(std::span<const KeyPlan> plans, PullMode mode,
                         std::vector<ParameterView<float>>& views) {
@@ -167,9 +174,9 @@ void RemoteLender::push(std::span<const KeyPlan> plans, std::span<const Paramete
   step_ = {
       .plans = plans, .views = views, .info = info, .begins_checkpoint = remote_.next_begins_checkpoint()};
   if (!std::exchange(announced_, true)) returns_.announce();
-  if (!step_.begins_checkpoint && !clipping_.any()) push_there();
+  if (!step_.begins_checkpoint && !clips()) push_there();
   push_here(plans, views, info);
-  if (!step_.begins_checkpoint && clipping_.any()) remote_.pushes().commit(std::move(step_.squares));
+  if (!step_.begins_checkpoint && clips()) remote_.pushes().commit(std::move(step_.squares));
 }
 
 // Begins the step of the optimizers of sparse parameters in local_; the borrowers apply it to the rows on the
@@ -187,7 +194,7 @@ void RemoteLender::push_here(std::span<const KeyPlan> plans, std::span<const Par
 }
 
 void RemoteLender::push_there() {
-  remote_.push(step_.plans, step_.views, step_.info);
+  send_ ? send_() : remote_.push(step_.plans, step_.views, step_.info);
   step_.pushed = true;
 }
 
@@ -207,11 +214,16 @@ std::vector<float> RemoteLender::clip(std::span<const double> sparse_squares, fl
   return scales;
 }
 
-// Ends a step that all borrowers have applied.  At a checkpoint all rows go back first, since the servers
+// Ends a step that all borrowers have applied.  Removes its batch, the oldest of the window, and erases the rows that no
+// batch needs any more.  At a checkpoint all rows go back first, since the servers
 // begin it when they have applied the step; this step reaches them last: as a push, or, with clipping,
 // whose push was sent in clip(), as the commit for which they wait.
 void RemoteLender::end_step() {
-  end_batch();
+  if (!window_.requests.empty()) window_.requests.pop_front();
+  for (size_t p = 0; p < specs_.size(); ++p) {
+    if (comes_ahead(specs_[p]))
+      local_.tables().table(static_cast<size_t>(sparse_of_[p]))->erase(coming_[p].end_batch());
+  }
   if (!step_.begins_checkpoint) return;
   put_back_all();
   step_.pushed ? remote_.pushes().commit(std::move(step_.squares)) : push_there();
@@ -222,7 +234,7 @@ void RemoteLender::end_step() {
 void RemoteLender::end_pass(int64_t pass) {
   take_from_servers();
   put_back_all();
-  remote_.end_pass(pass);
+  if (!send_) remote_.end_pass(pass);
   announced_ = false;
   local_.end_pass(pass);
 }
@@ -295,7 +307,7 @@ void RemoteLender::wait_for_rows(int parameter, std::span<const uint64_t> keys) 
     const std::optional<uint64_t> request = coming_[static_cast<size_t>(parameter)].remove(key);
     if (!request) missing.push_back(key);
     last = std::max(last, request.value_or(0));
-    rows_ahead_ += request && *request != present_request_;
+    rows_ahead_ += request && *request != window_.present;
   }
   if (!missing.empty()) last = ask(parameter, std::move(missing));
   ScopedSeconds seconds(waited_seconds_);
@@ -320,7 +332,7 @@ uint64_t RemoteLender::ask(int parameter, std::vector<uint64_t> keys) {
 // on its way back to a shard is put off until that message is answered.
 void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
   take_from_servers();
-  const bool is_present = batches_.empty();
+  const bool is_present = window_.requests.empty();
   std::vector<std::vector<uint64_t>> wanted(specs_.size());
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (!comes_ahead(specs_[p])) continue;
@@ -333,41 +345,29 @@ void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
   }
   // Answers are handled only in a wait or poll, so that no row of this request comes before it is expected.
   const uint64_t number = rows_.ask(wanted);
-  batches_.push_back(number);
+  window_.requests.push_back(number);
   // The window was empty: the batch is needed at once, and its rows do not count as ahead.
-  if (is_present) present_request_ = number;
+  if (is_present) window_.present = number;
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (comes_ahead(specs_[p])) coming_[p].expect(wanted[p], number);
   }
 }
 
-// Removes the oldest batch of the window, which has been trained, and erases the rows that no batch needs any
-// more.
-void RemoteLender::end_batch() {
-  if (!batches_.empty()) batches_.pop_front();
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (comes_ahead(specs_[p]))
-      local_.tables().table(static_cast<size_t>(sparse_of_[p]))->erase(coming_[p].end_batch());
-  }
-}
-
-void RemoteLender::put_rows(int parameter, const RowBlock& rows) {
-  constexpr size_t kMostOnTheirWay = 64;  // messages; further ones wait
-  returns_.send(static_cast<size_t>(parameter), rows);
-  keep_used(static_cast<size_t>(parameter), rows);
-  wait_for_returns(kMostOnTheirWay);
-}
-
 // local_ <- those of the returned rows that a coming batch uses.  The device may still have such a row; it
 // returns the row again when the row leaves the device changed.
-void RemoteLender::keep_used(size_t parameter, const RowBlock& rows) {
+void RemoteLender::put_rows(int parameter, const RowBlock& rows) {
+  constexpr size_t kMostOnTheirWay = 64;  // messages; further ones wait
+  const size_t p = static_cast<size_t>(parameter);
+  returns_.send(p, rows);
   RowBlock used;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (coming_[parameter].is_used(rows.keys[i])) append_row(rows, i, used);
+    if (coming_[p].is_used(rows.keys[i])) append_row(rows, i, used);
   }
-  if (used.keys.empty()) return;
-  local_.put_rows(sparse_of_[parameter], used);
-  coming_[parameter].expect(used.keys, 0);
+  if (!used.keys.empty()) {
+    local_.put_rows(sparse_of_[p], used);
+    coming_[p].expect(used.keys, 0);
+  }
+  wait_for_returns(kMostOnTheirWay);
 }
 
 void RemoteLender::put_back_all() {

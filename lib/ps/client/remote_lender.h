@@ -1,6 +1,7 @@
-// RemoteLender: the parameters of a job with one trainer, whose device trains the rows of sparse parameters.
-// The servers lend these rows with the state of their optimizers, and get them back.  They train all other
-// parameters themselves, from the pushed gradients.  Used below a DeviceStore.
+// RemoteLender: the parameters of a job whose device trains the rows of sparse parameters: all rows, if there is one
+// trainer, or those that this trainer owns, below a HybridStore.
+// The servers lend these rows with the state of their optimizers, and get them back.  A trainer alone has
+// all other parameters trained by them, from the pushed gradients.  Used below a DeviceStore.
 //
 // Servers count every step of a sparse parameter, but change no row.  So a row that is not on the device has the
 // same bits as on servers that train all parameters.  All changed rows return to the servers before a checkpoint
@@ -23,6 +24,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -44,23 +46,31 @@ std::vector<ParameterSpec> sparse_parameters(std::span<const ParameterSpec> spec
 // One owner thread, that of the servers' connections.  Calls throw what RemoteStore throws.
 class RemoteLender final : public StoreInFront, public RowLender {
  public:
-  // `remote` has RemoteOptions::sparse_here and rows as f32, and is that of the job's only trainer, with
-  // synchronous servers.  `local` has the sparse_parameters of `specs`, and nothing was trained in it.  All
+  // `remote` has RemoteOptions::sparse_here and rows as f32, and is that of a synchronous job.  `local` has the sparse_parameters of `specs`, and nothing was trained in it.  All
   // outlive this.  Rows are asked for `window` batches before the one that
   // needs them.
   RemoteLender(const std::vector<ParameterSpec>& specs, const OptimizerPlan& optimizers, RemoteStore& remote,
                LocalStore& local, size_t window = 0);
+
+  // For a store in front that pushes other data than the rows trained here, and clips by norm itself.  From now on
+  // `send` sends the steps of this store to the servers: it is called once in each push or end_step, and end_pass sends
+  // none. `scales` is called in each push if gradients are clipped by norm, and returns the factors of the gradients of
+  // sparse parameters.
+  void leave_pushing(std::function<void()> send, std::function<std::vector<float>()> scales);
 
   // For lent parameters, the gradient buffers are set, and the rows are not.
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   PullTicket begin_pull(std::span<const KeyPlan> plans) override { return remote_.begin_pull(plans); }
   void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
                    std::vector<ParameterView<float>>& views) override;
-  size_t looks_ahead() const override { return window_; }
+  size_t looks_ahead() const override { return window_.length; }
   void look_ahead(std::span<const KeyPlan> plans) override;
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
   void end_pass(int64_t pass) override;
+
+  // Has all rows put back, and waits until the servers have them.
+  void put_back_all();
 
   std::vector<uint64_t> keys(int parameter) override;
   void read_rows(int parameter, std::span<const uint64_t> keys, float* weights) override;
@@ -79,7 +89,9 @@ class RemoteLender final : public StoreInFront, public RowLender {
   void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) override;
   void put_rows(int parameter, const RowBlock& rows) override;
   void end_step() override;
-  bool next_has_come() const override { return batches_.size() > 1 && rows_.arrived(batches_[1]); }
+  bool next_has_come() const override {
+    return window_.requests.size() > 1 && rows_.arrived(window_.requests[1]);
+  }
   void take_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) override;
   void work_until(const std::function<bool()>& done) override { remote_.links().work_until(done); }
   void wake() override { remote_.links().wake(); }
@@ -92,14 +104,12 @@ class RemoteLender final : public StoreInFront, public RowLender {
 
  private:
   int sparse(int parameter) const { return sparse_of_[static_cast<size_t>(parameter)]; }
+  bool clips() const { return clipping_.any() && !send_; }
   void count_keys(std::span<const KeyPlan> plans);
   void take_from_servers();
   void bind_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
   void wait_for_rows(int parameter, std::span<const uint64_t> keys);
   uint64_t ask(int parameter, std::vector<uint64_t> keys);
-  void keep_used(size_t parameter, const RowBlock& rows);
-  void end_batch();
-  void put_back_all();
   void wait_for_returns(size_t most = 0);
   void push_here(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                  const StepInfo& info);
@@ -113,6 +123,13 @@ class RemoteLender final : public StoreInFront, public RowLender {
     StepInfo info = {};
     bool begins_checkpoint = false, pushed = false;  // a checkpoint begins with it; its gradients were sent
     std::vector<double> squares = {};  // by parameter, of the whole gradient, when they are known
+  };
+
+  // The batches that the store was told of and that are not trained.
+  struct Window {
+    const size_t length;
+    std::deque<uint64_t> requests = {};  // by batch: number of the request for its rows
+    uint64_t present = 0;                // the last request for a batch that was needed at once
   };
 
   // A store without steps, whose rows are those that nobody has trained.
@@ -129,10 +146,9 @@ class RemoteLender final : public StoreInFront, public RowLender {
       local_;  // its optimizers count the steps; it has rows on their way to the device, and coming ones, alone
   StoredRowPulls rows_;
   StoredRowReturns returns_;
-  const size_t window_;
+  Window window_;
+  std::function<void()> send_;      // sends a step; null: the pushes of remote_ do
   std::vector<ComingRows> coming_;  // by parameter; empty unless it is sparse
-  std::deque<uint64_t> batches_;    // by batch of the window: number of the request for its rows
-  uint64_t present_request_ = 0;    // the last request for a batch that was needed at once
   uint64_t rows_ahead_ = 0;
   double waited_seconds_ = 0;
   bool announced_ = false;  // the shards know that this trainer has rows

@@ -20,6 +20,8 @@ bool is_left_out(const ParameterSpec& spec, PullScope scope) {
       return !spec.sparse;
     case PullScope::kNotSparse:
       return spec.sparse;
+    case PullScope::kNone:
+      return true;
     case PullScope::kReaders:
       return !with_readers(spec);
     case PullScope::kCompute:

@@ -17,9 +17,9 @@
 namespace ps {
 
 // The parameters of a pull or of a push. kRows has only those that batches use by keys. kSparse has only the
-// sparse ones, and kNotSparse all others.  In heterogeneous training, kReaders has those of readers, and
+// sparse ones, kNotSparse all others, and kNone none.  In heterogeneous training, kReaders has those of readers, and
 // kCompute those of compute trainers.
-enum class PullScope { kAll, kRows, kSparse, kNotSparse, kReaders, kCompute };
+enum class PullScope { kAll, kRows, kSparse, kNotSparse, kNone, kReaders, kCompute };
 
 // Adds the parameters of this scope to the router: the rows of the plans, and the other parameters whole.
 void add_pushed(std::span<const ParameterSpec> specs, std::span<const KeyPlan> plans, PullScope scope,

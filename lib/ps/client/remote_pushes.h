@@ -75,7 +75,7 @@ class RemotePushes {
 
   // After leave_committing, servers apply a step when commit() is called, instead of as soon as all have sent the
   // squares of their clip norms. wait_for_squares returns the squares of the whole gradient of the last step, by parameter.
-  void leave_committing() { leaves_committing_ = true; }
+  void leave_committing(bool leaves = true) { leaves_committing_ = leaves; }
   std::vector<double> wait_for_squares();
   void commit(std::vector<double> squares);
 

@@ -39,10 +39,11 @@ RemoteStore::RemoteStore(Transport& transport, const RemoteOptions& options, con
                          std::vector<ParameterSpec> specs, const RowTypes& types, TrainerState* own)
     : specs_(std::move(specs)),
       consistency_(consistency),
-      train_scope_(options.dense_here        ? PullScope::kSparse
-                   : options.sparse_here     ? PullScope::kNotSparse
-                   : options.dense_elsewhere ? PullScope::kReaders
-                                             : PullScope::kAll),
+      train_scope_(options.dense_here && options.sparse_here ? PullScope::kNone
+                   : options.dense_here                      ? PullScope::kSparse
+                   : options.sparse_here                     ? PullScope::kNotSparse
+                   : options.dense_elsewhere                 ? PullScope::kReaders
+                                                             : PullScope::kAll),
       read_scope_(options.dense_here ? PullScope::kSparse : PullScope::kAll),
       links_(transport, options),
       residuals_(specs_, types, options.hello.rank, options.cpu),

@@ -27,7 +27,7 @@ struct RemoteOptions {
   // Another process of this rank pulls and pushes all parameters that are not used by keys.
   bool dense_elsewhere = false;
   // This process has all parameters that are not sparse, and trains them (HybridStore).  It exchanges only the
-  // sparse ones with the servers.
+  // sparse ones with the servers, or none if sparse_here is set too.
   bool dense_here = false;
   // This process trains the sparse parameters itself (RemoteLender).  It exchanges all others with the servers.
   bool sparse_here = false;

@@ -4,6 +4,7 @@
 #include "math/finite.h"
 #include "ps/server/slice_checks.h"
 #include "ps/wire/key_list.h"
+#include "ps/wire/row_owner.h"
 #include "table/row_policy_state.h"
 
 namespace ps {
@@ -88,6 +89,19 @@ ReturnedRows decode_returned(const ParameterTables& tables, std::string_view bod
   }
   check_counted(tables, returned.counted);
   return returned;
+}
+
+void check_owner(const ReturnedRows& returned, int rank, size_t trainers) {
+  const auto check = [&](std::span<const uint64_t> keys) {
+    for (uint64_t key : keys) {
+      const int owner = row_owner(key, static_cast<int>(trainers));
+      if (owner == rank) continue;
+      fail(Code::kData, "return rows: of ", trainers, " trainers, trainer ", owner, " trains the row of key ",
+           key, ", and not trainer ", rank);
+    }
+  };
+  for (const ReturnedRows::Slice& slice : returned.slices) check(slice.rows.keys);
+  for (const RowSlice& slice : returned.counted) check(slice.keys);
 }
 
 void put_rows(const ParameterTables& tables, const ReturnedRows::Slice& slice, Device& device) {

@@ -30,10 +30,13 @@ inline RowSlice rows_of_keys(uint32_t parameter, std::vector<uint64_t> keys) {
 // and applies no idle steps.  Throws kData as check_slices does, and for more rows than one answer holds.
 std::string stored_rows(const ParameterTables& tables, std::span<const RowSlice> slices);
 
-// Stores rows that a trainer returns in the form in which stored_rows gave them.  Throws kData unless all of
+// Decodes rows that a trainer returns in the form in which stored_rows gave them.  Throws kData unless all of
 // them are rows of this shard, of sparse parameters, with finite values and with stamps of steps up to the
 // next, and all counted keys are of this shard, of parameters with a row policy.
 ReturnedRows decode_returned(const ParameterTables& tables, std::string_view body);
+
+// Throws kData unless trainer `rank` of so many owns all these rows and counted keys.
+void check_owner(const ReturnedRows& returned, int rank, size_t trainers);
 
 // put_rows stores the rows of one slice in its table. take_returned stores all rows, and the counts of keys for
 // the next step.

@@ -201,11 +201,8 @@ std::string Shard::return_rows(int rank, std::string_view body) {
   runner_.finish();
   roster_.at(rank);
   runner_.check();
-  if (roster_.size() > 1) {
-    fail(Code::kData, "return rows: there are ", roster_.size(),
-         " trainers, and only one alone trains rows itself");
-  }
   const ReturnedRows returned = decode_returned(tables_.parameters(), body);
+  check_owner(returned, rank, roster_.size());
   auto answer = [&] { return absent_keys(tables_.parameters(), returned.counted, tables_.device()); };
   if (returned.number <= states_.of(rank).last_return) return answer();
   std::vector<RowSlice> slices = returned.counted;

@@ -77,7 +77,7 @@ class Shard {
   // Returns the rows of these keys as they are stored, without waiting for any step.
   std::string stored_rows(std::span<const RowSlice> slices);
 
-  // Stores rows that the only trainer of the run has trained itself (ps/wire/stored_rows.h).  A message that
+  // Stores rows that this trainer owns and has trained itself (ps/wire/stored_rows.h, ps/wire/row_owner.h).  A message that
   // comes twice changes nothing the second time, even if it comes late over a connection that was given up.
   // From the first message on, which may have no rows, the trainer may have rows that are ahead of the
   // shard's (TrainerStates::give_rows).  Returns the answer: the keys of the next step that have no row.

@@ -1,14 +1,19 @@
-// A trainer that trains rows itself: its shard sets those that come back once, says whose rows were lost, and makes all of it
-// again from its log.
+// Trainers that train rows themselves: a shard sets those that come back from their owner once, says whose rows were lost, and
+// makes all of it again from its log.
 #include "ps/server/shard_replay.h"
+#include "ps/wire/row_owner.h"
 #include "ps/wire/stored_rows.h"
 #include "shard_test.h"
 
 namespace ps::returned_rows_test {
 namespace {
 
+using testing::AllOf;
+using testing::Each;
 using testing::ElementsAre;
+using testing::Ge;
 using testing::HasSubstr;
+using testing::Le;
 
 // Rows whose weights are all `weight`.
 std::string message(uint64_t number, std::vector<uint64_t> keys, float weight) {
@@ -35,10 +40,33 @@ TEST_F(ShardTest, AnotherProcessCountsItsMessagesAnew) {
   EXPECT_THAT(weights({1}), ElementsAre(6));
 }
 
-TEST_F(ShardTest, RowsComeFromATrainerAlone) {
+TEST_F(ShardTest, OfSeveralTrainersEachReturnsTheRowsThatItOwns) {
   make(2);
-  EXPECT_THAT(refusal([&] { shard_->return_rows(0, message(1, {1}, 5)); }, Code::kData),
-              HasSubstr("there are 2 trainers"));
+  for (uint64_t key : {1, 2, 3, 4}) {
+    const int owner = row_owner(key, 2);
+    EXPECT_THAT(refusal([&] { shard_->return_rows(1 - owner, message(key, {key}, 7)); }, Code::kData),
+                HasSubstr(cat("of 2 trainers, trainer ", owner, " trains the row of key ", key,
+                              ", and not trainer ", 1 - owner)));
+    shard_->return_rows(owner, message(key, {key}, static_cast<float>(key)));
+  }
+  EXPECT_THAT(weights({1, 2, 3, 4}), ElementsAre(1, 2, 3, 4));
+}
+
+// Counts the owners of neighbouring keys, and of those keys that the first of two devices has.
+TEST(RowOwners, EachHasAsManyRowsAsTheOthers) {
+  EXPECT_EQ(row_owner(0, 1), 0);
+  for (int trainers : {2, 3, 8}) {
+    std::vector<int> owned(static_cast<size_t>(trainers)), of_a_device = owned;
+    for (uint64_t key = 0; key < 24000; ++key) {
+      const int owner = row_owner(key, trainers);
+      ASSERT_TRUE(owner >= 0 && owner < trainers) << key;
+      ++owned[static_cast<size_t>(owner)];
+      of_a_device[static_cast<size_t>(owner)] += (hash_key(key) & 0xffffffff) < 0x80000000;
+    }
+    EXPECT_THAT(owned, Each(AllOf(Ge(24000 / trainers * 9 / 10), Le(24000 / trainers * 11 / 10))));
+    EXPECT_THAT(of_a_device, Each(AllOf(Ge(12000 / trainers * 9 / 10), Le(12000 / trainers * 11 / 10))));
+  }
+  EXPECT_EQ(row_owner(17, 8), 2) << "a change of the protocol";
 }
 
 TEST_F(ShardTest, StepsWithoutGradientsLeaveRowsAsTheyCameBack) {

@@ -60,6 +60,17 @@ TEST(Strategies, OneThatDoesNotExchangeEachBatchIsRefusedWhereThatIsNeeded) {
   }
 }
 
+TEST(Strategies, TrainersThatOwnRowsMeetBesideTheServers) {
+  int owning = 0;
+  for (const StrategyEntry* entry : strategy_catalog()) {
+    if (!entry->owns_rows) continue;
+    ++owning;
+    EXPECT_TRUE(entry->meets_beside_servers) << entry->name;
+    EXPECT_TRUE(entry->trains_rows_on_devices()) << entry->name;
+  }
+  EXPECT_EQ(owning, 1);
+}
+
 TEST(Strategies, OneThatStandsInWithoutServersHasNone) {
   for (const StrategyEntry* entry : strategy_catalog()) {
     if (entry->without_servers == nullptr) continue;
