@@ -146,6 +146,14 @@ for trains in rows all; do
 done
 flags=()
 
+echo "examples that go from trainer to trainer: the bits of trainers without devices"
+flags=(--set data.shuffle=global)
+run plain.4
+run device.4 "${cache[@]}"
+same_models plain.4 device.4
+cmp -s {plain,plain.4}/pass-00001/model.safetensors && fail "the shuffle changes nothing"
+flags=()
+
 # until_true COMMAND...: runs it, in slower and slower jobs, until it is true.
 until_true() {
   for halt in 0.02 0.05 0.1 0.2; do ! "$@" || return 0; done
@@ -198,6 +206,26 @@ kill_all() {
 echo "all of it is killed, and goes on with --resume, on devices or without any"
 until_true kill_all "${cache[@]}"
 until_true kill_all
+
+# kill_servers: both keep a log, of rows that came back too, and have lost nothing.
+kill_servers() {
+  rm -f serve.?.err
+  begin "${cache[@]}"
+  kill -9 "${servers[@]}" 2>/dev/null || true
+  wait "${servers[@]}" 2>/dev/null || true
+  serve "${checkpoints[@]}" --resume
+  rm slow
+  finish killed
+  end_all_servers
+  same_models served killed
+  ! grep -q 'going back' killed.?.err || fail "the trainers went back, and the servers have logs"
+  grep -q 'Taking the run up' serve.0.err
+}
+
+echo "servers that are killed and have logs go on where they were, and so do the trainers with their rows"
+checkpoints+=(--durability log)
+until_true kill_servers
+checkpoints=("${checkpoints[@]:0:4}")
 
 # end_one: SIGTERM to one trainer ends all after the same step, and the model that is saved is what the servers then have.
 end_one() {
