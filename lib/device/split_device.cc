@@ -75,7 +75,7 @@ class SplitRows final : public CachedRows {
     for (size_t d = 0; d < rows_.size(); ++d) {
       Part& part = parts_[d];
       if (part.keys.empty()) continue;
-      take_sources(part, stamps, sources, rows);
+      copy_sources(part, stamps, sources, rows);
       rows_[d]->load(part.keys, touched, part.stamps, part.numbers, part.rows, some_);
       append(some_, evicted);
     }
@@ -156,7 +156,7 @@ class SplitRows final : public CachedRows {
   }
 
   // Sets the part's stamps and rows to those that its keys name.  The sources are numbered anew.
-  void take_sources(Part& part, std::span<const uint64_t> stamps, std::span<const uint32_t> sources,
+  void copy_sources(Part& part, std::span<const uint64_t> stamps, std::span<const uint32_t> sources,
                     std::span<const float> rows) const {
     part.stamps.clear(), part.numbers.clear(), part.rows.clear();
     for (size_t position : part.positions) {

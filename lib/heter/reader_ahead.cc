@@ -21,7 +21,7 @@ ReaderAhead::ReaderAhead(RemoteStore& remote, ComputeLink& link, const std::vect
       lead_(ahead_consistency(static_cast<int64_t>(options.batches)).lead()),
       stored_(remote.links(), specs,
               options.asynchronous ? std::vector<TableLayout>(specs.size()) : layouts_of(local, specs.size()),
-              [this](uint64_t number, size_t p, const RowBlock& rows) { take_rows(number, p, rows); }) {
+              [this](uint64_t number, size_t p, const RowBlock& rows) { receive_rows(number, p, rows); }) {
   // Batches belong to the next pass if the process before this one has ended its last pass.
   const RunPosition start = remote.run().position();
   pass_ = start.pass + (start.pass_ended ? 1 : 0);
@@ -83,7 +83,7 @@ void ReaderAhead::ask_rows(Batch& batch) {
 }
 
 // Rows that were asked for before the copies were lost belong to no batch any more, and are ignored.
-void ReaderAhead::take_rows(uint64_t number, size_t p, const RowBlock& rows) {
+void ReaderAhead::receive_rows(uint64_t number, size_t p, const RowBlock& rows) {
   const auto batch = std::ranges::find(batches_, number, &Batch::asked);
   if (batch == batches_.end() || rows.keys.empty()) return;
   batch->rows.slices.push_back({static_cast<uint32_t>(p), rows});

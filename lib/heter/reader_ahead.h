@@ -115,7 +115,7 @@ class ReaderAhead final : public StoreInFront, public Computation {
   void go_on_joining();
   void send_beginning();
   void begin_copies(uint64_t first);
-  void take_rows(uint64_t number, size_t p, const RowBlock& rows);
+  void receive_rows(uint64_t number, size_t p, const RowBlock& rows);
   void forget_applied();
   void send_batches();
   void send_without_data();

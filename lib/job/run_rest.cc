@@ -42,7 +42,7 @@ BatchSource& RunRest::first(int pass, BatchSource& share) {
 // taken and passed over, for otherwise the pass would not end.
 BatchSource* RunRest::next(int pass) {
   for (;;) {
-    const std::optional<DataStrand> strand = run_.take_rest(pass);
+    const std::optional<DataStrand> strand = run_.next_strand(pass);
     if (!strand) return nullptr;
     if (!reads_once_) {
       log_.info("Taking over from trainer ", strand->share, " in pass ", pass, ": its batches ",

@@ -44,7 +44,7 @@ void advance_elements(const Timeline& timeline, const IdleMap& map, int64_t from
     }
     row.weight[i] = round_evenly<T>(state.weight, dither.next());
     if (row.momentum) row.momentum[i] = round_normal<T>(state.momentum);
-    if (row.mean) take_in(mean, state.sum, dither.next(), row.mean[i]);
+    if (row.mean) add_to_mean(mean, state.sum, dither.next(), row.mean[i]);
   }
 }
 

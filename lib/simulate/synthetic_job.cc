@@ -175,7 +175,7 @@ void run_trainer(ParameterStore& store, TrainerGroup& group, RunControl& run, co
     };
     if (!first || !start.pass_ended) {
       if (strand) train(done);
-      while ((strand = run.take_rest(pass))) train(0);
+      while ((strand = run.next_strand(pass))) train(0);
       store.end_pass(pass);
       step += std::max<int64_t>(0, job.steps[share][static_cast<size_t>(pass)] - done);
     }

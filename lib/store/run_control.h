@@ -111,7 +111,7 @@ class RunControl {
   // To be called when this trainer has trained all of its data of the pass.  If the run goes on without lost
   // trainers, it waits until all trainers have come so far, and returns the strand of the lost trainers' data
   // that this trainer takes over.  Returns nothing if no data are left: then the pass is to end.
-  virtual std::optional<DataStrand> take_rest(int64_t pass) {
+  virtual std::optional<DataStrand> next_strand(int64_t pass) {
     (void)pass;
     return std::nullopt;
   }

@@ -123,7 +123,7 @@ TEST(DevicePowerIteration, UsesOfTheProductOfTheFactorsAreThoseOfTheProcessor) {
     const auto sums = upload(stream, given.matrix);
     add_product(stream, factors, sums.data());
     ASSERT_EQ(bits_of(download(stream, sums)), bits_of(added));
-    take_product_out(stream, factors, matrix.data());
+    subtract_product(stream, factors, matrix.data());
     ASSERT_EQ(bits_of(download(stream, matrix)), bits_of(rest));
   });
 }

@@ -99,7 +99,7 @@ void RankTeam::await_all() {
 
 // Runs one rank's part without the lock, then notes its end and the first error of the round.  The last
 // rank to end wakes the owner.
-void RankTeam::take_part(const std::function<void()>& part) {
+void RankTeam::run_part(const std::function<void()>& part) {
   std::exception_ptr error;
   try {
     part();
@@ -115,14 +115,14 @@ void RankTeam::take_part(const std::function<void()>& part) {
 // round_ is greater.  So a rank that is late to wait does not miss a round, and none runs a round twice.
 void RankTeam::work(int rank, const MakeRankSum& make) {
   std::unique_ptr<RankSum> sum;
-  take_part([&] { sum = make(rank); });
+  run_part([&] { sum = make(rank); });
   for (uint64_t done = 0; sum != nullptr; ++done) {
     std::unique_lock lock(mutex_);
     begins_.wait(lock, [&] { return stops_ || round_ > done; });
     if (stops_) return;
     const Body& body = *body_;
     lock.unlock();
-    take_part([&] { body(rank, *sum); });
+    run_part([&] { body(rank, *sum); });
   }
 }
 

@@ -52,7 +52,7 @@ class RankTeam {
 
  private:
   void work(int rank, const MakeRankSum& make);
-  void take_part(const std::function<void()>& part);
+  void run_part(const std::function<void()>& part);
   void await_all();
 
   std::mutex mutex_;  // guards all members below except threads_

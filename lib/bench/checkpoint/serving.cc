@@ -85,7 +85,7 @@ class Serving final : private ServingFolder, public TableWorkload {
   void check() override {
     if (written_.empty()) fail(Code::kInternal, "no checkpoint was written");
     const CheckpointReader reader(written_);
-    take_local_steps(static_cast<size_t>(reader.manifest().step) - num_local_steps());
+    apply_local_steps(static_cast<size_t>(reader.manifest().step) - num_local_steps());
     uint64_t rows = 0;
     for (uint32_t partition : reader.partitions("table")) {
       auto cursor = reader.rows("table", partition);

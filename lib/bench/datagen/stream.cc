@@ -60,17 +60,17 @@ class Stream final : public Workload {
   uint64_t digest(int threads, uint64_t& size) const {
     std::string piece;
     uint64_t hash = 0;
-    auto take_piece = [&](size_t bytes) {
+    auto hash_piece = [&](size_t bytes) {
       hash = hash_bytes(std::string_view(piece).substr(0, bytes), hash);
       piece.erase(0, bytes);
     };
     stream(threads, [&](std::string_view bytes, int64_t) {
       size += bytes.size();
       piece += bytes;
-      while (piece.size() >= kPieceBytes) take_piece(kPieceBytes);
+      while (piece.size() >= kPieceBytes) hash_piece(kPieceBytes);
       return true;
     });
-    take_piece(piece.size());
+    hash_piece(piece.size());
     return hash;
   }
 

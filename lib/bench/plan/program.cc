@@ -168,7 +168,7 @@ std::optional<double> limit_rate(const Json& document, const std::string& path, 
 // Replaces the numbers of the cluster that flags did not give by measured ones.  A round trip is two
 // messages, each of which takes the overhead of a processor at both ends and the latency: L = trip / 2 - 2
 // o.
-void take_limits(const Flags& flags, ClusterParameters& cluster) {
+void apply_limits(const Flags& flags, ClusterParameters& cluster) {
   const std::optional<std::string> path = flags.text("limits");
   if (!path) return;
   const Json document = parse_json(read_file(*path), *path);
@@ -201,7 +201,7 @@ ClusterParameters read_cluster(const Flags& flags) {
   cluster.decode_rate = byte_rate(flags, "decode-rate");
   cluster.chunk_bytes = static_cast<double>(*flags.bytes("chunk", 1 << 10));
   cluster.one_round_bytes = kOneRoundBytes;
-  take_limits(flags, cluster);
+  apply_limits(flags, cluster);
   return cluster;
 }
 

@@ -185,7 +185,7 @@ class RedisRows final : public Workload {
     wrong_ = 0;
     for (size_t s = 0; s < std::min(kInFlight, kSets); ++s) socket_->write_all(commands_[s]);
     for (size_t s = 0; s < kSets; ++s) {
-      pushes_ ? expect_ok() : take_rows(sets_[s]);
+      pushes_ ? expect_ok() : read_rows(sets_[s]);
       if (s + kInFlight < kSets) socket_->write_all(commands_[s + kInFlight]);
       done_ += sets_[s].size();
     }
@@ -235,7 +235,7 @@ class RedisRows final : public Workload {
 
   // Reads the answer to an MGET: "*COUNT\r\n", then for each key "$64\r\n", its row, "\r\n".  in_ has the
   // bytes from at_ on; more() drops those that were read and appends others.
-  void take_rows(std::span<const uint64_t> keys) {
+  void read_rows(std::span<const uint64_t> keys) {
     line('*');
     float expected[kWidth];
     for (const uint64_t key : keys) {

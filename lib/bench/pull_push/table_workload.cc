@@ -136,7 +136,7 @@ void TableWorkload::push(size_t set) {
 
 // The table in this process takes the pushed sets in their order.  It is behind until check() asks for it,
 // so that its work is not in the time of a run, nor in that of the trainer's thread.
-void TableWorkload::take_local_steps(size_t count) {
+void TableWorkload::apply_local_steps(size_t count) {
   std::vector<ParameterView<float>> views;
   count = std::min(count, local_steps_.size());
   for (size_t i = 0; i < count; ++i) {
@@ -151,7 +151,7 @@ void TableWorkload::take_local_steps(size_t count) {
 
 void TableWorkload::check() {
   if (done_ == 0) fail(Code::kInternal, "no keys went there or back");
-  take_local_steps(local_steps_.size());
+  apply_local_steps(local_steps_.size());
   for (size_t set = 0; set < plans_.size(); ++set) expect_local_weights(set);
 }
 

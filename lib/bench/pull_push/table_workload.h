@@ -66,7 +66,7 @@ class TableWorkload : public Workload {
   void push(size_t set);
 
   // Gives the next steps, at most `count`, to the table in this process.
-  void take_local_steps(size_t count);
+  void apply_local_steps(size_t count);
   // Returns the number of steps that the table in this process has taken.
   size_t num_local_steps() const { return num_local_steps_; }
 

@@ -198,7 +198,7 @@ void add_product(gpu::Stream& stream, const FactorsThere& factors, float* sums) 
   launch_product(stream, factors, Added{sums});
 }
 
-void take_product_out(gpu::Stream& stream, const FactorsThere& factors, float* sums) {
+void subtract_product(gpu::Stream& stream, const FactorsThere& factors, float* sums) {
   launch_product(stream, factors, TakenOut{sums});
 }
 

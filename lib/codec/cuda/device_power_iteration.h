@@ -40,7 +40,7 @@ void set_product(gpu::Stream& stream, const FactorsThere& factors, float divisor
 void add_product(gpu::Stream& stream, const FactorsThere& factors, float* sums);
 
 // sums -= P^T Q; a difference that is not finite becomes zero.
-void take_product_out(gpu::Stream& stream, const FactorsThere& factors, float* sums);
+void subtract_product(gpu::Stream& stream, const FactorsThere& factors, float* sums);
 
 // rest <- scale x (values - P^T Q)
 void keep_rest_there(gpu::Stream& stream, const FactorsThere& factors, const float* values, float scale,

@@ -28,7 +28,7 @@ __global__ void make_sum(SumsThere sums) {
   gpu::atomic_min<gpu::Order::kRelaxed>(sums.odd, static_cast<uint64_t>(i));
 }
 
-__global__ void take_values_out(SparseThere vector, float* sums) {
+__global__ void subtract_values(SparseThere vector, float* sums) {
   const int64_t i = sparse_thread();
   if (i < vector.size) sums[vector.index[i]] -= vector.value[i];
 }
@@ -107,9 +107,9 @@ void make_sums(gpu::Stream& stream, const SumsThere& sums) {
               stream, sums);
 }
 
-void take_out(gpu::Stream& stream, const SparseThere& vector, float* sums) {
+void subtract_vector(gpu::Stream& stream, const SparseThere& vector, float* sums) {
   if (vector.size == 0) return;
-  gpu::launch(take_values_out, sparse_blocks(vector.size), kSparseThreads, 0, stream, vector, sums);
+  gpu::launch(subtract_values, sparse_blocks(vector.size), kSparseThreads, 0, stream, vector, sums);
 }
 
 void set_dense(gpu::Stream& stream, const SparseThere& vector, float divisor, float* values, int64_t size) {

@@ -34,7 +34,7 @@ struct SparseThere {
 };
 
 // sums -= vector
-void take_out(gpu::Stream& stream, const SparseThere& vector, float* sums);
+void subtract_vector(gpu::Stream& stream, const SparseThere& vector, float* sums);
 
 // values [size] <- vector / divisor, and zeros elsewhere
 void set_dense(gpu::Stream& stream, const SparseThere& vector, float divisor, float* values, int64_t size);

@@ -144,11 +144,11 @@ void RankLink::on_frame(Frame frame) {
       left_ = true;
       return;
     default:
-      return take_in(std::move(frame));
+      return receive_in_turn(std::move(frame));
   }
 }
 
-void RankLink::take_in(Frame frame) {
+void RankLink::receive_in_turn(Frame frame) {
   inbox_bytes_ += frame.body.size();
   inbox_.push_back(std::move(frame));
   if (trust_ == Trust::kStranger) return connection_->pause_reading();

@@ -84,7 +84,7 @@ class RankLink final : private Connection::Handler {
   void on_closed(const Error& reason) override;
 
   void pump();
-  void take_in(Frame frame);
+  void receive_in_turn(Frame frame);
   void answer_roll_call();
 
   NetCounters counters_;

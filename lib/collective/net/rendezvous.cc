@@ -48,7 +48,7 @@ class Meeting {
       if (options_.rank == 0) {
         host();
       } else {
-        take_part();
+        join_others();
       }
     } catch (const Error& error) {
       for (const auto& link : links_) {
@@ -218,7 +218,7 @@ class Meeting {
   // Rank 0 tells the addresses only when all ranks listen, so that no rank connects too early.  Each rank
   // connects to those below it and waits for those above it, so that two ranks have one set of connections,
   // no matter which of them is faster.
-  void take_part() {
+  void join_others() {
     listen(options_.listen);
     introduce(0, 0, connect_to_host());
     await_roster();
@@ -227,7 +227,7 @@ class Meeting {
     }
     while (!missing().empty()) {
       if (!wait([this] { return stranger_spoke() || !connected_.empty(); })) fail_missing(missing());
-      take_connected();
+      introduce_connected();
       greet_strangers();
     }
   }
@@ -316,7 +316,7 @@ class Meeting {
                            }));
   }
 
-  void take_connected() {
+  void introduce_connected() {
     for (Connected& each : std::exchange(connected_, {})) {
       if (each.error) throw each.error->within(cat("rank ", each.rank));
       introduce(each.rank, each.lane, std::move(each.stream));

@@ -191,7 +191,7 @@ class SelectionOnDevice final : public GradientOnDevice {
     } else {
       encode_threshold(format_.tau, selected_, *encoded_);
     }
-    if (keeps_residual_) take_selected_out();
+    if (keeps_residual_) subtract_selected();
     return kAllFinite;
   }
 
@@ -232,12 +232,12 @@ class SelectionOnDevice final : public GradientOnDevice {
 
   // Takes the sent values out of the residual.  They are copied back to the device if they differ from the
   // selected ones.
-  void take_selected_out() {
+  void subtract_selected() {
     const auto size = static_cast<uint32_t>(selected_.size());
     if (size == 0) return;
     if (format_.kind == CodecFormat::Kind::kFromSize || rounds_values(format_.encoding))
       stream_.copy_to_device(value_.data(), selected_.value.data(), size * sizeof(float));
-    take_out(stream_, {index_.data(), value_.data(), size}, residual_.data());
+    subtract_vector(stream_, {index_.data(), value_.data(), size}, residual_.data());
     stream_.synchronize();
   }
 
@@ -353,7 +353,7 @@ class LowRankOnDevice final : public GradientOnDevice {
     orthogonalise_there(stream_, shape, p);
     multiply_transposed_there(stream_, shape, residual_.data(), p, q);
     stream_.copy_to_host(bytes.data(), encoded, bytes.size());
-    if (keeps_residual_) take_product_out(stream_, factors_in(encoded), residual_.data());
+    if (keeps_residual_) subtract_product(stream_, factors_in(encoded), residual_.data());
   }
 
   // A matrix that is sent whole leaves nothing for the residual.

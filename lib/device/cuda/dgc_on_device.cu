@@ -23,7 +23,7 @@ __global__ void add_moves(const uint32_t* index, const float* value, uint32_t si
 
 // Takes the sent values out of the arrays of a step.  Each thread takes one value; the indices are distinct.
 // If velocity is null, it is kept.
-__global__ void take_sent_out(const uint32_t* index, const float* value, uint32_t size, float* residual,
+__global__ void subtract_sent(const uint32_t* index, const float* value, uint32_t size, float* residual,
                               float* velocity) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= size) return;
@@ -131,7 +131,7 @@ class DgcOnDevice final : public DgcThere {
     const auto size = static_cast<uint32_t>(selected.size());
     round_values(step.encoding, selected.value);
     stream_.copy_to_device(value_.data(), selected.value.data(), size * sizeof(float));
-    gpu::launch(take_sent_out, gpu::blocks_for(size, kMoveThreads), kMoveThreads, 0, stream_, index_.data(),
+    gpu::launch(subtract_sent, gpu::blocks_for(size, kMoveThreads), kMoveThreads, 0, stream_, index_.data(),
                 value_.data(), size, residual_.data(), step.factor_masking ? velocity_.data() : nullptr);
     stream_.synchronize();  // the caller owns the values
   }

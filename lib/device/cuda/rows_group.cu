@@ -184,7 +184,7 @@ void RowsGroup::read(std::span<const Read> reads) {
 }
 
 // Rows whose optimizer averages weights are advanced by the change that follows the step.
-void RowsGroup::take_into_means(std::span<const Step> steps, std::span<const TablePush> pushed) {
+void RowsGroup::add_to_means(std::span<const Step> steps, std::span<const TablePush> pushed) {
   std::vector<TableAdvance> calls(members_.size());
   int64_t keys = 0, changes = 0;
   for (const Step& step : steps) {
@@ -244,7 +244,7 @@ void RowsGroup::step(std::span<const Step> steps) {
     stream_.copy_on_device(copied[t], step.gradients, step.keys.size() * members_[t].width * sizeof(float));
   }
   group_->push(stream_, calls);
-  take_into_means(steps, calls);
+  add_to_means(steps, calls);
   group_->copy_counts(stream_, counts_.data());
   stream_.synchronize();
   for (size_t t = 0; t < members_.size(); ++t) PS_CHECK(counts_.data()[t].refused == 0);

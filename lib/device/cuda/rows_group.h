@@ -91,7 +91,7 @@ class RowsGroup {
   };
 
   void build();
-  void take_into_means(std::span<const Step> steps, std::span<const TablePush> pushed);
+  void add_to_means(std::span<const Step> steps, std::span<const TablePush> pushed);
   size_t index_of(const DeviceTable* table) const;
   DeviceKeys stage_keys(const Place& place, std::span<const uint64_t> keys);
   static void pass(Place& place, const Member& member, size_t keys, bool staged = true);

@@ -43,8 +43,8 @@ struct MeanChange {
 
 // mean <- the mean of all steps; `sum` is the sum of the weight over the steps to take in.
 template <class T>
-[[gnu::always_inline]] constexpr void take_in(const MeanChange& change, double sum, uint64_t dither,
-                                              T& mean) {
+[[gnu::always_inline]] constexpr void add_to_mean(const MeanChange& change, double sum, uint64_t dither,
+                                                  T& mean) {
   const double before = mean;
   mean = round_evenly<T>(before + (sum - change.steps * before) / (change.averaged + change.steps), dither);
 }
@@ -53,7 +53,7 @@ template <class T>
 template <class T>
 [[gnu::always_inline]] constexpr void hold_mean(const MeanChange& change, uint64_t dither, T weight,
                                                 T& mean) {
-  take_in(change, change.steps * static_cast<double>(weight), dither, mean);
+  add_to_mean(change, change.steps * static_cast<double>(weight), dither, mean);
 }
 
 // Applies a map to a weight and its momentum, and takes its steps into the mean.
@@ -63,7 +63,7 @@ template <class T>
                                                           T& momentum, T& mean) {
   const double w = weight, m = momentum;
   advance_linear_weight(map, dither, weight, momentum);
-  take_in(change, 0.0 + change.of_weight * w + change.of_momentum * m, dither_of_mean, mean);
+  add_to_mean(change, 0.0 + change.of_weight * w + change.of_momentum * m, dither_of_mean, mean);
 }
 
 // Idle steps that change each weight of a row in the same way, and the mean of the row's weights, which is its

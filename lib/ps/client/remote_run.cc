@@ -161,7 +161,7 @@ void RemoteRun::take_over_work(const RunStatus& start) {
 
 // Asks until a strand is dealt to this trainer, or the pass ends.  A trainer that returned after a dealing gets
 // no strand of it, and asks again.
-std::optional<DataStrand> RemoteRun::take_rest(int64_t pass) {
+std::optional<DataStrand> RemoteRun::next_strand(int64_t pass) {
   if (!takes_rest_ || !run_status().deals || group_.size() == 1) return std::nullopt;
   while (pushes_.ask_for_rest(pass)) {
     const RankWork work = ask_work();

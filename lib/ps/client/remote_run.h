@@ -42,7 +42,7 @@ class RemoteRun final : public RunControl {
 
   // Asks only if RunStatus says that the rest is dealt, and never after leave_rest, which stores call whose
   // steps have more than one batch.
-  std::optional<DataStrand> take_rest(int64_t pass) override;
+  std::optional<DataStrand> next_strand(int64_t pass) override;
   void leave_rest() { takes_rest_ = false; }
 
   // Sets the position in batches, for a store whose pushes have more than one batch.

@@ -108,7 +108,7 @@ void put_rows(const ParameterTables& tables, const ReturnedRows::Slice& slice, D
   tables.table(slice.parameter)->put_rows(slice.rows, device);
 }
 
-void take_returned(const ParameterTables& tables, const ReturnedRows& returned, Device& device) {
+void apply_returned(const ParameterTables& tables, const ReturnedRows& returned, Device& device) {
   for (const ReturnedRows::Slice& slice : returned.slices) put_rows(tables, slice, device);
   for (const RowSlice& slice : returned.counted)
     tables.table(slice.parameter)->policy()->hold_counts(slice.keys, slice.counts);

@@ -38,10 +38,10 @@ ReturnedRows decode_returned(const ParameterTables& tables, std::string_view bod
 // Throws kData unless trainer `rank` of so many owns all these rows and counted keys.
 void check_owner(const ReturnedRows& returned, int rank, size_t trainers);
 
-// put_rows stores the rows of one slice in its table. take_returned stores all rows, and the counts of keys for
+// put_rows stores the rows of one slice in its table. apply_returned stores all rows, and the counts of keys for
 // the next step.
 void put_rows(const ParameterTables& tables, const ReturnedRows::Slice& slice, Device& device);
-void take_returned(const ParameterTables& tables, const ReturnedRows& returned, Device& device);
+void apply_returned(const ParameterTables& tables, const ReturnedRows& returned, Device& device);
 
 // Returns the encoded keys without a row, of each of these slices.
 std::string absent_keys(const ParameterTables& tables, std::span<const RowSlice> counted, Device& device);

@@ -211,7 +211,7 @@ std::string Shard::return_rows(int rank, std::string_view body) {
   changes_.note(ShardEvent::kReturnRows, rank, [&] { return body; });
   going_ = true;
   states_.give_rows(rank, returned.number);
-  take_returned(tables_.parameters(), returned, tables_.device());
+  apply_returned(tables_.parameters(), returned, tables_.device());
   return answer();
 }
 

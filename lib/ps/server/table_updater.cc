@@ -89,7 +89,7 @@ bool TableUpdater::measure(size_t parameter, std::span<const Contribution> contr
   }
   while (kind == ParameterKind::kRows && !rows_left_.ended()) {
     if (work.used_up()) return false;
-    take_slice(*table, work);
+    find_next_slice(*table, work);
     if (!lie_apart_) {
       sum_rows(cols, sums_);
       sum.add(sums_.data(), std::ssize(sums_));
@@ -113,7 +113,7 @@ TableUpdater::ReadySlice& TableUpdater::next_ready() {
 }
 
 // some_ <- the next rows by keys, of as much work as is left.  Returns their number.
-uint64_t TableUpdater::take_slice(const Table& table, SliceWork& work) {
+uint64_t TableUpdater::find_next_slice(const Table& table, SliceWork& work) {
   rows_left_.next(work.rows(work_of_row(table)), some_);
   uint64_t rows = 0;
   for (const RowsOfOne& some : some_) rows += some.keys.size();
@@ -123,7 +123,7 @@ uint64_t TableUpdater::take_slice(const Table& table, SliceWork& work) {
 
 // ---- rows by keys, slice by slice
 
-// Applies the step to rows by keys in three phases, each of which may take several calls.  First take_slice
+// Applies the step to rows by keys in three phases, each of which may take several calls.  First find_next_slice
 // and find_rows put the gradients of all rows into slices.  Then begin_step begins the step, and push_slice
 // passes the slices to the table.  With a policy, remove_rows then removes the rows that it gives up.
 //
@@ -138,7 +138,7 @@ bool TableUpdater::apply_rows(Table& table, const StepSize& step, SliceWork& wor
   const bool finds_late = table.optimizer()->idle_is_identity() && !table.rows_stay();
   while (!finds_late && !rows_left_.ended()) {
     if (work.used_up()) return false;
-    take_slice(table, work);
+    find_next_slice(table, work);
     find_rows(table, next_ready());
   }
   if (!in_step_) table.begin_step(step.learning_rate);
@@ -175,7 +175,7 @@ void TableUpdater::use_held(RowPolicyState& policy, int64_t cols) {
 bool TableUpdater::find_and_push(Table& table, const StepSize& step, SliceWork& work) {
   while (!rows_left_.ended()) {
     if (work.used_up()) return false;
-    take_slice(table, work);
+    find_next_slice(table, work);
     num_ready_ = 0;
     ReadySlice& slice = next_ready();
     find_rows(table, slice);

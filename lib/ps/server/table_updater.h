@@ -68,7 +68,7 @@ class TableUpdater {
   bool go_on(size_t parameter, Table& table, std::span<const Contribution> contributions,
              const StepSize& step, SliceWork& work);
   ReadySlice& next_ready();
-  uint64_t take_slice(const Table& table, SliceWork& work);
+  uint64_t find_next_slice(const Table& table, SliceWork& work);
 
   bool apply_rows(Table& table, const StepSize& step, SliceWork& work);
   bool find_and_push(Table& table, const StepSize& step, SliceWork& work);

@@ -19,7 +19,7 @@ class OneLost final : public RunControl {
   std::vector<std::string> restored_states() override { return {}; }
   Saver elect_saver(SaveStage, const std::string&) override { return {.elected = true, .rank = 0}; }
   ServerCheckpoints* checkpoints() override { return nullptr; }
-  std::optional<DataStrand> take_rest(int64_t) override { return std::exchange(rest_, std::nullopt); }
+  std::optional<DataStrand> next_strand(int64_t) override { return std::exchange(rest_, std::nullopt); }
   void end_run() override {}
   void leave_run() override {}
 

@@ -260,7 +260,7 @@ class CountedKeysTest : public ReturnedRowsTest {
   // Counts keys for the next step, which has no gradients.
   void count(std::vector<uint64_t> keys) {
     const std::string body = encode_returned_rows({1, {}, {counted(std::move(keys))}});
-    take_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
+    apply_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
   }
   void empty_step() { TableUpdater(*tables_).apply(0, {}, {.learning_rate = 0.1, .scale = 1}); }
 
@@ -324,7 +324,7 @@ TEST_F(CountedKeysTest, ARowThatComesBeforeTheStepThatMakesItKeepsItsValues) {
       .keys = {4, 9}, .values = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, .stamps = {1, 1}, .statistics = {}};
   count({4});
   const std::string body = encode_returned_rows({2, {{0, early}}});
-  take_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
+  apply_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
   EXPECT_THAT(stored({4, 9}).values, ElementsAre(1, 2, 3, 4, 5, 6))
       << "it is given back too; the other is not held";
   EXPECT_THAT(absent({4, 9}), ElementsAre(4, 9));
@@ -349,7 +349,7 @@ TEST_F(CountedKeysTest, RowsThatCameTooLateAreDropped) {
   set_policy(policy);
   const RowBlock late{.keys = {4}, .values = {1, 2, 3, 4, 5, 6}, .stamps = {1}, .statistics = {}};
   const std::string body = encode_returned_rows({2, {{0, late}}});
-  take_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
+  apply_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
   EXPECT_EQ(stored({4}).size(), 0u);
   for (int step = 0; step < 3; ++step) count({4}), empty_step();
   EXPECT_THAT(absent({4}), ElementsAre()) << "three steps have counted to six";
