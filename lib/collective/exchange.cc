@@ -60,7 +60,7 @@ void fail_size(int from, const CollectiveCall& call, uint64_t found, uint64_t ex
 void check_mark(int from, const CollectiveCall& call, MessageMark found, MessageMark expected) {
   if (found == expected) return;
   fail(Code::kUsage, "rank ", from, " sent a message with ", mark_name(found), " in ", to_text(call),
-       ", expected ", mark_name(expected));
+       ", expected ", mark_name(expected), ": all ranks must call it for as many elements");
 }
 
 }  // namespace ps

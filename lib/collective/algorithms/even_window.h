@@ -41,7 +41,7 @@ class EvenWindow {
     const double share = shares_ / static_cast<double>(sums_);
     // The first sums may have waited for ranks that came late, and tell nothing but the least times.
     if (rounds_++ > 0) {
-      if (share < 1.0 / 8) size_ *= 2;
+      if (share < 1.0 / 8) size_ = std::max(least_, std::min(size_ * 2, kMost));
       if (share > 1.0 / 3) size_ = std::max(least_, size_ - 1);
     }
     shares_ = 0;
@@ -53,6 +53,9 @@ class EvenWindow {
     std::deque<Time> sent_at;  // when the chunks on the way were sent, the earliest first
     Duration least = kNever;   // the shortest time from a chunk to its sum
   };
+
+  // The most chunks on a way, which the other rank keeps when it waits for a rank that comes late: 64 MiB.
+  static constexpr size_t kMost = 512;
 
   const size_t least_;
   size_t size_;  // chunks on each way

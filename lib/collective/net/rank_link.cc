@@ -14,7 +14,7 @@ constexpr uint64_t kMaxQueuedBytes = 4 * kChunkBytes;
 
 // The limit of bytes of a rank that have arrived and are not yet asked for.  Beyond it the peer is not read, and waits.
 // No rank of an all-reduce is this far ahead for long, but the root of a broadcast could be ahead without
-// limit.
+// limit.  direct asks for all that comes; what a rank sends it early is a part of the array at most.
 constexpr uint64_t kMaxInboxBytes = uint64_t{64} << 20;
 
 // The connection itself has no timeouts.  Collectives decide how long a rank may be silent: between two of them

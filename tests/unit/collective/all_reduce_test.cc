@@ -115,6 +115,20 @@ TEST_P(OnEveryGround, AllAlgorithmsSumIntegersExactly) {
   }
 }
 
+// Parts have more chunks than a rank sends ahead of their sums.
+TEST(Connections, UnevenOnesGiveTheSumsOfManyChunksInRankOrder) {
+  constexpr int kRanks = 3;
+  constexpr size_t kCount = 1'500'001;
+  const uint64_t expected = bits_of(sum_in_rank_order(kSeed, kRanks, kCount));
+  const RankErrors errors =
+      run_over_4_uneven_connections(kRanks, "direct", [&](ExchangeCommunicator& communicator) {
+        std::vector<float> data = rank_floats(kSeed, communicator.rank(), kCount);
+        communicator.all_reduce(data);
+        EXPECT_EQ(bits_of(data), expected) << "rank " << communicator.rank();
+      });
+  for (const auto& error : errors) EXPECT_FALSE(error) << error->message();
+}
+
 // Messages have many chunks, and there are several calls, one after the other.
 TEST(Connections, AnyNumberOfThemGivesTheBitsOfOne) {
   constexpr int kRanks = 3;

@@ -248,6 +248,24 @@ TEST_F(Failures, DifferentNumbersOfElementsAreTold) {
   EXPECT_TRUE(told);
 }
 
+// In one round rank 0 has one chunk for the others, and in two rounds they have marks.
+TEST_F(Failures, DifferentNumbersOfElementsAreToldWhereTheyMeanOtherRounds) {
+  ranks_.options.algorithm = "direct";
+  ranks_.start_all([](ExchangeCommunicator& communicator) {
+    std::vector<float> data(communicator.rank() == 1 ? 8193 : 8192);
+    communicator.all_reduce(data);
+  });
+  ASSERT_TRUE(ranks_.run_until_ended(kSize));
+  bool told = false;
+  for (const auto& error : ranks_.errors) {
+    ASSERT_TRUE(error);
+    told =
+        told || (error->message().find(" mark") != std::string::npos &&
+                 error->message().find("all ranks must call it for as many elements") != std::string::npos);
+  }
+  EXPECT_TRUE(told);
+}
+
 TEST_F(Failures, AnErrorIsForGood) {
   ranks_.start_all([](ExchangeCommunicator& communicator) {
     if (communicator.rank() == 0) return;

@@ -9,6 +9,7 @@
 
 #include "collective/algorithms/entries.h"
 #include "collective/algorithms/even_window.h"
+#include "collective/parts.h"
 
 namespace ps::send_window_test {
 namespace {
@@ -125,6 +126,12 @@ TEST(EvenWindow, GrowsAlikeOnAllWaysWhileNothingWaitsAndShrinksWhenMuchDoes) {
   EXPECT_EQ(rounds.pass(200ms), 21u);
   for (int round = 0; round < 10; ++round) rounds.pass(200ms);
   EXPECT_EQ(rounds.pass(200ms), 6u) << "the least remains";
+}
+
+TEST(EvenWindow, StopsGrowingAt64MiBOfChunks) {
+  Rounds rounds;
+  for (int round = 0; round < 20; ++round) rounds.pass(100ms);
+  EXPECT_EQ(rounds.pass(100ms), Rounds::kWays * (uint64_t{64} << 20) / kChunkBytes);
 }
 
 }  // namespace
