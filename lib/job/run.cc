@@ -437,6 +437,8 @@ void Run::test_pass(int pass, Json& result) {
 
 void Run::save_interrupted(int pass, int64_t batches) {
   if (trainer_->progress().step() == 0) return log_.info("Nothing was trained, so that no model is saved");
+  if (!strategy().store().has_all_rows())
+    return log_.warning("No model is saved: rows are on devices of trainers that have ended otherwise");
   saves_->save(batch_directory(pass, batches));
 }
 

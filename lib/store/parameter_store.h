@@ -43,6 +43,10 @@ class ParameterStore {
   // which aborts.
   virtual KeyOrder key_order() const { return KeyOrder::kFirstAppearance; }
 
+  // Returns false while rows are where this trainer cannot read them: on devices of other trainers.  Models cannot be
+  // read then.
+  virtual bool has_all_rows() const { return true; }
+
   // views[p] <- the weights of parameter p, up to date with all steps pushed: whole, or the rows of plans[p].
   // Gradient buffers are set too in kTrain.  Valid until the next pull.
   virtual void pull(std::span<const KeyPlan> plans, PullMode mode,

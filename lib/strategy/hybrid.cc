@@ -133,9 +133,10 @@ class Hybrid final : public WithServers {
   RemoteStore servers_;
   CollectiveRun peers_;
   HybridRun run_;
-  std::unique_ptr<Communicator> communicator_;
-  uint64_t sent_before_ = 0;            // bytes sent while the trainers met
   std::unique_ptr<RowsOnDevice> rows_;  // null: the servers train the rows
+  // Destroyed before rows_, since its farewell to the other trainers handles messages of servers too.
+  std::unique_ptr<Communicator> communicator_;
+  uint64_t sent_before_ = 0;  // bytes sent while the trainers met
   std::optional<HybridStore> store_;
 };
 

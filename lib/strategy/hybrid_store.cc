@@ -192,18 +192,22 @@ void HybridStore::push(std::span<const KeyPlan> plans, std::span<const Parameter
            .info = info,
            .has_data = true,
            .begins_checkpoint = remote_.next_begins_checkpoint()};
-  if (owned_) {
-    with_trainers([&] { owned_->sum_up(views, info); });
-  } else if (!clipping_.any() && !step_.begins_checkpoint) {
-    push_sparse();
-  }
+  if (!owned_ && !clipping_.any() && !step_.begins_checkpoint) push_sparse();
   with_trainers([&] { dense_.push(dense_plans_, dense_views_, info); });
   owned_ ? step_owned() : end_step(/*pass_ends=*/false);
+}
+
+// Sends the gradients of rows to their owners, once in a step.  All trainers do so after the dense gradients, whose
+// exchanges may begin while backward still runs: so all make the same exchanges in the same order.
+void HybridStore::sum_up_owned() {
+  if (std::exchange(step_.summed_up, true)) return;
+  owned_->sum_up(step_.views, step_.info);
 }
 
 // Makes the sparse half of a step on the devices.  The lender calls end_step: at once, or, if a checkpoint begins, when
 // the rows are back.
 void HybridStore::step_owned() {
+  with_trainers([&] { sum_up_owned(); });
   rows_returned_ = false;
   with_trainers([&] { owned_->step(); });
   return_rows_at_end();
@@ -220,8 +224,8 @@ void HybridStore::return_rows_at_end() {
 
 void HybridStore::check_rows_returned() const {
   if (rows_returned_) return;
-  fail(Code::kUsage, "rows are on the devices of all trainers until the pass ends: a model can be made from ",
-       "a checkpoint: give --checkpoint-dir");
+  fail(Code::kUsage,
+       "rows are on the devices of all trainers until the pass ends: a model can be made from a checkpoint");
 }
 
 // Goes on with steps without data until no trainer has any.  The dense parameters are taken first, for a
@@ -238,12 +242,7 @@ void HybridStore::end_pass(int64_t pass) {
 // Makes one step without data.  Returns false if no trainer had data; the pass has then ended with this step.
 bool HybridStore::step_without_data(int64_t pass) {
   std::vector<ParameterView<float>> no_rows;
-  if (owned_) {
-    with_trainers([&] {
-      owned_->pull({}, no_rows);
-      owned_->sum_up(no_rows, {.pass = pass});
-    });
-  }
+  if (owned_) with_trainers([&] { owned_->pull({}, no_rows); });
   step_ = {.info = {.pass = pass}, .begins_checkpoint = remote_.next_begins_checkpoint()};
   const bool others_go_on = with_trainers([&] { return dense_.join_or_end(pass); });
   if (owned_ && others_go_on) {
@@ -269,7 +268,7 @@ void HybridStore::push_sparse() {
 // Called by the dense half of a step when it has its sums.  Pushes the sparse half, unless trainers have it, joins the
 // squares of both halves, and returns the factors of the dense gradients.
 std::vector<float> HybridStore::clip(std::span<const double> dense_squares, float scale) {
-  if (!owned_) push_sparse();
+  owned_ ? sum_up_owned() : push_sparse();
   std::vector<double> squares = owned_ ? owned_->squares() : remote_.wait_for_squares();
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (dense_of_[p] >= 0) squares[p] = dense_squares[static_cast<size_t>(dense_of_[p])];

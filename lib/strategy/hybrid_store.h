@@ -68,6 +68,7 @@ class HybridStore final : public ParameterStore {
   HybridStore(std::vector<ParameterSpec> specs, const OptimizerPlan& optimizers, const Context& context);
   ~HybridStore() override { remote_.links().watch_others(nullptr); }
 
+  bool has_all_rows() const override { return rows_returned_; }
   void pull(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views) override;
   PullTicket begin_pull(std::span<const KeyPlan> plans) override {
     return owned_ ? PullTicket() : remote_.begin_pull(plans);
@@ -115,12 +116,14 @@ class HybridStore final : public ParameterStore {
     std::span<const ParameterView<float>> views = {};
     StepInfo info = {};
     bool has_data = false, begins_checkpoint = false, pushed = false;
+    bool summed_up = false;            // the gradients of rows are with their owners
     std::vector<double> squares = {};  // squares of the whole gradient, once it is measured
   };
 
   void take_dense(std::span<const ParameterView<float>> views);
   void bind_dense(std::span<const KeyPlan> plans, PullMode mode, std::vector<ParameterView<float>>& views);
   bool step_without_data(int64_t pass);
+  void sum_up_owned();
   void step_owned();
   void return_rows_at_end();
   void check_rows_returned() const;

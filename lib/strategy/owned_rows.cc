@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "collective/net/messages.h"
 #include "math/exact_squares.h"
+#include "math/finite.h"
 #include "ps/wire/key_list.h"
 #include "ps/wire/row_owner.h"
 
@@ -28,7 +29,7 @@ void check_read(const ByteReader& in, size_t rank, const char* what) {
 }  // namespace
 
 OwnedRows::OwnedRows(const std::vector<ParameterSpec>& specs, ParameterStore& own, Communicator& communicator)
-    : communicator_(communicator), own_(own), plans_(specs.size()) {
+    : specs_(specs), communicator_(communicator), own_(own), plans_(specs.size()) {
   const size_t ranks = static_cast<size_t>(num_ranks());
   for (size_t p = 0; p < specs.size(); ++p) {
     if (!specs[p].sparse) continue;
@@ -166,8 +167,20 @@ void OwnedRows::bind(Rows& rows, size_t keys, ParameterView<float>& view) {
 
 // ---- steps
 
+// A row whose gradient is not finite would stay useless, so that the trainer that has it says so, as servers do.
+void OwnedRows::check_finite(const Rows& rows, const float* gradients) const {
+  size_t keys = 0;
+  for (const std::vector<uint32_t>& sent : rows.sent) keys += sent.size();
+  if (all_finite(gradients, keys * rows.cols)) return;
+  fail(Code::kData, "the gradient of ", quote(specs_[rows.parameter].name),
+       " has values that are not finite");
+}
+
 // The step is of the sum of all trainers: of their examples, and of their gradients in the order of ranks.
 void OwnedRows::sum_up(std::span<const ParameterView<float>> views, const StepInfo& info) {
+  for (const Rows& rows : rows_) {
+    if (!views.empty()) check_finite(rows, views[rows.parameter].row_gradients);
+  }
   ByRank gradients(static_cast<size_t>(num_ranks()));
   for (size_t owner = 0; owner < gradients.size(); ++owner) {
     std::string& out = gradients[owner];

@@ -38,7 +38,7 @@ class OwnedRows {
   void pull(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
 
   // Sends the gradients views[p].row_gradients of the rows that were pulled, sums over info.samples examples, to their
-  // owners.  They are not read if this trainer has no batch.
+  // owners.  They are not read if this trainer has no batch.  Throws kData if some are not finite: then nothing was sent.
   void sum_up(std::span<const ParameterView<float>> views, const StepInfo& info);
 
   // Returns the sum of the squares of each sparse parameter's whole gradient, by parameter; 0 for others.  All trainers
@@ -74,8 +74,10 @@ class OwnedRows {
   void read_keys(ByteReader& in, size_t rank, Rows& rows) const;
   void unite(Rows& rows);
   void bind(Rows& rows, size_t keys, ParameterView<float>& view);
+  void check_finite(const Rows& rows, const float* gradients) const;
   void add_gradients(const Rows& rows, ByteReader& in, size_t rank, std::vector<bool>& seen);
 
+  const std::vector<ParameterSpec>& specs_;
   Communicator& communicator_;
   ParameterStore& own_;
   KeyPlanner planner_{KeyOrder::kAscending};

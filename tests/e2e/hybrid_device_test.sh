@@ -127,6 +127,13 @@ same_models served.2 device.2
 cmp -s {served,served.2}/pass-00001/model.safetensors && fail "clipping changes nothing"
 number=3
 
+echo "dense gradients that are exchanged in several groups while backward still runs, and a trainer with fewer batches"
+flags=(--set model.layers.2.size=300)
+run plain.5
+run device.5 "${cache[@]}"
+same_models plain.5 device.5
+flags=()
+
 policy=(--set "optimizer=$averaging")
 rows='{"rows": {"admission": {"count": 2}, "decay": 0.5, "expire": {"unseen": 1}, "shrink_steps": 2, "limit": 256, "when_full": "evict"}}'
 for layer in 0 1; do policy+=(--set "model.layers.$layer.weight=$rows"); done
@@ -238,9 +245,10 @@ end_one() {
   trainers=()
   model=$(find killed -maxdepth 1 -name 'pass-*-batch-*' -print -quit)
   [[ $status == 143 && -n $model ]] || { end_all_servers && return 1; }
-  ps-train job.json --job predict --init-model "$model" --data train.txt --log-level warning | sha256sum >predicted
+  ps-train job.json --job predict --init-model "$model" --data train.txt --log-level warning >predicted ||
+    fail "the saved model does not predict"
   end_all_servers
-  [[ -s predicted ]]
+  [[ $(wc -l <predicted) == 450 ]] || fail "predictions: $(wc -l <predicted)"
 }
 
 echo "SIGTERM to one trainer ends all, and a model is saved"

@@ -343,7 +343,7 @@ void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
       return returns;
     });
   }
-  // Answers are handled only in a wait or poll, so that no row of this request comes before it is expected.
+  // Answers are handled only while the loop runs, so that no row of this request comes before it is expected.
   const uint64_t number = rows_.ask(wanted);
   window_.requests.push_back(number);
   // The window was empty: the batch is needed at once, and its rows do not count as ahead.

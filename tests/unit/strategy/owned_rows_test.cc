@@ -1,10 +1,11 @@
-// Rows that several trainers own: who trains which, in which order gradients add up, and what is refused.  tests/sim/hybrid.cc
+// Rows that several trainers own: who trains which, in which order gradients add up, and what is refused.  tests/sim/hybrid_device.cc
 // proves that the job has the bits of one whose servers train the rows.
 #include "strategy/owned_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <thread>
 
@@ -175,6 +176,25 @@ TEST(OwnedRows, ATrainerWithoutABatchTrainsTheRowsOfOthers) {
   EXPECT_EQ(sums[3], 3);
   EXPECT_EQ(sums[4], 6);
   EXPECT_EQ(sums[9], 3);
+}
+
+TEST(OwnedRows, AGradientThatIsNotFiniteIsNotSent) {
+  const std::vector<ParameterSpec> specs = specs_with(false);
+  FakeStore store;
+  run_ranks(1, [&](int, Communicator& communicator) {
+    OwnedRows rows(specs, store, communicator);
+    std::vector<ParameterView<float>> views;
+    rows.pull(plans_with({1, 2}), views);
+    std::fill_n(views[1].row_gradients, 2 * kCols, 1.0f);
+    views[1].row_gradients[2 * kCols - 1] = std::numeric_limits<float>::infinity();
+    try {
+      rows.sum_up(views, {.samples = 1, .pass = 0});
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kData);
+      EXPECT_THAT(error.message(), HasSubstr("the gradient of 'table' has values that are not finite"));
+    }
+  });
 }
 
 // Rank 1 sends these bytes in place of its keys; what rank 0 says to that.
