@@ -64,6 +64,8 @@ class Recorded:
             finally:
                 process.kill()
                 process.wait()
+        if not frames:
+            return False  # a reader that is slow has not even said that it stays
         assert [kind for kind, _, _, _ in frames] == [wire.STAY] + (len(frames) - 1) * [wire.AHEAD], frames
         self.batches = [body for _, _, _, body in frames[1:]]
         return len(self.batches) == 3

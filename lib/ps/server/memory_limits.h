@@ -51,7 +51,7 @@ struct ShardLimits {
   // The number of values of rows that a step changes in a slice: less than a hundredth of a second of work.
   // Other requests are served between slices.  A push of 10,000 rows of 16 is one slice, since each slice costs
   // a turn of the event loop.
-  uint64_t slice_work = uint64_t{1} << 19;
+  uint64_t slice_work = uint64_t{1} << 20;
   Duration slice_rest{};  // shortest time between two slices
 
   // Bounds on the connections of a port.  Trainers have half of them: kMostTrainers, with one each.

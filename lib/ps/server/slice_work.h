@@ -12,7 +12,7 @@ namespace ps {
 // The work that is left for a call, in values of rows; each row counts more for finding it.
 struct SliceWork {
   static constexpr uint64_t kRowWork = 16;
-  static constexpr uint64_t kDiskWork = 1024;  // more for a row that may be on disk
+  static constexpr uint64_t kDiskWork = 2048;  // more for a row that may be on disk
   static constexpr uint64_t kUnlimited = UINT64_MAX;
 
   uint64_t left = kUnlimited;
