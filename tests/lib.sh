@@ -153,6 +153,12 @@ slowly() {
   done &
 }
 
+# until_true COMMAND...: runs it, in slower and slower jobs, until it is true.
+until_true() {
+  for halt in 0.02 0.05 0.1 0.2; do ! "$@" || return 0; done
+  fail "it never came about: $*"
+}
+
 # killed_after STEP FOLDER COMMAND...: runs the command, which writes checkpoints into FOLDER, and kills it soon after it has
 # written one of STEP or later; its messages go to `err`.  Returns 1 if it has ended well before.
 killed_after() {

@@ -4,8 +4,8 @@
 //
 // Messages from one rank to another arrive in the order in which they were sent; messages of different ranks
 // have no order among them.  An algorithm therefore names the rank whose message it wants next, or puts the messages
-// that it awaits in order itself, and its result does not depend on the speed of ranks.  Sending never waits for the receiver: two ranks that send to
-// each other before they receive do not deadlock, for messages of any size.
+// that it awaits in order itself, and its result does not depend on the speed of ranks.  Sending never waits for
+// the receiver: two ranks that send to each other before they receive do not deadlock, for messages of any size.
 #ifndef PS_COLLECTIVE_EXCHANGE_H_
 #define PS_COLLECTIVE_EXCHANGE_H_
 

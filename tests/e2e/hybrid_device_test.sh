@@ -161,12 +161,6 @@ same_models plain.4 device.4
 cmp -s {plain,plain.4}/pass-00001/model.safetensors && fail "the shuffle changes nothing"
 flags=()
 
-# until_true COMMAND...: runs it, in slower and slower jobs, until it is true.
-until_true() {
-  for halt in 0.02 0.05 0.1 0.2; do ! "$@" || return 0; done
-  fail "it never came about: $*"
-}
-
 # begin [flags...]: the job, slowly, until it has written a checkpoint.
 begin() {
   local rank

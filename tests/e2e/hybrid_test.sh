@@ -118,12 +118,6 @@ for model in checkpoints clipped/pass-00001; do
 done
 [[ $(sort -u predicted | wc -l) == 1 ]] || fail "the last checkpoint is not that of the end"
 
-# until_true COMMAND...: runs it, in slower and slower jobs, until it is true.
-until_true() {
-  for halt in 0.02 0.05 0.1 0.2; do ! "$@" || return 0; done
-  fail "it never came about: $*"
-}
-
 # begin [flags...]: the job, slowly, until it has written a checkpoint; false when it has ended before.
 begin() {
   local rank

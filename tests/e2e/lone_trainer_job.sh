@@ -84,12 +84,6 @@ same_figures() {
 }
 figures() { grep -o '"samples":[0-9]*,"avg_cost":[^,]*\|"cost":[0-9.]*' "$1"; }
 
-# until_true COMMAND...: runs it, in slower and slower jobs, until it is true.
-until_true() {
-  for halt in 0.02 0.05 0.1 0.2; do ! "$@" || return 0; done
-  fail "it never came about: $*"
-}
-
 # begin FILE TEXT COUNT [server flags...]: the job, slowly, until the file has so many lines with the text; false when it has
 # ended before.
 begin() {

@@ -121,12 +121,6 @@ expect_text late.0.err 'All 4 passes are done'
 [[ ! -e late ]] || fail "it trained again"
 end_all_servers
 
-# until_true COMMAND...: runs it, in slower and slower jobs, until it is true.
-until_true() {
-  for halt in 0.02 0.05 0.1 0.2; do ! "$@" || return 0; done
-  fail "it never came about: $*"
-}
-
 # servers_die: both servers of a job are killed and started again; false when it had ended before.
 servers_die() {
   local victim

@@ -11,19 +11,8 @@
 namespace ps {
 namespace {
 
-struct Plan : RecoveryPlan {
-  explicit Plan(Random& random) : RecoveryPlan(random) {
-    hybrid = true;
-    draw_optimizer(random, job);
-    if (draw(random, 0, 2) == 0) job.optimizer["clip_norm"] = 0.4;
-    if (draw(random, 0, 3) == 0 && job.optimizer["type"] == "momentum")
-      job.optimizer["average"] = Json::object();
-    job.small = true;
-    draw_steps(random, job, 3, 0, 9);
-    steps = draw(random, 1, 4);
-    full_every = draw(random, 1, 3);
-    durable = draw(random, 0, 3) == 0;
-  }
+struct Plan : HybridPlan {
+  explicit Plan(Random& random) : HybridPlan(random, 9) {}
 };
 
 TEST(Hybrid, TrainersHaveTheBitsOfServers) {

@@ -12,18 +12,8 @@ namespace ps {
 namespace {
 
 // 300 keys, of which a step of a trainer has up to 40; two trainers or three own about as many each.
-struct Plan : RecoveryPlan {
-  explicit Plan(Random& random) : RecoveryPlan(random) {
-    hybrid = true;
-    draw_optimizer(random, job);
-    if (draw(random, 0, 2) == 0) job.optimizer["clip_norm"] = 0.4;
-    if (draw(random, 0, 3) == 0 && job.optimizer["type"] == "momentum")
-      job.optimizer["average"] = Json::object();
-    job.small = true;
-    draw_steps(random, job, 3, 0, 5);
-    steps = draw(random, 1, 4);
-    full_every = draw(random, 1, 3);
-    durable = draw(random, 0, 3) == 0;
+struct Plan : HybridPlan {
+  explicit Plan(Random& random) : HybridPlan(random, 5) {
     const char* const kDevices[] = {"emulated", "emulated:0,emulated:1"};
     job.device = DeviceOptions{.type = kDevices[draw(random, 0, 1)], .rows = 32 << draw(random, 0, 3)};
     const char* const kPolicies[] = {

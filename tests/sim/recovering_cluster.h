@@ -52,6 +52,22 @@ struct RecoveryPlan : ClusterSize {
   }
 };
 
+// A run of trainers that add dense gradients up among themselves, in passes of up to so many steps.
+struct HybridPlan : RecoveryPlan {
+  HybridPlan(Random& random, int most_steps) : RecoveryPlan(random) {
+    hybrid = true;
+    draw_optimizer(random, job);
+    if (draw(random, 0, 2) == 0) job.optimizer["clip_norm"] = 0.4;
+    if (draw(random, 0, 3) == 0 && job.optimizer["type"] == "momentum")
+      job.optimizer["average"] = Json::object();
+    job.small = true;
+    draw_steps(random, job, 3, 0, most_steps);
+    steps = draw(random, 1, 4);
+    full_every = draw(random, 1, 3);
+    durable = draw(random, 0, 3) == 0;
+  }
+};
+
 // Servers that write checkpoints to one folder, and trainers that go back to them.
 class RecoveringCluster {
  public:

@@ -89,8 +89,7 @@ class TwoRounds {
   TwoRounds(Exchange& exchange, Elements data)
       : exchange_(exchange),
         own_(rank_part(exchange, data, exchange.rank())),
-        window_(static_cast<size_t>(exchange.size() - 1),
-                SendWindow::kLeast * static_cast<size_t>(exchange.connections())) {
+        window_(static_cast<size_t>(exchange.size() - 1), SendWindow::least(exchange)) {
     for (int rank = 0; rank < exchange.size(); ++rank) {
       peers_.push_back({.part = Chunks(rank_part(exchange, data, rank)), .waiting = {}});
     }

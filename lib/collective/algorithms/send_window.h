@@ -24,12 +24,11 @@ namespace ps {
 // The window of one rank in one collective.  One owner thread.
 class SendWindow {
  public:
-  // The fewest chunks of a connection: one on its way in, and one whose sum is on its way out.
-  static constexpr size_t kLeast = 2;
+  // The window of a rank towards another one.
+  explicit SendWindow(const Exchange& exchange) : size_(least(exchange)) {}
 
-  // The window of a rank towards another one, for all connections between the two.
-  explicit SendWindow(const Exchange& exchange)
-      : size_(kLeast * static_cast<size_t>(exchange.connections())) {}
+  // The fewest chunks on the way to a rank: on each connection one on its way in, and one whose sum is on its way out.
+  static size_t least(const Exchange& exchange) { return 2 * static_cast<size_t>(exchange.connections()); }
 
   bool open() const { return sent_at_.size() < size_; }
 

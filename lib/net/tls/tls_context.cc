@@ -15,7 +15,7 @@ namespace {
 
 // The number of bytes that are read from a connection at once: four records.  System calls are then a tenth of
 // the cost of a record.
-constexpr size_t kReadAheadBytes = 256 << 10;
+constexpr size_t kReadAheadBytes = 64 << 10;
 
 // Refuses a key with a password, since no user can be asked for it.
 int no_password(char*, int, int, void*) {
