@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/wait_stopped.h"
 #include "config/json.h"
+#include "math/finite.h"
 
 namespace ps {
 
@@ -20,11 +21,6 @@ void check_finite(double cost, const PreparedBatch& prepared) {
   if (std::isfinite(cost)) return;
   fail(Code::kData, "cost of batch ", prepared.step, " is ", cost,
        ": training has diverged; try a smaller learning rate, clipping, or a look at the values of the data");
-}
-
-bool all_finite(Matrix<const float> values) {
-  return std::all_of(values.data, values.data + values.size(),
-                     [](float value) { return std::isfinite(value); });
 }
 
 // Throws kData if the model gives a number that is not finite for data on which it is not trained.
@@ -340,7 +336,7 @@ int64_t Trainer::predict(BatchSource& source, const std::function<bool()>& stop,
   evaluate_pass(source, stop, [&](const PreparedBatch& prepared) {
     predict_batch(prepared);
     Matrix<const float> predictions = network_.predictions();
-    check_model_finite(all_finite(predictions), prepared);
+    check_model_finite(all_finite(predictions.data, predictions.size()), prepared);
     lines.clear();
     for (int64_t b = 0; b < predictions.rows; ++b) {
       row({predictions.row(b), static_cast<size_t>(predictions.cols)}, lines);

@@ -54,6 +54,9 @@ struct MathKernels {
                           Block columns, T* sums);
   void (*add_columns)(Columns<const T> in, Block rows, Columns<T> out);
 
+  // math/finite.h.
+  bool (*all_finite)(const T* values, int64_t n);
+
   // math/gemm.h, for rows of `out`.
   void (*add_product)(Matrix<const T> a, Matrix<const T> b, Block rows, Matrix<T> out);
   void (*add_product_transposed_left)(Matrix<const T> a, Matrix<const T> b, Block rows, Matrix<T> out);

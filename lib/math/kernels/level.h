@@ -30,6 +30,8 @@ void add_column_sums(Columns<const T> m, int64_t rows, const T* scales, int64_t 
 template <class T>
 void add_columns(Columns<const T> in, Block rows, Columns<T> out);
 template <class T>
+bool all_finite(const T* values, int64_t n);
+template <class T>
 void add_product(Matrix<const T> a, Matrix<const T> b, Block rows, Matrix<T> out);
 template <class T>
 void add_product_transposed_left(Matrix<const T> a, Matrix<const T> b, Block rows, Matrix<T> out);

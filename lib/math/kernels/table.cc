@@ -15,6 +15,7 @@ const MathKernels<T>& kernel_table() {
                                             .add_pairwise_gradients = add_pairwise_gradients<T>,
                                             .add_column_sums = add_column_sums<T>,
                                             .add_columns = add_columns<T>,
+                                            .all_finite = all_finite<T>,
                                             .add_product = add_product<T>,
                                             .add_product_transposed_left = add_product_transposed_left<T>,
                                             .add_product_transposed_right = add_product_transposed_right<T>,

@@ -86,7 +86,7 @@ HeldBytes PushIntake::make_room(int rank, const PushRequest& request) {
 void PushIntake::check_finite(const PushRequest& request, std::string_view what) {
   for (const RowSlice& slice : request.row_slices) {
     const size_t cols = static_cast<size_t>(tables_.widths()[slice.parameter]);
-    if (all_finite(request.floats(slice), slice.rows() * cols)) continue;
+    if (all_finite(request.floats(slice), slice.rows() * cols, codecs_.cpu())) continue;
     ++context_.counters.refused_not_finite;
     fail(Code::kData, what, " of ", quote(tables_.name(slice.parameter)), " has values that are not finite");
   }
