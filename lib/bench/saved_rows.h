@@ -11,7 +11,7 @@
 
 #include "bench/machine.h"
 #include "cli/flags.h"
-#include "config/fwd.h"
+#include "config/json.h"
 
 namespace ps {
 

@@ -81,7 +81,7 @@ std::vector<Figure> figures_of(const std::vector<double>& of_calls, size_t bytes
   const std::vector<double> micros = means_of_pairs(of_calls);
   const double typical = median(micros), algorithm = static_cast<double>(bytes) / typical / 1e3;
   return {{kCallMicros, typical},
-          {kCallTail, quantile(micros, 0.99) / typical},
+          {kCallTail, quantile(of_calls, 0.99) / typical},
           {"algorithm GB/s", algorithm},
           {"bus GB/s", algorithm * 2 * (ranks - 1) / ranks}};
 }

@@ -11,8 +11,6 @@ namespace ps {
 
 namespace {
 
-const SparseEncoding kPacking = find_sparse_encoding(DgcOptions().encoding);
-
 // Returns a hash of the bytes of the indices and then of the values.
 uint64_t digest_of(const SparseVector& sparse, uint64_t seed) {
   const auto bytes = [](const auto& values) {
@@ -23,14 +21,19 @@ uint64_t digest_of(const SparseVector& sparse, uint64_t seed) {
 
 }  // namespace
 
-DgcExchangeStep::Tensor::Tensor(const TensorShape& shape, int num_trainers, uint64_t key)
-    : dgc(DgcOptions(), {.shape = {shape.rows, shape.cols}, .num_trainers = num_trainers, .key = key}),
+DgcExchangeStep::Tensor::Tensor(const TensorShape& shape, const DgcOptions& options, int num_trainers,
+                                uint64_t key)
+    : dgc(options, {.shape = {shape.rows, shape.cols}, .num_trainers = num_trainers, .key = key}),
       gradient(dgc.elements()),
       weights(dgc.elements()) {}
 
 DgcExchangeStep::DgcExchangeStep(ExchangeCommunicator& communicator, const ModelShape& model,
-                                 double compute_seconds, Packing packing)
-    : communicator_(communicator), packing_(packing), accelerator_(compute_seconds) {
+                                 double compute_seconds, Packing packing, const std::string& encoding)
+    : communicator_(communicator),
+      packing_(packing),
+      encoding_(find_sparse_encoding(encoding)),
+      accelerator_(compute_seconds) {
+  options_.encoding = encoding;
   make_tensors(model);
   sums_.resize(whole_.size());
 }
@@ -46,8 +49,8 @@ void DgcExchangeStep::make_tensors(const ModelShape& model) {
   for (const TensorShape& shape : model.tensors) {
     const uint64_t end = first + static_cast<uint64_t>(shape.elements());
     const std::array<int64_t, 2> dimensions = {shape.rows, shape.cols};
-    if (dgc_compresses(DgcOptions(), dimensions)) {
-      Tensor& tensor = tensors_.emplace_back(shape, communicator_.size(), tensors_.size());
+    if (dgc_compresses(options_, dimensions)) {
+      Tensor& tensor = tensors_.emplace_back(shape, options_, communicator_.size(), tensors_.size());
       for (uint64_t i = first; i < end; ++i) tensor.gradient[i - first] = emulated_gradient(rank, i);
       tensor.first = first;
       tensor.ready_at = 1 - static_cast<double>(first) / all;
@@ -125,7 +128,7 @@ void DgcExchangeStep::apply(Tensor& tensor, std::vector<std::string_view>& rest)
     const uint32_t size = reader.get<uint32_t>();
     const std::string_view packed = reader.get_bytes(size);
     if (!reader.ok()) fail(Code::kCorrupt, "the packed gradient of rank ", rank, " is cut short");
-    decode_sparse(kPacking, packed, tensor.dgc.elements(), vectors[rank]);
+    decode_sparse(encoding_, packed, tensor.dgc.elements(), vectors[rank]);
     rest[rank].remove_prefix(sizeof size + size);
     if (first_run_) wrong_ += wrong_in(vectors[rank], static_cast<int>(rank), tensor.first);
   }
@@ -153,7 +156,7 @@ double DgcExchangeStep::expected_bytes() const {
     bytes += exchange_bytes(SparseExchange::kAllGather, {.elements = tensor.dgc.elements(),
                                                          .selected = tensor.dgc.selected(),
                                                          .num_trainers = ranks,
-                                                         .encoding = kPacking});
+                                                         .encoding = encoding_});
   }
   return bytes;
 }

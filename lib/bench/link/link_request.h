@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/link/model_shape.h"
+#include "codec/dgc_options.h"
 
 namespace ps {
 
@@ -17,6 +18,9 @@ struct LinkRequest {
   std::string link = "auto";     // one of link_choices()
   int most_runs = 5;
   double budget_seconds = 5;  // time for the runs of one kind of step
+
+  // Encoding of the gradients that DGC packs, one that keeps the bits of values.  Only the suite `dgc` uses it.
+  std::string encoding = DgcRule().encoding;
 
   // Only local SGD uses these.
   std::vector<int> periods = {};

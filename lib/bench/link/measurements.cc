@@ -109,7 +109,8 @@ DgcRank measure_dgc_rank(const LinkRequest& request, ExchangeCommunicator& commu
     (afterwards ? out.momentum : out.overlapped) = timed(request, communicator, step);
     out.bytes = step.expected_bytes();
   }
-  DgcExchangeStep step(communicator, request.model, request.compute_seconds);
+  DgcExchangeStep step(communicator, request.model, request.compute_seconds,
+                       DgcExchangeStep::Packing::kBeside, request.encoding);
   out.dgc = timed(request, communicator, step);
   out.dgc_bytes = step.expected_bytes();
   out.terms = step.terms();
@@ -151,6 +152,7 @@ Json dgc_row(const LinkSession& session, const ByRank<DgcRank>& ranks) {
   row["dgc_pack_seconds"] = ranks[0].terms.pack;
   row["dgc_exchange_seconds"] = ranks[0].terms.exchange;
   row["dgc_apply_seconds"] = ranks[0].terms.apply;
+  row["encoding"] = session.request.encoding;
   row["momentum_bytes"] = momentum.bytes;
   row["momentum_bytes_off"] = percent_off(momentum.bytes, ranks[0].bytes);
   row["dgc_bytes"] = dgc.bytes;

@@ -10,6 +10,7 @@
 #include "bench/plan/columns.h"
 #include "bench/row_output.h"
 #include "cli/interrupts.h"
+#include "codec/sparse_vector.h"
 #include "collective/algorithm.h"
 #include "config/json.h"
 
@@ -119,7 +120,24 @@ std::string algorithm_names() {
   return join(names, ",");
 }
 
+// Returns the encodings of packed gradients that keep the bits of values, which are checked.
+std::vector<std::string> exact_encodings() {
+  std::vector<std::string> names;
+  for (const std::string& name : sparse_encoding_names()) {
+    if (!rounds_values(find_sparse_encoding(name))) names.push_back(name);
+  }
+  return names;
+}
+
 void add_own_flags(LinkSuite suite, std::vector<Flag>& flags) {
+  if (suite == LinkSuite::kDgc) {
+    flags.push_back({.name = "encoding",
+                     .argument = "NAME",
+                     .help = "of the indices and values that DGC sends",
+                     .group = "steps",
+                     .default_text = LinkRequest().encoding,
+                     .choices = exact_encodings()});
+  }
   if (suite == LinkSuite::kLocalSgd) {
     flags.push_back({.name = "periods",
                      .argument = "K,...",
@@ -157,6 +175,7 @@ LinkRequest read_request(LinkSuite suite, const Flags& flags) {
   request.compute_seconds = *flags.seconds("compute", 0, 3600);
   request.link = *flags.text("link");
   request.most_runs = static_cast<int>(*flags.integer("runs", 1, 10000));
+  if (suite == LinkSuite::kDgc) request.encoding = *flags.text("encoding");
   if (suite == LinkSuite::kLocalSgd) {
     request.periods = integer_list(flags, "periods", 1, 1000);
     request.batch = static_cast<int>(*flags.integer("batch", 1, 1 << 24));

@@ -58,8 +58,9 @@ class DgcExchangeStep final : public LinkStep {
   // kBeside packs a tensor as soon as its gradient is there; kAfterwards packs all at the end.
   enum class Packing { kAfterwards, kBeside };
 
+  // `encoding` names one that keeps the bits of values (codec/sparse_vector.h).
   DgcExchangeStep(ExchangeCommunicator& communicator, const ModelShape& model, double compute_seconds,
-                  Packing packing = Packing::kBeside);
+                  Packing packing = Packing::kBeside, const std::string& encoding = DgcRule().encoding);
 
   void run() override;
   uint64_t count_wrong() override { return wrong_; }
@@ -77,7 +78,7 @@ class DgcExchangeStep final : public LinkStep {
 
  private:
   struct Tensor {
-    Tensor(const TensorShape& shape, int num_trainers, uint64_t key);
+    Tensor(const TensorShape& shape, const DgcOptions& options, int num_trainers, uint64_t key);
 
     DeepGradientCompression dgc;
     std::vector<float> gradient, weights;
@@ -95,6 +96,8 @@ class DgcExchangeStep final : public LinkStep {
 
   ExchangeCommunicator& communicator_;
   const Packing packing_;
+  DgcOptions options_;
+  const SparseEncoding encoding_;
   EmulatedAccelerator accelerator_;
   std::vector<Tensor> tensors_;      // the tensors that are packed
   std::vector<float> whole_, sums_;  // the gradients of the other tensors, and their sums over the ranks

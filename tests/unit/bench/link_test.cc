@@ -170,6 +170,26 @@ TEST(LinkBars, SayHowARowStands) {
   EXPECT_TRUE(link_bars({row}).empty());
 }
 
+// An index takes 1 or 2 bytes as a varint, and 2 as a run of 16 bits.
+TEST(LinkMeasurements, DgcSendsTheFormulasBytesInTheEncodingThatIsNamed) {
+  LinkRequest wanted = request(1024, 2, 1e10);
+  double run16 = 0;
+  for (const char* encoding : {"run16", "index32", "varint"}) {
+    wanted.encoding = encoding;
+    const Json row = measure_dgc(wanted, quiet()).at(0);
+    EXPECT_EQ(row["encoding"], encoding);
+    EXPECT_EQ(row["wrong_values"], 0) << row;
+    EXPECT_NEAR(row["dgc_bytes_off"].get<double>(), 0, 1) << row;
+    if (run16 == 0) run16 = row["dgc_bytes"].get<double>();
+    const double of_run16 = row["dgc_bytes"].get<double>() / run16;
+    if (wanted.encoding == "index32") {
+      EXPECT_GT(of_run16, 1.2);
+    } else if (wanted.encoding == "varint") {
+      EXPECT_LT(of_run16, 0.995);
+    }
+  }
+}
+
 TEST(LinkBars, BytesOfDgcCountWhateverTheLinkCarries) {
   Json row = {{"suite", "dgc"},    {"model", "resnet50"},       {"ranks", 2},
               {"bandwidth", 1e10}, {"measured_bandwidth", 1e9}, {"fewer_bytes", 276.6}};
