@@ -113,10 +113,15 @@ class ShardThread {
 
   void join() { thread_.join(); }
 
-  // Returns true if the server cannot go on.  Once its threads are joined, check() throws the reason.
+  // Returns true if the server cannot go on.
   bool failed() const { return failed_; }
+
+  // Once the thread is joined, throws the reason why the server could not go on.  A server whose last checkpoint
+  // has failed does not end as if all were saved.
   void check() const {
     if (failed_) throw *failure_;
+    if (const auto failure = server_.checkpoint_failure())
+      throw failure->within("the last checkpoint has failed");
   }
 
  private:

@@ -81,7 +81,10 @@ feed_until server.err 'failed, the one before it stays: spilled rows in'
 exec 3>&-
 wait $trainer || fail "the trainer ended with $?: $(tail -n 3 lossy.err)"
 kill $server
-wait $server
+status=0
+wait $server || status=$?
+((status == 5)) || fail "a server whose last checkpoint has failed ends with $status, expected 5"
+expect_text server.err 'the last checkpoint has failed: spilled rows in'
 
 echo "a table of four times the memory of the whole process trains to the bits of one that has it all"
 # Rows of 256 floats: 126 weights, as many of adagrad's, a stamp, and what rounds them up to cache lines.

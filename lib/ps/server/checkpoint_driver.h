@@ -48,6 +48,9 @@ class CheckpointDriver final : private CheckpointEvents {
   CheckpointStep begin(uint64_t number, bool at_end);
   bool busy() const { return checkpoint_ && checkpoint_->busy(); }
 
+  // Returns the error of the last checkpoint, if that has failed.
+  std::optional<Error> failure() const { return checkpoint_ ? checkpoint_->failure() : std::nullopt; }
+
   // `ended` is called when a checkpoint counts, or has failed.
   void on_end(std::function<void()> ended) { on_end_ = std::move(ended); }
 

@@ -209,6 +209,7 @@ void ShardCheckpoint::finish_writing() {
   ++counters_.parts_written;
   gathering_since_ = loop_.now();
   phase_ = commits() ? Phase::kGathering : Phase::kIdle;
+  if (!commits()) failure_.reset();
   events_.shard_ended(checkpoint_, {writing_->manifest, ""});
   if (settings_.directory.empty())
     events_.checkpoint_ended({true, step_folder(checkpoint_.step), checkpoint_.run});
@@ -248,6 +249,7 @@ void ShardCheckpoint::prune(const CheckpointStep& checkpoint) const {
 void ShardCheckpoint::end_committed() {
   phase_ = Phase::kIdle;
   const double seconds = to_seconds(loop_.now() - begun_);
+  failure_.reset();
   ++counters_.written;
   counters_.last_step = checkpoint_.step;
   counters_.last_bytes = writing_->bytes;
@@ -264,6 +266,7 @@ void ShardCheckpoint::end_committed() {
 void ShardCheckpoint::end_failed(const Error& error) {
   phase_ = Phase::kIdle;
   ++counters_.failed;
+  failure_ = error;
   if (settings_.log != nullptr) {
     settings_.log->error("checkpoint at step ", checkpoint_.step,
                          " failed, the one before it stays: ", error.message());

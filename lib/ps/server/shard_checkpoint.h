@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/background_writer.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "checkpoint/write_rate.h"
 #include "config/json.h"
@@ -93,6 +94,9 @@ class ShardCheckpoint final : private SnapshotTarget {
 
   const CheckpointCounters& counters() const { return counters_; }
 
+  // Returns the error of the last checkpoint, if that has failed.
+  const std::optional<Error>& failure() const { return failure_; }
+
  private:
   enum class Phase { kIdle, kSweeping, kWriting, kGathering, kCommitting };
 
@@ -122,6 +126,7 @@ class ShardCheckpoint final : private SnapshotTarget {
   ShardTables& tables_;
   CheckpointEvents& events_;
   CheckpointCounters counters_;
+  std::optional<Error> failure_;
   Timer timer_;
 
   Increments increments_;

@@ -49,6 +49,11 @@ class ShardServer {
   // Returns true while a checkpoint is being written.
   bool writes_checkpoint() const { return host_.checkpoints().has_directory() && host_.checkpoints().busy(); }
 
+  // Returns the error of the last checkpoint in the job's directory, if that has failed.
+  std::optional<Error> checkpoint_failure() const {
+    return host_.checkpoints().has_directory() ? host_.checkpoints().failure() : std::nullopt;
+  }
+
   size_t num_connections() const { return server_->num_connections(); }
   const NetCounters& net_counters() const { return server_->counters(); }
   const Shard* shard() const { return host_.shard_or_null(); }  // null until a trainer has come
