@@ -194,6 +194,13 @@ servers = env["PS_SERVERS"]["value"].split(",")
 name = serve["metadata"]["name"]
 assert servers == [f"{name}-{i}.{kinds['Service']['metadata']['name']}:7164" for i in range(serve["spec"]["replicas"])]
 
+# All of them have the tokens, which their users alone can read.
+def expect_tokens(spec):
+    (container,), (tokens,) = spec["containers"], [v for v in spec["volumes"] if v["name"] == "tokens"]
+    (place,) = [m["mountPath"] for m in container["volumeMounts"] if m["name"] == "tokens"]
+    assert tokens["secret"] == {"secretName": "pskit-tokens", "defaultMode": 0o400}, tokens
+    assert container["args"][container["args"].index("--token-file") + 1] == f"{place}/tokens", container["args"]
+
 # The compute trainers, and the readers that the line at the head of their file makes of the trainers.
 compute_text = open(sys.argv[2]).read()
 compute = {d["kind"]: d for d in yaml.safe_load_all(compute_text)}
@@ -203,6 +210,7 @@ readers = subprocess.run(["bash", "-c", "sed " + change], input=text, stdout=sub
 name, service = compute["StatefulSet"]["metadata"]["name"], compute["Service"]["metadata"]["name"]
 listed = [f"{name}-{i}.{service}:7264" for i in range(compute["StatefulSet"]["spec"]["replicas"])]
 assert args[2:6] == ["--role", "reader", "--compute", ",".join(listed)], args
+for owner in train, serve["spec"], compute["StatefulSet"]["spec"]: expect_tokens(owner["template"]["spec"])
 (container,) = compute["StatefulSet"]["spec"]["template"]["spec"]["containers"]
 assert {e["name"]: e["value"] for e in container["env"]} == {"PS_SERVERS": env["PS_SERVERS"]["value"]}
 PY

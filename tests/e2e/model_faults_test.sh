@@ -101,8 +101,10 @@ expect_status 2 ps-train linear.json --data large.txt --set optimizer.learning_r
 expect_text err 'learning_rate: 1e+39 is too large'
 ps-train linear.json --data large.txt --save-dir finite --set optimizer.learning_rate=0 "${quiet[@]}"
 echo '1 1:3e38 2:3e38 3:3e38' >beyond.txt
-expect_status 3 ps-train linear.json --job test --init-model finite/pass-00000 --data beyond.txt
-expect_text err 'is not finite'
+for task in test predict; do
+  expect_status 3 ps-train linear.json --job $task --init-model finite/pass-00000 --data beyond.txt --set data.labels=true
+  expect_text err 'is not finite'
+done
 
 echo "a last checkpoint that fails ends the run with an error"
 mkfifo feed
