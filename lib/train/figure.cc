@@ -11,8 +11,8 @@ namespace ps {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kLargerIsBetter = {
-    "accuracy", "auc", "pr_auc", "precision", "recall",          "F1",
+constexpr std::array<std::string_view, 13> kLargerIsBetter = {
+    "accuracy", "auc", "pr_auc", "precision", "recall",          "F1",          "f1",
     "gauc",     "mrr", "map",    "micro_f1",  "micro_precision", "micro_recall"};
 // Beginnings of names that end in a number: "ndcg_at_10".
 constexpr std::array<std::string_view, 3> kLargerWithNumber = {"ndcg_at_", "recall_at_", "precision_at_"};

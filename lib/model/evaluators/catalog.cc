@@ -5,7 +5,7 @@
 namespace ps {
 
 extern const EvaluatorEntry kClassificationErrorEvaluator, kAccuracyEvaluator, kAucEvaluator, kPrAucEvaluator,
-    kLogLossEvaluator, kBrierScoreEvaluator, kCalibrationEvaluator, kPrecisionRecallEvaluator,
+    kLogLossEvaluator, kBrierScoreEvaluator, kCalibrationEvaluator, kPrecisionRecallEvaluator, kF1Evaluator,
     kConfusionMatrixEvaluator, kRmseEvaluator, kMeanAbsoluteErrorEvaluator, kGroupAucEvaluator,
     kPrecisionAtKEvaluator, kMicroF1Evaluator, kNdcgEvaluator, kRecallAtKEvaluator,
     kMeanReciprocalRankEvaluator, kMeanAveragePrecisionEvaluator, kSumEvaluator;
@@ -20,6 +20,7 @@ std::span<const EvaluatorEntry* const> evaluator_catalog() {
       &kBrierScoreEvaluator,
       &kCalibrationEvaluator,
       &kPrecisionRecallEvaluator,
+      &kF1Evaluator,
       &kConfusionMatrixEvaluator,
       &kPrecisionAtKEvaluator,
       &kMicroF1Evaluator,

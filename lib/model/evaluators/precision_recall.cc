@@ -29,7 +29,7 @@ double f1(const Counts& counts) {
 // With one or two predictions per example: precision and recall of class 1, by comparing the only or the
 // second prediction with the threshold.  With more: the unweighted mean over the classes that are the label
 // or the prediction of at least one example; undefined values count as 0.
-class PrecisionRecall final : public Evaluator {
+class PrecisionRecall : public Evaluator {
  public:
   PrecisionRecall(const ThresholdOptions& options, int64_t cols)
       : threshold_(options.threshold),
@@ -63,7 +63,7 @@ class PrecisionRecall final : public Evaluator {
   void reset() override { counts_.assign(classes_, Counts()); }
 
   std::vector<std::pair<std::string, double>> values() const override {
-    return {{"precision", mean(precision)}, {"recall", mean(recall)}, {"F1", mean(f1)}};
+    return {{"precision", mean(precision)}, {"recall", mean(recall)}, {"F1", mean_f1()}};
   }
 
   // classes:u64 then, for each, three sums
@@ -85,6 +85,9 @@ class PrecisionRecall final : public Evaluator {
     for (Counts& counts : loaded) counts = {load_weight(in), load_weight(in), load_weight(in)};
     counts_ = std::move(loaded);
   }
+
+ protected:
+  double mean_f1() const { return mean(f1); }
 
  private:
   // Class -1 stands for none of the counted classes: a NaN prediction, or the negative class.
@@ -113,9 +116,20 @@ class PrecisionRecall final : public Evaluator {
   std::vector<Counts> counts_;  // [classes_]
 };
 
+// The same counts, of which F1 alone is told.
+class F1 final : public PrecisionRecall {
+ public:
+  using PrecisionRecall::PrecisionRecall;
+
+  std::vector<std::pair<std::string, double>> values() const override { return {{"f1", mean_f1()}}; }
+};
+
 }  // namespace
 
-extern const EvaluatorEntry kPrecisionRecallEvaluator = evaluator_entry<ThresholdOptions, PrecisionRecall>(
+extern const EvaluatorEntry kPrecisionRecallEvaluator, kF1Evaluator;
+const EvaluatorEntry kPrecisionRecallEvaluator = evaluator_entry<ThresholdOptions, PrecisionRecall>(
     "precision_recall", "precision, recall and F1: of class 1 of two, or the mean over more classes");
+const EvaluatorEntry kF1Evaluator = evaluator_entry<ThresholdOptions, F1>(
+    "f1", "F1, the harmonic mean of precision and recall: of class 1 of two, or the mean over more classes");
 
 }  // namespace ps

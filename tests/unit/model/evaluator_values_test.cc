@@ -178,6 +178,10 @@ TEST(PrecisionRecall, CountsTheSecondOfTwoClasses) {
   EXPECT_THAT(values_of({{"type", "precision_recall"}}, one),
               ElementsAre(Pair("precision", DoubleEq(2.0 / 3)), Pair("recall", DoubleEq(0.5)),
                           Pair("F1", DoubleEq(4.0 / 7))));
+  EXPECT_THAT(values_of({{"type", "f1"}}, one), ElementsAre(Pair("f1", DoubleEq(4.0 / 7))));
+  EXPECT_THAT(values_of({{"type", "f1"}, {"threshold", 0.75}}, one),
+              ElementsAre(Pair("f1", DoubleEq(2.0 / 3))))
+      << "the false alarm is none any more";
   Examples none{2, {0.9f, 0.1f}, {1}, {}};
   EXPECT_THAT(
       values_of({{"type", "precision_recall"}}, none),
@@ -190,6 +194,7 @@ TEST(PrecisionRecall, AveragesOverTheClassesSeenOfMore) {
   EXPECT_THAT(values_of({{"type", "precision_recall"}}, four),
               ElementsAre(Pair("precision", DoubleEq(0.5)), Pair("recall", DoubleEq(2.0 / 3)),
                           Pair("F1", DoubleEq(5.0 / 9))));
+  EXPECT_THAT(values_of({{"type", "f1"}}, four), ElementsAre(Pair("f1", DoubleEq(5.0 / 9))));
 }
 
 TEST(RmseAndSum, FollowTheirFormulas) {

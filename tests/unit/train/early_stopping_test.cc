@@ -93,8 +93,8 @@ TEST(EarlyStoppingTest, ANewcomerThatLearnsOfThePassesDecidesAsTheOthersDo) {
 
 // All that evaluators of ranks and of sets of labels report.
 TEST(EarlyStoppingTest, MoreIsBetterOfMeasuresOfRanksAndOfSetsOfLabels) {
-  for (const char* figure : {"ndcg_at_10", "recall_at_20", "precision_at_1", "precision_at_5", "micro_f1",
-                             "micro_precision", "micro_recall", "gauc", "map", "mrr"}) {
+  for (const char* figure : {"ndcg_at_10", "recall_at_20", "precision_at_1", "precision_at_5", "f1",
+                             "micro_f1", "micro_precision", "micro_recall", "gauc", "map", "mrr"}) {
     EarlyStopping best(options(figure, 1));
     auto of = [&](double value) { return Json({{"cost", 0.5}, {"evaluators", {{figure, value}}}}); };
     EXPECT_TRUE(best.add(0, of(0.2))) << figure;
