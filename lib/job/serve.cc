@@ -178,19 +178,6 @@ SpillSettings spill_settings(const ServeOptions& options, uint64_t table_bytes) 
   return {options.spill_dir, bytes / static_cast<uint64_t>(shards)};
 }
 
-// Refuses row policies if trainers step copies of their own: then no server sees the batches by which the
-// policies decide.
-void check_row_policies(const Job& job, CpuLevel cpu) {
-  if (server_plan(job, cpu).tunes) return;
-  for (size_t i = 0; i < job.model.layers.size(); ++i) {
-    const Json weight = job.model.layers[i].value("weight", Json());
-    if (!weight.is_object() || weight.value("rows", Json()).is_null()) continue;
-    fail(Code::kUsage, "model.layers.", i,
-         ".weight.rows: rows that come and go need the servers to see every batch: not with train.strategy ",
-         find_strategy(job.train.strategy).name);
-  }
-}
-
 // Returns the settings of checkpoints.  If the job names no directory, they are written to `scratch`, for
 // models alone.
 CheckpointSettings checkpoint_settings(const Job& job, const ServeOptions& options,
@@ -336,7 +323,6 @@ void renew_credentials(const ServeOptions& options, std::vector<std::unique_ptr<
 // ends the server.
 void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   constexpr Duration kAskStop = std::chrono::milliseconds(100);
-  check_row_policies(job, options.cpu);
   ServedJob served = served_job(job, options.cpu);
   const uint64_t max_memory = memory_limit(options);
   const Guard guard = make_guard(options, log);

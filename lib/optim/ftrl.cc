@@ -4,7 +4,9 @@
 // alpha is the learning rate.  Under a schedule, a step at rate eta adds g^2 (alpha / eta)^2 to n: this
 // scales the step like the rate, and keeps the result of earlier steps (if eta replaced alpha in the last
 // line, weights would fade to zero with the rate).  A zero gradient changes nothing, so sparse rows need no
-// catch-up. z is initialised such that the last line gives the initial weights.
+// catch-up. z is initialised such that the last line gives the initial weights, and set anew in the same way where
+// others have changed a weight, with the n that it has.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -52,6 +54,22 @@ class Ftrl final : public RowOptimizer<T> {
     for (int64_t i = 0; i < row.width; ++i) {
       T w = row.weight[i];
       row.state[i] = w == 0 ? 0 : -(w * slope + std::copysign(l1_, w));
+    }
+  }
+
+  bool makes_weights_from_state() const override { return true; }
+
+  // Solves the last line for z, now with the n that the weight has.  Any z in [-l1, l1] gives a weight of zero; the
+  // nearest one is taken.
+  void adopt(const Row<T>& row, const T* weights) const override {
+    const T* squares = row.state + row.stride;
+    const T per_alpha = static_cast<T>(1 / alpha_);
+    for (int64_t i = 0; i < row.width; ++i) {
+      const T w = weights[i];
+      if (w == row.weight[i]) continue;
+      const T slope = (beta_ + std::sqrt(squares[i])) * per_alpha + l2_;
+      row.state[i] = w == 0 ? std::clamp(row.state[i], -l1_, l1_) : -(w * slope + std::copysign(l1_, w));
+      row.weight[i] = w;
     }
   }
 

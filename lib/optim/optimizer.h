@@ -7,6 +7,7 @@
 #ifndef PS_OPTIM_OPTIMIZER_H_
 #define PS_OPTIM_OPTIMIZER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -58,6 +59,16 @@ class Optimizer {
 
   // Sets the state of a row that no step has touched; its weights are set already.
   virtual void initialize(const Row<T>& row) const = 0;
+
+  // Returns true if a step computes weights from the state alone, so that weights which are set otherwise than by
+  // adopt are lost with the next step.
+  virtual bool makes_weights_from_state() const { return false; }
+
+  // Sets the weights of a row to `weights` [row.width], which others have trained as well, and its state so that the
+  // next step goes on from them.  The state of weights that stay as they are does not change.
+  virtual void adopt(const Row<T>& row, const T* weights) const {
+    std::copy_n(weights, row.width, row.weight);
+  }
 
   // Begins the next step with its learning rate, to which the schedule has been applied, but not the
   // parameter's own factor.

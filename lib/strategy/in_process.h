@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "device/device_store.h"
 #include "device/model_store.h"
@@ -15,11 +16,12 @@ namespace ps {
 // One owner thread.
 class InProcess final : public Strategy {
  public:
-  explicit InProcess(const TrainerSetup& setup) : InProcess(setup, setup.optimizers) {}
+  explicit InProcess(const TrainerSetup& setup) : InProcess(setup, setup.parameters, setup.optimizers) {}
 
-  // Trains by other optimizers than those of the setup.
-  InProcess(const TrainerSetup& setup, const OptimizerPlan& optimizers)
-      : store_(setup.parameters, optimizers, setup.memory_limit, setup.device) {
+  // Trains the parameters by these specs and optimizers instead of those of the setup.
+  InProcess(const TrainerSetup& setup, const std::vector<ParameterSpec>& specs,
+            const OptimizerPlan& optimizers)
+      : store_(specs, optimizers, setup.memory_limit, setup.device) {
     if (setup.row_device != nullptr) {
       std::optional<ModelBesideRows> model;
       if (setup.rows_beside_model) model = {setup.model_device, &setup.device, setup.on_devices};

@@ -47,7 +47,7 @@ class LocalSgd final : public WithServers {
  public:
   LocalSgd(const LocalSgdKeys& keys, const TrainerSetup& setup)
       : WithServers(servers_),
-        here_(setup, copies_plan(setup.optimizer, setup.optimizers)),
+        here_(setup, without_policies(setup.parameters), copies_plan(setup.optimizer, setup.optimizers)),
         copies_(setup.parameters, keys.period, *here_.local()),
         servers_(connect_to_servers(setup, kConsistency, keys.codec.row_types(), &copies_)),
         store_(keys.options(), copies_, servers_) {}
@@ -60,9 +60,8 @@ class LocalSgd final : public WithServers {
   LocalSgdStore store_;
 };
 
-void check_local_sgd(const Json& object, const Json& optimizer) {
+void check_local_sgd(const Json& object, const Json&) {
   parse_strategy<LocalSgdKeys>(object);
-  check_local_sgd_optimizer(optimizer);
 }
 
 // Trainers have the optimizers; servers only add, and keep means of weights.

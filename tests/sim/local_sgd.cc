@@ -3,6 +3,7 @@
 
 #include "cluster.h"
 #include "config/json.h"
+#include "config/spec.h"
 #include "ps/client/local_sgd_plan.h"
 #include "ps/client/local_sgd_store.h"
 
@@ -10,7 +11,6 @@ namespace ps {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 SyntheticJob geo_job(Json optimizer) {
   SyntheticJob job;
@@ -38,7 +38,8 @@ class GeoCluster {
     SimHost& host = cluster_.network().host(cat("trainer", options.hello.rank));
     host.spawn([this, options, &host, body = std::move(body)] {
       Device device(1, best_cpu_level());
-      LocalStore local(specs_, copies_plan(job_.optimizer, job_.plan()), UINT64_MAX, device);
+      LocalStore local(without_policies(specs_), copies_plan(job_.optimizer, job_.plan()), UINT64_MAX,
+                       device);
       LocalSgdCopies copies(specs_, options_.period, local);
       RemoteStore remote(host, options, job_.consistency, specs_, job_.types, &copies);
       LocalSgdStore store(options_, copies, remote);
@@ -113,14 +114,16 @@ float pull_one(LocalSgdStore& store, std::vector<KeyPlan>& plans, std::vector<Pa
   return views[0].rows[0][0];
 }
 
-// One step in which all rows of the plan grow by 1.
-void count_up(ParameterStore& store, const std::vector<uint64_t>& keys) {
+// One step in which all rows of the plan grow by 1.  With counts, the table has a row policy.
+void count_up(ParameterStore& store, const std::vector<uint64_t>& keys,
+              const std::vector<KeyCount>& counts = {}, bool shrink = false) {
   std::vector<KeyPlan> plans(1);
   plans[0].keys = keys;
+  plans[0].counts = counts;
   std::vector<ParameterView<float>> views;
   store.pull(plans, PullMode::kTrain, views);
   std::fill_n(views[0].row_gradients, keys.size(), -1.0f);
-  store.push(plans, views, {1, 0});
+  store.push(plans, views, {.samples = 1, .shrink = shrink});
 }
 
 std::vector<float> read(ParameterStore& store, const std::vector<uint64_t>& keys) {
@@ -312,20 +315,108 @@ TEST(Geo, TheMeanCountsRowsThatAnExchangeDoesNotMove) {
   geo.cluster().run();
 }
 
-TEST(Geo, OptimizersThatItCannotHaveAreRefused) {
-  auto refusal = [](const Json& optimizer) -> std::string {
-    try {
-      check_local_sgd_optimizer(optimizer);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Code::kUsage);
-      return error.message();
-    }
-    return "accepted";
-  };
-  EXPECT_THAT(refusal({{"type", "ftrl"}}),
-              HasSubstr("optimizer.type: ftrl makes weights from its own state"));
-  EXPECT_EQ(refusal({{"type", "sgd"}, {"average", {{"begin_step", 3}}}}), "accepted");
-  EXPECT_EQ(refusal({{"type", "adam"}}), "accepted");
+// A key gets its row with the third show, whichever trainers have shown it.  Only a key with a click has a score above 13.5
+// at the shrink: 4 shows without a click, and one with it, are 14.
+TEST(Geo, RowsComeAndGoByTheShowsAndClicksOfAllTrainers) {
+  GeoCluster geo(counting_job(2), {2, false}, 1, 1, 0);
+  std::vector<ParameterSpec> specs = one_table();
+  specs[0].row_policy = RowPolicy::spec().parse(
+      parse_json(R"({"admission": {"count": 3}, "decay": 1, "score": {"non_click": 1, "click": 10},
+                     "expire": {"below_score": 13.5}, "shrink_passes": 0})",
+                 "rows"),
+      "rows");
+  geo.use(specs);
+  const KeyCount shown{1, 0}, clicked{1, 1};
+  geo.spawn(0, [&](LocalSgdStore& store) {
+    for (int batch = 0; batch < 2; ++batch) count_up(store, {7}, {shown});
+    EXPECT_THAT(store.keys(0), ElementsAre()) << "two shows are too few";
+    EXPECT_EQ(read(store, {7})[0], 0) << "nothing is kept for a key without a row";
+    store.remote().group().barrier();
+    store.remote().group().barrier();
+    EXPECT_THAT(store.keys(0), ElementsAre(7));
+    for (int batch = 0; batch < 2; ++batch) count_up(store, {7}, {shown});
+    EXPECT_EQ(read(store, {7})[0], 2);
+    EXPECT_EQ(store.row_report(0).waiting, 1u) << "key 8";
+    for (int batch = 0; batch < 2; ++batch) count_up(store, {9}, {{2, 0}});
+    EXPECT_THAT(store.keys(0), ElementsAre(7, 9));
+    count_up(store, {9}, {shown}, /*shrink=*/true);
+    count_up(store, {9}, {shown});
+    EXPECT_THAT(store.keys(0), ElementsAre(7));
+    EXPECT_EQ(store.row_report(0).expired, 1u);
+    store.end_pass(0);
+    store.remote().group().barrier();
+  });
+  geo.spawn(1, [&](LocalSgdStore& store) {
+    store.remote().group().barrier();
+    count_up(store, {7, 8}, {clicked, shown});
+    EXPECT_EQ(read(store, {7})[0], 0) << "the row begins with the push that admits its key";
+    store.remote().group().barrier();
+    store.end_pass(0);
+    store.remote().group().barrier();
+  });
+  geo.cluster().run();
+}
+
+// One step of a table that has one weight in use; a matrix has no other one.
+void step_one(ParameterStore& store, ParameterKind kind, float gradient) {
+  std::vector<KeyPlan> plans(1);
+  if (kind == ParameterKind::kRows) plans[0].keys = {0};
+  std::vector<ParameterView<float>> views;
+  store.pull(plans, PullMode::kTrain, views);
+  (kind == ParameterKind::kRows ? views[0].row_gradients : views[0].gradient)[0] = gradient;
+  store.push(plans, views, {1, 0});
+}
+
+float read_one(ParameterStore& store, ParameterKind kind) {
+  if (kind == ParameterKind::kRows) return read(store, {0})[0];
+  float weight = 0;
+  store.read_all(0, &weight);
+  return weight;
+}
+
+// Each trainer moves the weight from 0 to `own`, without having seen what the other did.  A step without a gradient then
+// leaves the sum of both as it is: ftrl alone would make it the weight of its own state, `own`, again.
+void train_by_state(const ParameterSpec& spec) {
+  constexpr float kRate = 0.5f, kL1 = 0.01f, kOwn = (1 - kL1) * kRate / 2;
+  SyntheticJob job = geo_job({{"type", "ftrl"}, {"learning_rate", kRate}, {"l1", kL1}});
+  job.steps.assign(2, {});
+  GeoCluster geo(job, {1, false}, 1, 1, 0);
+  geo.use({spec});
+  for (int rank = 0; rank < 2; ++rank) {
+    geo.spawn(rank, [rank, kind = spec.kind](LocalSgdStore& store) {
+      std::vector<KeyPlan> plans(1);
+      if (kind == ParameterKind::kRows) plans[0].keys = {0};
+      std::vector<ParameterView<float>> views;
+      store.pull(plans, PullMode::kTrain, views);  // 0: what the other sends later is not in this round
+      store.remote().group().barrier();
+      if (rank == 0) step_one(store, kind, -1);
+      store.remote().group().barrier();
+      if (rank == 1) step_one(store, kind, -1);
+      EXPECT_NEAR(read_one(store, kind), (rank == 0 ? 1 : 2) * kOwn, 1e-6);
+      store.remote().group().barrier();
+      for (int again = 0; again < 2; ++again) {
+        step_one(store, kind, 0);
+        EXPECT_NEAR(read_one(store, kind), 2 * kOwn, 1e-6) << "trainer " << rank;
+      }
+      store.remote().group().barrier();
+      if (rank == 0) step_one(store, kind, -1);
+      store.remote().group().barrier();
+      EXPECT_GT(read_one(store, kind), 2.2f * kOwn) << "nothing is learned any more";
+      store.remote().group().barrier();
+    });
+  }
+  geo.cluster().run();
+}
+
+TEST(Geo, OptimizersThatMakeWeightsFromStateGoOnFromThoseOfOthers) {
+  for (const bool sparse : {true, false}) {
+    ParameterSpec rows = synthetic_parameter("rows", ParameterKind::kRows, sparse, sparse ? 0 : 3, 1);
+    rows.initializer = {};
+    train_by_state(rows);
+  }
+  ParameterSpec matrix = synthetic_parameter("matrix", ParameterKind::kMatrix, false, 1, 1);
+  matrix.initializer = {};
+  train_by_state(matrix);
 }
 
 }  // namespace

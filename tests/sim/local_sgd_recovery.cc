@@ -13,9 +13,9 @@ namespace {
 // The choices of a seed, of one trainer.
 struct Plan : RecoveryPlan {
   explicit Plan(Random& random) : RecoveryPlan(random) {
-    const char* const kOptimizers[] = {"sgd",     "momentum", "adagrad", "decayed_adagrad",
-                                       "rmsprop", "adadelta", "adam",    "adamax"};
-    job.optimizer = {{"type", kOptimizers[draw(random, 0, 7)]}, {"learning_rate", 0.05}, {"l2", 0.001}};
+    const char* const kOptimizers[] = {
+        "sgd", "momentum", "adagrad", "decayed_adagrad", "rmsprop", "adadelta", "adam", "adamax", "ftrl"};
+    job.optimizer = {{"type", kOptimizers[draw(random, 0, 8)]}, {"learning_rate", 0.05}, {"l2", 0.001}};
     job.optimizer["schedule"] = {{"type", "poly"}, {"a", 0.01}, {"b", 0.5}};
     if (draw(random, 0, 1) == 1) job.optimizer["l1"] = 0.0005;
     if (draw(random, 0, 2) == 0) job.optimizer["clip_global_norm"] = 0.5;

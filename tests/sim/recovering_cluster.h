@@ -310,7 +310,7 @@ class RecoveringCluster {
 
   void take_geo_part(const RemoteOptions& options, SimHost& host) {
     Device device(1, best_cpu_level());
-    LocalStore local(plan_.parameters(), plan_.job.plan(), UINT64_MAX, device);
+    LocalStore local(without_policies(plan_.parameters()), plan_.job.plan(), UINT64_MAX, device);
     LocalSgdCopies copies(plan_.parameters(), plan_.geo->period, local);
     RemoteStore remote(host, options, plan_.job.consistency, plan_.parameters(), plan_.job.types, &copies);
     if (remote.run().finished()) return;

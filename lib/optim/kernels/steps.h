@@ -167,7 +167,7 @@ struct FtrlStep {
     // sqrt(n') - sqrt(n) without cancellation; 0 / tiny when both are zero.
     T sigma = scaled * scaled / larger(after + before, smallest) * per_alpha;
     z += g - sigma * w;
-    w = -soft_threshold(z, l1) / ((beta + after) * per_alpha + l2);
+    w = (0 - soft_threshold(z, l1)) / ((beta + after) * per_alpha + l2);  // a minus sign would make zero -0
   }
 };
 

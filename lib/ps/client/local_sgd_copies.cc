@@ -1,5 +1,6 @@
 #include "ps/client/local_sgd_copies.h"
 
+#include <algorithm>
 #include <map>
 
 #include "base/error.h"
@@ -24,6 +25,19 @@ struct LocalSgdCopies::Restoring {
   uint64_t rows = 0;
   std::vector<std::vector<bool>> has_row;  // by parameter that is not sparse, by key: the row has come
 };
+
+void LocalSgdCopy::add_count(float* row, const KeyCount& more) const {
+  const KeyCount count = end_count(row);
+  const uint32_t sums[] = {count.shows + more.shows, count.clicks + more.clicks};
+  std::memcpy(row + cols + 1, sums, sizeof sums);
+}
+
+KeyCount LocalSgdCopy::end_count(float* row) const {
+  uint32_t count[kCountFloats];
+  std::memcpy(count, row + cols + 1, sizeof count);
+  std::fill_n(row + cols + 1, kCountFloats, 0.0f);
+  return {count[0], count[1]};
+}
 
 float* LocalSgdCopy::find_or_start(const ParameterSpec& spec, uint64_t key) {
   if (float* row = rows->find(key)) return row;

@@ -21,10 +21,14 @@ namespace ps {
 
 // The base of one parameter: the rows that batches have used, or the whole parameter, as the servers had it
 // when it was last read.  A mark after the floats of a row holds the round in which it was read, and two flags:
-// this round has trained it, and its difference is on its way.
+// this round has trained it, and its difference is on its way.  If the servers' table has a row policy, the counts of the key
+// in the batches of this round follow the mark.
 struct LocalSgdCopy {
   LocalSgdCopy(const ParameterSpec& spec, CpuLevel level)
-      : cpu(level), rows(std::make_unique<KeyedRows>(spec.cols + 1)), cols(static_cast<size_t>(spec.cols)) {}
+      : cpu(level),
+        counted(spec.row_policy.has_value()),
+        rows(std::make_unique<KeyedRows>(spec.cols + 1 + (counted ? kCountFloats : 0))),
+        cols(static_cast<size_t>(spec.cols)) {}
 
   static constexpr uint32_t kTrained = 1u << 31, kSent = 1u << 30;
   uint32_t mark(const float* row) const {
@@ -34,11 +38,19 @@ struct LocalSgdCopy {
   }
   void set_mark(float* row, uint32_t mark) const { std::memcpy(row + cols, &mark, sizeof mark); }
 
+  void add_count(float* row, const KeyCount& more) const;
+
+  // Returns the count of a row, which begins anew.
+  KeyCount end_count(float* row) const;
+
   // Returns the base of a row.  A row that was never read gets its initial weights, which every process draws
   // alike.
   float* find_or_start(const ParameterSpec& spec, uint64_t key);
 
+  static constexpr int64_t kCountFloats = 2;  // shows and clicks, as bits
+
   CpuLevel cpu;  // level of the loops that draw initial weights
+  bool counted;
   std::unique_ptr<KeyedRows> rows;
   size_t cols;
   std::vector<float> whole;       // empty if it has not been read yet
@@ -57,8 +69,8 @@ inline constexpr uint8_t kLocalSgdBase = 1, kLocalSgdSent = 2;  // on disk: neve
 // One owner thread.
 class LocalSgdCopies final : public TrainerState {
  public:
-  // `local` has the job's optimizers, holds nothing yet, and must outlive this; batches are exchanged
-  // `period` at a time.
+  // `local` has the job's optimizers, all rows that it is asked for, whatever policy the specs have, holds nothing yet,
+  // and must outlive this; batches are exchanged `period` at a time.
   LocalSgdCopies(std::vector<ParameterSpec> specs, int64_t period, LocalStore& local);
   ~LocalSgdCopies() override;
 

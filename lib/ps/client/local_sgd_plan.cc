@@ -1,7 +1,5 @@
 #include "ps/client/local_sgd_plan.h"
 
-#include "base/error.h"
-#include "config/catalog.h"
 #include "config/spec.h"
 #include "optim/options.h"
 
@@ -33,17 +31,13 @@ OptimizerPlan copies_plan(const Json& optimizer, const OptimizerPlan& plan) {
   return out;
 }
 
-void check_local_sgd_optimizer(const Json& optimizer) {
-  const OptimizerEntry& entry = find_entry(optimizer_catalog(), optimizer, "optimizer", "optimizer");
-  if (entry.weights_from_state) {
-    fail(Code::kUsage, "optimizer.type: ", entry.name,
-         " makes weights from its own state, so trainers of train.strategy local_sgd could not take over "
-         "those of others");
-  }
-}
-
 std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs) {
   for (ParameterSpec& spec : specs) spec.tuning = {};
+  return specs;
+}
+
+std::vector<ParameterSpec> without_policies(std::vector<ParameterSpec> specs) {
+  for (ParameterSpec& spec : specs) spec.row_policy.reset();
   return specs;
 }
 

@@ -1,4 +1,4 @@
-// The optimizers of servers, and the limits on those of trainers, in jobs whose trainers train their own copies
+// The optimizers of servers and of trainers in jobs whose trainers train their own copies
 // (LocalSgdStore).  Used by the strategy local_sgd.
 #ifndef PS_PS_CLIENT_LOCAL_SGD_PLAN_H_
 #define PS_PS_CLIENT_LOCAL_SGD_PLAN_H_
@@ -22,9 +22,8 @@ OptimizerPlan addition_plan(CpuLevel cpu = best_cpu_level(),
 OptimizerPlan copies_plan(const Json& optimizer, const OptimizerPlan& plan);
 std::vector<ParameterSpec> without_tuning(std::vector<ParameterSpec> specs);
 
-// Throws kUsage "optimizer…" if trainers of such a job cannot use this optimizer.  If an optimizer computes
-// weights from its state, the weights that servers send would not last.
-void check_local_sgd_optimizer(const Json& optimizer);
+// Returns the parameters as trainers copy them: servers alone decide which rows come and go.
+std::vector<ParameterSpec> without_policies(std::vector<ParameterSpec> specs);
 
 }  // namespace ps
 

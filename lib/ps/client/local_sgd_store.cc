@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -29,11 +30,6 @@ LocalSgdStore::LocalSgdStore(const LocalSgdOptions& options, LocalSgdCopies& cop
       copies_(copies),
       local_(copies.local()),
       remote_(remote) {
-  for (const ParameterSpec& spec : specs_) {
-    if (!spec.row_policy) continue;
-    fail(Code::kUsage, quote(spec.name),
-         ": rows that come and go need the servers to see every batch: not with train.strategy local_sgd");
-  }
   const RunPosition position = find_position();
   remote_.run().set_position(position);
   remote_.run().leave_rest();
@@ -103,13 +99,25 @@ void LocalSgdStore::refresh(std::span<const KeyPlan> plans, const Views& mine) {
   Views theirs;
   remote_.pull(missing, PullMode::kTrain, has_whole_ ? PullScope::kRows : PullScope::kAll, theirs);
   for (size_t p = 0; p < specs_.size(); ++p) {
+    const int64_t cols = specs_[p].cols;
+    const bool adopts = only_adopts(p);
+    std::vector<uint64_t> changed;
+    std::vector<float> weights;  // [changed, cols], and the row at hand
     size_t next = 0;
     for (size_t n = 0; next < bases[p].size(); ++n) {
       float* base = bases[p][next];
       if (copies_[p].current[n] != base) continue;
-      merge(theirs[p].rows[next++], specs_[p].cols, /*sent=*/false, base, mine[p].rows[n]);
+      float* row = mine[p].rows[n];
+      if (adopts) {
+        weights.resize(changed.size() * static_cast<size_t>(cols));
+        weights.insert(weights.end(), row, row + cols);
+        row = weights.data() + weights.size() - cols;
+      }
+      if (merge(theirs[p].rows[next++], cols, /*sent=*/false, base, row) && adopts)
+        changed.push_back(plans[p].keys[n]);
       copies_[p].set_mark(base, round_);
     }
+    adopt(p, changed, weights.data());
   }
   if (!has_whole_) merge_whole(theirs, /*sent=*/false, mine);
 }
@@ -125,7 +133,15 @@ void LocalSgdStore::merge_whole(const Views& theirs, bool sent, const Views& min
       std::copy_n(theirs[p].value, count, mine[p].value);
     } else if (specs_[p].kind == ParameterKind::kMatrix) {
       if (whole.empty()) whole.assign(mine[p].value, mine[p].value + count);
-      merge(theirs[p].value, count, sent, whole.data(), mine[p].value);
+      if (!only_adopts(p)) {
+        merge(theirs[p].value, count, sent, whole.data(), mine[p].value);
+        continue;
+      }
+      std::vector<float> weights(mine[p].value, mine[p].value + count);
+      if (!merge(theirs[p].value, count, sent, whole.data(), weights.data())) continue;
+      std::vector<uint64_t> rows(static_cast<size_t>(specs_[p].rows));
+      std::iota(rows.begin(), rows.end(), 0);
+      adopt(p, rows, weights.data());
     }
   }
   has_whole_ = true;
@@ -150,17 +166,40 @@ bool LocalSgdStore::merge(const float* theirs, int64_t count, bool sent, float* 
   return changed;
 }
 
+// Returns true if the weights of a parameter must not be written by themselves.
+bool LocalSgdStore::only_adopts(size_t p) const {
+  return specs_[p].kind != ParameterKind::kStatistic &&
+         local_.optimizer(static_cast<int>(p)).makes_weights_from_state();
+}
+
+// Sets rows of the copies, and the state of the optimizer with them.
+//   keys ascend; weights [keys, cols]
+void LocalSgdStore::adopt(size_t p, std::span<const uint64_t> keys, const float* weights) {
+  if (keys.empty()) return;
+  const int parameter = static_cast<int>(p);
+  const int64_t cols = specs_[p].cols, values = local_.layout(parameter).values();
+  RowBlock rows;
+  local_.copy_rows(parameter, keys, rows);
+  PS_CHECK(rows.size() == keys.size());
+  float* row = rows.values.data();
+  for (size_t n = 0; n < keys.size(); ++n, row += values, weights += cols)
+    local_.optimizer(parameter).adopt({row, row + cols, cols, cols}, weights);
+  local_.put_rows(parameter, rows);
+}
+
 // Trains the batch on the copies alone. copy.current still has the bases of its rows, from the pull.
 // kTrained in the mark of a base keeps a row that several batches of a round use from being listed twice.
-// After `period` batches the round ends.
+// After `period` batches the round ends.  Shows and clicks of all its batches go to the servers with the differences.
 void LocalSgdStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                          const StepInfo& info) {
   local_.push(plans, views, info);
   begin_pass(info.pass);
+  shrink_asked_ |= info.shrink;
   ++copies_.progress.pass_batches, ++copies_.progress.batches;
   for (size_t p = 0; p < specs_.size(); ++p) {
     LocalSgdCopy& copy = copies_[p];
     for (size_t n = 0; n < copy.current.size(); ++n) {
+      if (copy.counted) copy.add_count(copy.current[n], plans[p].counts[n]);
       if ((copy.mark(copy.current[n]) & LocalSgdCopy::kTrained) != 0) continue;
       copy.set_mark(copy.current[n], round_ | LocalSgdCopy::kTrained);
       copy.trained.push_back(plans[p].keys[n]);
@@ -193,6 +232,9 @@ void LocalSgdStore::exchange(size_t rows_at_once) {
       if (begin >= trained.size()) continue;
       const size_t count = std::min(rows_at_once, trained.size() - begin);
       plans[p].keys.assign(trained.data() + begin, trained.data() + begin + count);
+      if (!copies_[p].counted) continue;
+      for (uint64_t key : plans[p].keys)
+        plans[p].counts.push_back(copies_[p].end_count(copies_[p].rows->find(key)));
     }
     exchange_some(plans, begin == 0 ? PullScope::kAll : PullScope::kRows);
   }
@@ -208,7 +250,8 @@ void LocalSgdStore::exchange_some(std::span<const KeyPlan> plans, PullScope scop
   remote_.prepare_push(plans, scope, differences);
   fill_differences(plans, scope, mine, whole, differences);
   mark_sent(plans, scope);
-  remote_.push(plans, differences, {1, copies_.progress.pass});
+  remote_.push(plans, differences,
+               {.samples = 1, .pass = copies_.progress.pass, .shrink = std::exchange(shrink_asked_, false)});
   remote_.finish_pushes();
   end_exchange(plans, mine);
 }
@@ -312,6 +355,12 @@ void LocalSgdStore::merge_rows(std::span<const KeyPlan> plans, const Views& thei
   Views rows;
   local_.pull(changed, PullMode::kTrain, rows);
   for (size_t p = 0; p < specs_.size(); ++p) {
+    if (only_adopts(p)) {
+      std::vector<float> adopted;
+      for (const float* row : weights[p]) adopted.insert(adopted.end(), row, row + specs_[p].cols);
+      adopt(p, changed[p].keys, adopted.data());
+      continue;
+    }
     for (size_t n = 0; n < weights[p].size(); ++n) {
       std::copy_n(weights[p][n], specs_[p].cols, rows[p].rows[n]);
     }
@@ -342,7 +391,8 @@ void LocalSgdStore::end_pass(int64_t pass) {
   has_whole_ = false;
 }
 
-// Lists all rows that differ from their bases as trained in this round.  Returns false if nothing differs.
+// Lists all rows that differ from their bases as trained in this round.  Returns false if nothing differs.  Rows of a
+// table with a row policy are left out: what is sent of them would count as an occurrence of their keys.
 bool LocalSgdStore::find_changed() {
   Views whole;
   local_.pull(std::vector<KeyPlan>(specs_.size()), PullMode::kTrain, whole);
@@ -350,7 +400,7 @@ bool LocalSgdStore::find_changed() {
   for (size_t p = 0; p < specs_.size(); ++p) {
     const std::vector<float>& base = copies_[p].whole;
     any |= !base.empty() && !same_bits(base.data(), whole[p].value, static_cast<int64_t>(base.size()));
-    if (specs_[p].kind == ParameterKind::kRows) find_changed_rows(p);
+    if (specs_[p].kind == ParameterKind::kRows && !copies_[p].counted) find_changed_rows(p);
     any |= !copies_[p].trained.empty();
   }
   return any;

@@ -12,6 +12,9 @@
 // has changed the weight, s was b, and the trainer knows the sum.  It then goes on with w, and the next
 // difference contains the rounding error of this one.  So a job with one trainer has the same bits as without
 // servers, also on the servers at the end of a pass.
+//
+// Rows that come and go by a policy do so on the servers, which get the shows and clicks of a round with its differences.
+// A trainer keeps its copies: of a key without a row it reads what the servers give for such a key, once a round.
 #ifndef PS_PS_CLIENT_LOCAL_SGD_STORE_H_
 #define PS_PS_CLIENT_LOCAL_SGD_STORE_H_
 
@@ -81,6 +84,8 @@ class LocalSgdStore final : public ParameterStore {
   void merge_rows(std::span<const KeyPlan> plans, const Views& theirs, std::span<std::vector<float>> mine);
   void merge_whole(const Views& theirs, bool sent, const Views& mine);
   bool merge(const float* theirs, int64_t count, bool sent, float* base, float* mine) const;
+  bool only_adopts(size_t p) const;
+  void adopt(size_t p, std::span<const uint64_t> keys, const float* weights);
   bool find_changed();
   void find_changed_rows(size_t p);
   void find_changed_rows(size_t p, std::span<const uint64_t> keys);
@@ -96,8 +101,9 @@ class LocalSgdStore final : public ParameterStore {
   RemoteStore& remote_;
 
   uint32_t round_ = 1;
-  int64_t batches_ = 0;     // number of batches of this round
-  bool has_whole_ = false;  // this round has read the parameters that batches use whole
+  int64_t batches_ = 0;        // number of batches of this round
+  bool shrink_asked_ = false;  // by a batch of this round
+  bool has_whole_ = false;     // this round has read the parameters that batches use whole
 };
 
 }  // namespace ps

@@ -118,7 +118,7 @@ TEST_F(JobTest, TheStrategyIsServersInStepUnlessTheJobNamesAnother) {
 }
 
 TEST_F(JobTest, AStrategyChecksTheOptimizer) {
-  std::vector<Override> both = strategy(R"({"type": "local_sgd", "period": 5})");
+  std::vector<Override> both = strategy(R"({"type": "post_local_sgd", "k_steps": 5})");
   both.push_back({.key = "optimizer", .values = {R"({"type": "ftrl"})"}, .is_set = true, .typed = "--set"});
   EXPECT_THAT(refusal(kJob, both), HasSubstr("optimizer.type: ftrl makes weights from its own state"));
 }

@@ -57,6 +57,8 @@ class TestRow {
     seen_ = optimizer_->steps();
   }
 
+  void adopt(const std::vector<T>& weights) { optimizer_->adopt(row(), weights.data()); }
+
   std::vector<T> read() {
     catch_up();
     std::vector<T> out(weights_.size());
@@ -210,6 +212,29 @@ TEST(Ftrl, BeginsAtTheInitialWeightsAndStaysThereWithoutGradient) {
   EXPECT_NEAR(row.weights()[0], 0.5, 1e-15);
   EXPECT_NEAR(row.weights()[1], -0.25, 1e-15);
   EXPECT_EQ(row.weights()[2], 0);
+}
+
+// Positive, negative and zero weights are set by others, and one stays: a step without a gradient changes none of them.
+TEST(Ftrl, GoesOnFromWeightsThatAreSet) {
+  TestRow<double> row(R"({"type": "ftrl", "l1": 0.2, "l2": 0.3})", {0.5, -0.25, 0, 1, 0.75});
+  for (int i = 0; i < 3; ++i) row.train(0.1, {1, -2, 3, 1, -1});
+  const std::vector<double> state = row.state();
+  std::vector<double> set = {0.125, 0.5, -0.25, 0, row.weights()[4]};
+  row.adopt(set);
+  EXPECT_EQ(row.weights(), set);
+  EXPECT_EQ(row.state()[4], state[4]) << "the state of a weight that stays";
+  EXPECT_TRUE(std::equal(state.begin() + 5, state.end(), row.state().begin() + 5)) << "n";
+  row.train(0.1, {0, 0, 0, 0, 0});
+  for (size_t i = 0; i < set.size(); ++i) EXPECT_NEAR(row.weights()[i], set[i], 1e-15) << i;
+  row.train(0.1, {-1, -1, -1, -1, -1});
+  for (size_t i = 0; i < set.size(); ++i) EXPECT_GT(row.weights()[i], set[i]) << i;
+}
+
+TEST(Optimizers, SayIfTheyMakeWeightsFromTheirState) {
+  for (const OptimizerEntry* entry : optimizer_catalog()) {
+    const auto made = entry->make_float(Json{{"type", entry->name}}, {}, best_cpu_level());
+    EXPECT_EQ(made->makes_weights_from_state(), entry->weights_from_state) << entry->name;
+  }
 }
 
 TEST(Ftrl, KeepsWhatItLearnedWhenTheRateFalls) {
