@@ -151,7 +151,7 @@ class Look {
     if (options_.csv.learnt) return;
     SourceContext context;
     context.stdin_descriptor = input_.rewound();
-    options_.csv = learn_table(options_, paths_, context, settings_.most_examples, cut());
+    options_.csv = learn_table(options_, paths_, context, settings_.most_examples, cut(), settings_.threads);
     out_.csv = options_.csv;
   }
 

@@ -101,7 +101,8 @@ double Moments::deviation() const {
 void ColumnStatistics::add(std::string_view field) {
   const char* p = field.data();
   float value = 0;
-  if (!field.empty() && scan_float(p, value) == Scan::kNumber && p == field.data() + field.size()) {
+  if (scan_short_float(field, value) ||
+      (!field.empty() && scan_float(p, value) == Scan::kNumber && p == field.data() + field.size())) {
     add_number(value);
   } else {
     ++others_;

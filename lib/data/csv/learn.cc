@@ -6,8 +6,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "data/csv/columns.h"
 #include "data/csv/json_fields.h"
+#include "data/csv/record_encoder.h"
 #include "data/csv/splitter.h"
 #include "data/csv/table_columns.h"
 #include "data/format.h"
@@ -22,6 +24,7 @@ class Learner {
  public:
   Learner(const DataOptions& options, int64_t most_records)
       : csv_(options.csv),
+        missing_(csv_.missing_values),
         columns_(csv_, options.validation_values.empty() ? std::string() : options.validation_by,
                  options.multi_label),
         left_(most_records),
@@ -38,16 +41,12 @@ class Learner {
   CsvOptions finish() { return columns_.finish(most_ - left_); }
 
  protected:
-  bool is_missing(std::string_view field) const {
-    return std::find(csv_.missing_values.begin(), csv_.missing_values.end(), field) !=
-           csv_.missing_values.end();
-  }
-
   void learn(std::string_view field, ColumnStatistics& seen) const {
-    is_missing(field) ? seen.add_missing() : seen.add(field);
+    missing_.contain(field) ? seen.add_missing() : seen.add(field);
   }
 
   const CsvOptions csv_;
+  const MissingValues missing_;
   TableColumns columns_;
   int64_t left_;  // records
   std::optional<Error> fault_;
@@ -56,10 +55,12 @@ class Learner {
   const int64_t most_;
 };
 
+// Records are cut one by one, and learnt from column by column: threads share the columns of some records, of which each
+// belongs to one thread, so that their number changes nothing of what is learnt.
 class CsvLearner final : public Learner {
  public:
-  CsvLearner(const DataOptions& options, int64_t most_records)
-      : Learner(options, most_records), dialect_(csv_dialect(options)), fields_(dialect_) {}
+  CsvLearner(const DataOptions& options, int64_t most_records, int threads)
+      : Learner(options, most_records), dialect_(csv_dialect(options)), pool_(threads) {}
 
   // The first file's header decides which columns there are.  Each block brings the header of its file with
   // it, since the columns of another file may have another order.
@@ -84,38 +85,75 @@ class CsvLearner final : public Learner {
   }
 
   // columns[i] has the statistics of field i, or is null if nothing is learnt from it.  Records that are no
-  // good are left to the parser, which counts them as bad lines.
+  // good are left to the parser, which counts them as bad lines.  The fields of records of one line are views into the
+  // text, so that many such records can wait; any other record is learnt from at once, after those that wait.
   void read(std::string_view text, const std::vector<std::string>& names) {
     std::vector<ColumnStatistics*> columns;
     for (const std::string& name : names) columns.push_back(columns_.find(name));
+    CsvDialect dialect = dialect_;
+    if (text.find(dialect.quote) == std::string_view::npos) dialect.quote = 0;
+    CsvFields fields(dialect);
     bool open = false;
     for (const char *p = text.data(), *stop = p + text.size(); p < stop && left_ > 0;) {
-      const char* end = find_record_end(p, stop, dialect_, open);
-      if (cut(p, end) && fields_.size() == columns.size()) learn(columns);
+      const char* end = fields.cut_line(p, stop);
+      const bool one_line = end != nullptr;
+      if (!one_line) {
+        learn_waiting(columns);
+        end = find_record_end(p, stop, dialect, open);
+      }
+      if ((one_line ? has_text(p, end) : cut(p, end, fields)) && fields.size() == columns.size()) {
+        waiting_.insert(waiting_.end(), fields.all().begin(), fields.all().end());
+        --left_;
+      }
+      if (!one_line || waiting_.size() >= kFieldsAtOnce) learn_waiting(columns);
       p = end + 1;
     }
+    learn_waiting(columns);
   }
 
+  static bool has_text(const char* p, const char* end) { return end > p && !(end == p + 1 && *p == '\r'); }
+
   // False for a record that is empty or no good.
-  bool cut(const char* p, const char* end) {
-    if (end > p && end[-1] == '\r') --end;
+  static bool cut(const char* p, const char* end, CsvFields& fields) {
+    if (!has_text(p, end)) return false;
     try {
-      if (end > p) fields_.cut(p, end);
-      return end > p;
+      fields.cut(p, end[-1] == '\r' ? end - 1 : end);
+      return true;
     } catch (const Error&) {
       return false;
     }
   }
 
-  void learn(const std::vector<ColumnStatistics*>& columns) {
-    --left_;
-    for (size_t i = 0; i < columns.size(); ++i) {
-      if (columns[i] != nullptr) Learner::learn(fields_[i], *columns[i]);
+  // Learns from waiting_ [records, columns].  A header in which a name comes twice is refused later; until then no two
+  // threads may share its statistics.
+  void learn_waiting(const std::vector<ColumnStatistics*>& columns) {
+    auto learn_column = [&](int64_t c) {
+      ColumnStatistics* seen = columns[static_cast<size_t>(c)];
+      if (seen == nullptr) return;
+      for (size_t i = static_cast<size_t>(c); i < waiting_.size(); i += columns.size())
+        learn(waiting_[i], *seen);
+    };
+    const auto size = static_cast<int64_t>(columns.size());
+    if (all_differ(columns)) {
+      pool_.run(size, learn_column);
+    } else {
+      for (int64_t c = 0; c < size; ++c) learn_column(c);
     }
+    waiting_.clear();
   }
 
+  static bool all_differ(std::vector<ColumnStatistics*> columns) {
+    std::erase(columns, nullptr);
+    std::ranges::sort(columns);
+    return std::ranges::adjacent_find(columns) == columns.end();
+  }
+
+  static constexpr size_t kFieldsAtOnce = 1 << 14;  // some half a millisecond of learning
+
   const CsvDialect dialect_;
-  CsvFields fields_;
+  ThreadPool pool_;
+  std::vector<std::string_view>
+      waiting_;  // the fields of records, of which each has as many as there are columns
 };
 
 // The columns of lines of JSON are all fields that come in any of them, in the order in which they come first.
@@ -231,12 +269,12 @@ std::optional<TableGuess> guess_table(std::string_view head) {
 }
 
 CsvOptions learn_table(const DataOptions& options, const std::vector<std::string>& paths,
-                       const SourceContext& context, int64_t most_records, bool cut_short) {
+                       const SourceContext& context, int64_t most_records, bool cut_short, int threads) {
   std::unique_ptr<Learner> learner;
   if (options.format == "jsonl") {
     learner = std::make_unique<JsonLearner>(options, most_records);
   } else {
-    learner = std::make_unique<CsvLearner>(options, most_records);
+    learner = std::make_unique<CsvLearner>(options, most_records, threads);
   }
   try {
     for (const InputFile& file : expand_inputs(paths)) {

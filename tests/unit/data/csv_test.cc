@@ -13,6 +13,7 @@
 
 namespace ps::csv_test {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -460,6 +461,37 @@ TEST_F(Csv, TheListedWordsOfAllColumnsAreBoundedTogether) {
   }
   const CsvOptions csv = learn(cat(names, "\n", table, "0,a,b,c,d,e,f\n"));
   for (int c = 0; c < 6; ++c) EXPECT_EQ(find(csv, cat("c", c)).hashed_words.size(), c < 4 ? 101u : 0u) << c;
+}
+
+// Records of all forms, many more than are learnt from at once; some of them are no good.
+TEST_F(Csv, WhatIsLearntDoesNotDependOnTheThreads) {
+  std::string table = "n,word,text,far,y\n";
+  for (uint64_t i = 0; i < 20000; ++i) {
+    const uint64_t random = hash_key(i);
+    const std::string number = random % 11 == 0 ? "NA" : cat(random % 1000, ".", random % 7);
+    const std::string word = random % 13 == 0 ? "\"two\nlines\"" : cat("w", random % 300);
+    table += cat(number, ",", word, ",\"words ", random % 5, " \"\"and\"\" more of them\",",
+                 i % 500 == 0 ? 1000000000 : 1, ",", random % 2, random % 3 == 0 ? "\r\n" : "\n");
+    if (random % 17 == 0) table += "1,2\n";
+    if (random % 19 == 0) table += random % 2 == 0 ? "\n" : "\r\n";
+    if (random % 23 == 0) table += "1,\"a\"b,c,2,1\n";
+  }
+  DataOptions options;
+  options.format = "csv";
+  CsvColumn any;
+  any.name = "*";
+  any.scale = "auto+bins";
+  options.csv.columns = {any};
+  const std::string path = put_file("table", table);
+  const auto learnt = [&](int threads, int64_t most) {
+    return CsvOptions::spec().to_json(learn_table(options, {path}, {}, most, false, threads)).dump();
+  };
+  for (const int64_t most : {15000, 100000}) {
+    const std::string one = learnt(1, most);
+    EXPECT_THAT(one, AllOf(HasSubstr("two\\nlines"), HasSubstr("w299"), HasSubstr("log+bins")));
+    for (const int threads : {2, 5}) EXPECT_EQ(one, learnt(threads, most)) << threads;
+  }
+  EXPECT_NE(learnt(1, 15000), learnt(1, 100000));
 }
 
 TEST_F(Csv, EveryChangedByteAndEveryPrefixIsReadOrRefused) {
