@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/hash_words.h"
 #include "base/text.h"
 #include "config/spec.h"
 #include "data/words.h"
@@ -56,6 +57,42 @@ void add_characters(const TextFeatureOptions& options, std::string_view word, ui
   }
 }
 
+std::string_view next_of(std::string_view text, bool blanks, size_t& at) {
+  return blanks ? next_between_blanks(text, at) : next_word(text, at);
+}
+
+void lower_ascii(std::string& text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
+// Appends the ids of the words of a text, some words at a time.
+void add_words(std::string_view text, uint64_t seed, bool blanks, std::vector<Key>& keys) {
+  constexpr size_t kAtOnce = 64;
+  std::string_view words[kAtOnce];
+  size_t at = 0, count = 0;
+  do {
+    for (count = 0; count < kAtOnce; ++count) {
+      words[count] = next_of(text, blanks, at);
+      if (words[count].empty()) break;
+    }
+    keys.resize(keys.size() + count);
+    hash_texts({words, count}, seed, keys.data() + keys.size() - count);
+  } while (count == kAtOnce);
+}
+
+// Appends the ids of runs of two and up to `longest` words, given the ids of all words: `run` is the id of words
+// [first, first + size), which follows from that of the run one shorter.
+void add_runs(int longest, const std::vector<Key>& words, std::vector<Key>& keys) {
+  for (size_t first = 0; first < words.size(); ++first) {
+    Key run = words[first];
+    const size_t most = std::min<size_t>(static_cast<size_t>(longest), words.size() - first);
+    for (size_t size = 2; size <= most; ++size) {
+      run = hash_key(run) + words[first + size - 1];
+      keys.push_back(run);
+    }
+  }
+}
+
 }  // namespace
 
 const ObjectSpec<TextFeatureOptions>& TextFeatureOptions::spec() {
@@ -82,38 +119,39 @@ const ObjectSpec<TextFeatureOptions>& TextFeatureOptions::spec() {
   return spec;
 }
 
+// Without runs of characters, nothing but the words themselves is hashed, which are views of the text in lower case.
+// Else `bracketed` is "<word>", and `word` the part of it without brackets.  Words between blanks keep their case.
 void add_text_features(const TextFeatureOptions& options, std::string_view text, uint64_t seed, bool blanks,
                        std::vector<Key>& keys) {
+  std::string lower;
+  if (!blanks) {
+    lower = text;
+    lower_ascii(lower);
+    text = lower;
+  }
+  const size_t first_key = keys.size();
+  if (options.char_ngrams == 0) {
+    add_words(text, seed, blanks, keys);
+    if (options.word_ngrams > 1)
+      add_runs(options.word_ngrams, {keys.begin() + static_cast<ptrdiff_t>(first_key), keys.end()}, keys);
+    return;
+  }
   std::vector<Key> words;
   std::vector<size_t> boundaries;
   std::string bracketed;
   size_t at = 0;
-  // `bracketed` is "<word>".  `word` is the part of it without brackets, in lower case unless words stand
-  // between blanks.
   for (;;) {
-    const std::string_view found = blanks ? next_between_blanks(text, at) : next_word(text, at);
+    const std::string_view found = next_of(text, blanks, at);
     if (found.empty()) break;
     bracketed.assign("<").append(found).append(">");
-    if (!blanks) {
-      for (char& c : bracketed) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    }
     const std::string_view word = std::string_view(bracketed).substr(1, found.size());
     if (options.whole_words) {
       words.push_back(hash_bytes(word, seed));
       keys.push_back(words.back());
     }
-    if (options.char_ngrams == 0) continue;
     add_characters(options, options.whole_words ? bracketed : word, seed, boundaries, keys);
   }
-  // `run` is the id of words [first, first + size), which follows from that of the run one shorter.
-  for (size_t first = 0; first < words.size(); ++first) {
-    Key run = words[first];
-    for (size_t size = 2;
-         size <= std::min<size_t>(static_cast<size_t>(options.word_ngrams), words.size() - first); ++size) {
-      run = hash_key(run) + words[first + size - 1];
-      keys.push_back(run);
-    }
-  }
+  add_runs(options.word_ngrams, words, keys);
 }
 
 }  // namespace ps

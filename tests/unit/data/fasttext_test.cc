@@ -101,6 +101,23 @@ TEST_F(FastText, TextFeaturesAreWordsAndRunsOfWordsAndCharacters) {
   EXPECT_THAT(features({.word_ngrams = 2}, " ,; "), IsEmpty());
 }
 
+// With runs of more characters than a word has, words are hashed one by one, beside many at once without.
+TEST_F(FastText, WordsAreTheSameHoweverManyThereAre) {
+  const std::string pieces[] = {" ", "\t",           ",",    "'",    "a",   "Bc", "9",
+                                "ö", "\xe2\x80\x94", "\xc2", "\xff", "\x80"};
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    std::string text;
+    for (uint64_t i = 0; i < hash_key(seed) % 600; ++i)
+      text += pieces[hash_key(seed * 1000 + i) % 12] + (i % 5 == 0 ? " " : "");
+    for (const bool blanks : {false, true}) {
+      for (const int run : {1, 3}) {
+        EXPECT_EQ(features({.word_ngrams = run}, text, blanks),
+                  features({.word_ngrams = run, .shortest_char_ngram = 20, .char_ngrams = 20}, text, blanks));
+      }
+    }
+  }
+}
+
 TEST_F(FastText, WithoutWholeWordsTheFeaturesAreRunsOfCharactersAlone) {
   const auto run = [](std::string_view text) { return hash_bytes(text, 6); };
   const TextFeatureOptions trimers{.shortest_char_ngram = 3, .char_ngrams = 3, .whole_words = false};
