@@ -40,12 +40,14 @@ void DenseOnDevice::get_gradient(std::span<float> values) {
   kernels_.receive(values.data(), gradient_.data(), values.size_bytes());
 }
 
-// The state follows the weights in stored_, so the step gets one address for each.
+// The state follows the weights in stored_, so the step gets one address for each; a mean is its last array.
 void DenseOnDevice::push() {
   const auto step = store_.optimizer(parameter_).current_step();
   PS_CHECK(is_there_ && step);
+  float* const mean = step->mean ? stored_.data() + stored_.size() - size_ : nullptr;
   kernels_.step(*step, store_.last_scale(parameter_),
-                {size_, stored_.data(), stored_.data() + size_, gradient_.data()});
+                {size_, store_.layout(parameter_).width, stored_.data(), stored_.data() + size_, mean,
+                 gradient_.data()});
   changed_ = true;
 }
 

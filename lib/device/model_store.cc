@@ -35,10 +35,21 @@ void ModelStore::add_views(std::vector<ParameterView<float>>& views) {
   for (const auto& dense : dense_) dense->pull(views[static_cast<size_t>(dense->parameter())]);
 }
 
+Json ModelStore::counters() const {
+  const StartedWork work = kernels_->started_work();
+  return {{"dense_parameters", num_there()},
+          {"dense_bytes", bytes_there()},
+          {"work_started", work.started},
+          {"graphs_started", work.graphs},
+          {"work_in_graphs", work.in_graphs}};
+}
+
 void ModelStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                       const StepInfo& info) {
   inner().push(plans, views, info);
+  kernels_->hold_work();
   for (const auto& dense : dense_) dense->push();
+  kernels_->start_work();
 }
 
 }  // namespace ps

@@ -24,7 +24,7 @@ class ModelStore final : public StoreInFront {
  public:
   // `inner` is `local` or a store in front of it, in which nothing was trained yet.  Both outlive this one, as
   // `host` does.  The parameters that `wanted` marks go to the device if they can; a parameter with clipping by
-  // norm or averages of weights stays in the local store.
+  // norm stays in the local store.
   ModelStore(ParameterStore& inner, LocalStore& local, std::span<const ParameterSpec> parameters,
              const std::vector<bool>& wanted, std::shared_ptr<ModelDevice> kernels, Device& host);
   ~ModelStore() override;
@@ -39,11 +39,11 @@ class ModelStore final : public StoreInFront {
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;
 
-  // The number of parameters on the device, and the bytes that they take there. counters returns both as
-  // {"dense_parameters": ..., "dense_bytes": ...}.
+  // The number of parameters on the device, and the bytes that they take there. counters returns both, and the
+  // counts of StartedWork, as {"dense_parameters": ..., "dense_bytes": ..., "work_started": ...}.
   size_t num_there() const { return dense_.size(); }
   uint64_t bytes_there() const { return bytes_; }
-  Json counters() const { return {{"dense_parameters", num_there()}, {"dense_bytes", bytes_there()}}; }
+  Json counters() const;
 
  private:
   void add_views(std::vector<ParameterView<float>>& views);

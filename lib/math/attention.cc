@@ -5,6 +5,7 @@
 
 #include "base/reals.h"
 #include "math/blocks.h"
+#include "math/device_kernels.h"
 #include "math/kernels/kernels.h"
 #include "math/softmax_row.h"
 
@@ -117,14 +118,13 @@ constexpr int64_t kSineWork = 32;
 // encodings [positions, cols] <- the encodings of all positions, which the processor computes.
 template <class T>
 void send_encodings(Device& device, int64_t positions, int64_t cols, DeviceBuffer<T>& encodings) {
-  std::vector<T> computed(static_cast<size_t>(positions * cols));
-  for_items(device.host(), positions, kSineWork * cols, [=, to = computed.data()](int64_t t) {
+  encodings.resize(device, positions * cols);
+  const Upload computed = device.kernels()->upload(encodings.bytes());
+  for_items(device.host(), positions, kSineWork * cols, [=, to = static_cast<T*>(computed.here)](int64_t t) {
     for (int64_t d = 0; d < cols; ++d)
       to[t * cols + d] = position_encoding<T>(static_cast<double>(t), d, cols);
   });
-  encodings.resize(device, positions * cols);
-  device.kernels()->send(encodings.data(), computed.data(), encodings.bytes());
-  device.kernels()->wait();
+  device.kernels()->copy(encodings.data(), computed.there, encodings.bytes());
 }
 
 }  // namespace

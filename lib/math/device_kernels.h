@@ -56,6 +56,12 @@ class DeviceKernels {
   virtual const void* mirror(const void* host, uint64_t bytes) = 0;
   virtual void begin_batch() = 0;
 
+  // Work that is queued between hold_work and start_work is held back until start_work, or until something waits for it or
+  // allocates or releases memory.  Work that was the same before is then started by one call.  Nothing else may
+  // queue work in the device's memory meanwhile.
+  virtual void hold_work() = 0;
+  virtual void start_work() = 0;
+
   // Calls body(i) for every item i in [0, items), at least one, on the device.
   virtual void run_items(int64_t items, const AnyItems& body) = 0;
 

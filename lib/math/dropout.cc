@@ -1,10 +1,11 @@
 #include "math/dropout.h"
 
-#include <vector>
+#include <cstdint>
 
 #include "base/random.h"
 #include "base/reals.h"
 #include "math/blocks.h"
+#include "math/device_kernels.h"
 
 namespace ps {
 
@@ -13,10 +14,10 @@ namespace ps {
 template <class T>
 void draw_dropout(Device& device, uint64_t seed, double rate, Matrix<T> factors) {
   if (DeviceKernels* there = device.kernels().get()) {
-    std::vector<T> drawn(static_cast<size_t>(factors.size()));
-    draw_dropout<T>(device.host(), seed, rate, {drawn.data(), factors.rows, factors.cols});
-    there->send(factors.data, drawn.data(), drawn.size() * sizeof(T));
-    return there->wait();
+    const uint64_t bytes = static_cast<uint64_t>(factors.size()) * sizeof(T);
+    const Upload drawn = there->upload(bytes);
+    draw_dropout<T>(device.host(), seed, rate, {static_cast<T*>(drawn.here), factors.rows, factors.cols});
+    return there->copy(factors.data, drawn.there, bytes);
   }
   constexpr int64_t kWorkPerNumber = 8;
   const T factor = static_cast<T>(1 / (1 - rate));

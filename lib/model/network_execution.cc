@@ -15,6 +15,7 @@ namespace ps {
 static void settle(Device& device) noexcept {
   if (device.kernels() == nullptr) return;
   try {
+    device.kernels()->start_work();
     device.kernels()->wait();
   } catch (const Error&) {
     return;  // the caller throws the first error
@@ -52,13 +53,17 @@ void NetworkExecution<T>::evaluate_costs() {
   }
 }
 
-// Calls work(), which queues work of the device.  If it throws, this waits for the queued work, which may refer
-// to the batch, before the caller may free the batch.
+// Calls work(), which queues work of the device: it is held back, so that what is the same in each batch is started
+// together.  If it throws, this waits for the queued work, which may refer to the batch, before the caller may free
+// the batch.
 template <class T>
 template <class Work>
 void NetworkExecution<T>::run_work(Device& device, const Work& work) {
+  DeviceKernels* const kernels = device.kernels().get();
   try {
+    if (kernels != nullptr) kernels->hold_work();
     work();
+    if (kernels != nullptr) kernels->start_work();
   } catch (...) {
     settle(device);
     throw;

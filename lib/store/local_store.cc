@@ -201,7 +201,7 @@ void LocalStore::lend_rows(int parameter, RowBorrower& borrower) {
 
 bool LocalStore::can_lend_dense(int parameter) const {
   const size_t p = static_cast<size_t>(parameter);
-  return tables_.spec(p).kind == ParameterKind::kMatrix && !scales_.reads_gradient(p) && !optimizers_.average;
+  return tables_.spec(p).kind == ParameterKind::kMatrix && !scales_.reads_gradient(p);
 }
 
 void LocalStore::lend_dense(int parameter, RowBorrower& borrower) {

@@ -58,8 +58,7 @@ class LocalStore final : public ParameterStore, public RowLender {
   void lend_rows(int parameter, RowBorrower& borrower) override;
 
   // The same for all of a dense parameter: from a pull to train on, the borrower trains it, by copy_stored
-  // and set_stored.  A parameter can be lent unless its gradient is clipped by norm, or its weights are
-  // averaged.
+  // and set_stored.  A parameter can be lent unless its gradient is clipped by norm.
   bool can_lend_dense(int parameter) const;
   void lend_dense(int parameter, RowBorrower& borrower);
 

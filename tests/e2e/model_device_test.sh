@@ -29,7 +29,8 @@ pairs=(job.json --passes 2 --set model.layers="$(cat layers.json)"
   --set model.cost='{"type": "binary_cross_entropy", "input": "output"}')
 number=0
 for optimizer in '{"type": "sgd", "learning_rate": 0.05, "clip_norm": 0.5}' \
-  '{"type": "momentum", "learning_rate": 0.01, "l2": 0.0001}' '{"type": "adam", "learning_rate": 0.01}'; do
+  '{"type": "momentum", "learning_rate": 0.01, "l2": 0.0001}' '{"type": "adam", "learning_rate": 0.01}' \
+  '{"type": "adam", "learning_rate": 0.01, "average": {"begin_step": 7}}'; do
   echo "the same bits with $optimizer"
   number=$((number + 1))
   common=("${pairs[@]}" --set optimizer="$optimizer" --test-data held_out.txt --json)
@@ -97,6 +98,36 @@ cmp {model,all}/pass-00001/model.safetensors
 for kind in model all; do
   grep -q '"dense_parameters":3,"dense_bytes":312' $kind.json || fail "dense parameters: $(cat $kind.json)"
 done
+
+# count KEY FILE: a number of the result.
+count() { grep -oE "\"$1\":[0-9]+" "$2" | grep -oE '[0-9]+$'; }
+# 24 batches of other sizes each, and always the same steps, of which all but the first are graphs.
+at_least "$(count graphs_started model.json)" 23
+
+echo "batches of the same sizes are started as graphs, with the bits of the same batches one by one"
+ps-datagen dense --dim 64 --samples 400 --output pixels.txt
+cat >pixels.json <<'JSON'
+{
+  "job": {"name": "pixels"},
+  "data": {"format": "libsvm", "dense": true, "dim": 64, "batch_size": 20},
+  "model": {
+    "layers": [{"name": "hidden", "type": "fc", "input": "features", "size": 8, "activation": "tanh"},
+               {"name": "dropped", "type": "dropout", "input": "hidden"},
+               {"name": "out", "type": "fc", "input": "dropped", "size": 10, "activation": "softmax"}],
+    "cost": {"type": "cross_entropy", "input": "out"}
+  },
+  "optimizer": {"type": "adam", "learning_rate": 0.01, "average": {"begin_step": 7}}
+}
+JSON
+pixels=(pixels.json --data pixels.txt --passes 2 --log-level warning --json)
+timeout 300 ps-train "${pixels[@]}" --save-dir pixels_plain >plain.json
+timeout 300 ps-train "${pixels[@]}" --save-dir pixels_model "${model[@]}" >graphs.json
+close pixels_{plain,model}/pass-00001/model.safetensors
+# 40 batches have forward, backward and steps; the first few of each are pieces until their arrays have their places.
+echo "work started $(count work_started graphs.json), of which graphs $(count graphs_started graphs.json)"
+at_least "$(count work_started graphs.json)" 120
+at_least "$(count graphs_started graphs.json)" "$(count work_started graphs.json) - 12"
+at_least "$(count work_in_graphs graphs.json)" "10 * 38"
 
 echo "killed again and again, and resumed, it ends with the same model"
 seed=${PS_TEST_SEED:-$RANDOM}

@@ -8,13 +8,14 @@
 #include "../property/gradient_check.h"
 #include "../property/layer_cases.h"
 #include "model/cuda/gpu_kernels.h"
+#include "support/bits.h"
 #include "test_device.h"
 
 namespace ps {
 
 namespace {
 
-std::shared_ptr<DeviceKernels> device_kernels(uint64_t seed) {
+std::shared_ptr<ModelDevice> device_kernels(uint64_t seed) {
   return make_gpu_kernels(std::make_unique<gpu::Device>(test_device::by_seed(seed)));
 }
 
@@ -73,6 +74,37 @@ class LayersOnDevice : public testing::TestWithParam<LayerCase> {};
 
 TEST_P(LayersOnDevice, GiveWhatTheProcessorGives) {
   expect_same(model_of(GetParam().layers));
+}
+
+// Four times the same batch: the work of the last is started as graphs alone, and gives the gradients of the first, which
+// was started piece by piece.
+TEST_P(LayersOnDevice, StartTheWorkOfEqualBatchesAsGraphs) {
+  const DataSchema schema = gradient_schema();
+  const std::shared_ptr<ModelDevice> kernels = device_kernels(3);
+  NetworkBench<float> there(model_of(GetParam().layers), schema);
+  there.compute_on(kernels);
+  const Batch batch = gradient_batch(schema, {.valued = true}, 7);
+  std::vector<std::vector<float>> first;
+  for (int time = 0; time < 4; ++time) {
+    const StartedWork before = kernels->started_work();
+    there.load(batch, /*training=*/true, 5);
+    there.forward();
+    there.backward();
+    const StartedWork after = kernels->started_work();
+    EXPECT_GT(after.started, before.started);
+    if (time == 0) {
+      EXPECT_EQ(after.graphs, 0u);
+    }
+    if (time == 3) {
+      EXPECT_EQ(after.graphs - before.graphs, after.started - before.started);
+      EXPECT_GE(after.in_graphs - before.in_graphs, 2 * (after.graphs - before.graphs));
+    }
+    for (size_t p = 0; p < there.network().parameters().size(); ++p) {
+      if (time == 0) first.push_back(there.gradient(p));
+      if (there.network().parameters()[p].kind == ParameterKind::kStatistic) continue;
+      EXPECT_EQ(bits_of(there.gradient(p)), bits_of(first[p])) << there.network().parameters()[p].name;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Layers, LayersOnDevice, testing::ValuesIn(kLayerCases),

@@ -1,4 +1,4 @@
-// Device, DeviceArray, HostArray, Stream, Event, Timer and launch for CUDA: the host's side of gpu/device.h.
+// Device, DeviceArray, HostArray, Stream, Event, Graph, Timer and launch for CUDA: the host's side of gpu/device.h.
 // gpu/emulated/device.h documents them.  A CUDA call that fails throws kInternal with CUDA's message, or
 // kExhausted for lack of memory.
 #ifndef PS_GPU_CUDA_DEVICE_H_
@@ -121,6 +121,37 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
+class Graph {
+ public:
+  Graph(Graph&& other) noexcept
+      : executable_(std::exchange(other.executable_, nullptr)), size_(other.size_) {}
+  Graph& operator=(Graph&& other) noexcept {
+    std::swap(executable_, other.executable_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Graph() {
+    if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
+  }
+
+  size_t size() const { return size_; }
+
+ private:
+  friend class Stream;
+
+  // Takes the graph over, and makes it ready to be started.
+  explicit Graph(cudaGraph_t captured) {
+    const cudaError_t counted = cudaGraphGetNodes(captured, nullptr, &size_);
+    const cudaError_t made = cudaGraphInstantiate(&executable_, captured, 0);
+    cudaGraphDestroy(captured);
+    check(counted, "cannot count captured work");
+    check(made, "cannot make a graph of captured work");
+  }
+
+  cudaGraphExec_t executable_ = nullptr;
+  size_t size_ = 0;
+};
+
 class Stream {
  public:
   explicit Stream(Device& device) : device_(device) {
@@ -159,6 +190,20 @@ class Stream {
     check(cudaStreamWaitEvent(stream_, event.get()), "cannot wait for an event");
   }
   void synchronize() { check(cudaStreamSynchronize(stream_), "device"); }
+
+  // Calls of other threads do not spoil the capture.
+  void begin_capture() {
+    device_.use();
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cannot begin a capture");
+  }
+  Graph end_capture() {
+    cudaGraph_t captured = nullptr;
+    check(cudaStreamEndCapture(stream_, &captured), "cannot capture work");
+    return Graph(captured);
+  }
+  void replay(const Graph& graph) {
+    check(cudaGraphLaunch(graph.executable_, stream_), "cannot start a graph");
+  }
 
   // Does nothing: only the emulator checks pointers; on CUDA a kernel faults.
   void check_on_device(const void*, uint64_t) const {}

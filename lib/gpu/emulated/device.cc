@@ -60,6 +60,7 @@ Device::Device(EmulatorOptions options) : options_(options), memory_(options.mem
 }
 
 void* Device::allocate(uint64_t bytes) {
+  for (Stream* stream : streams_) stream->refuse_capture("allocate device memory");
   return memory_.allocate(bytes);
 }
 
@@ -68,6 +69,7 @@ void Device::release(void* memory) noexcept {
   for (Stream* stream : streams_) stream->settle();
   try {
     memory_.release(memory);
+    for (Stream* stream : streams_) stream->refuse_capture("release device memory");
   } catch (...) {
     PS_CHECK(!streams_.empty());
     if (std::exception_ptr& error = streams_.front()->error_; !error) error = std::current_exception();
@@ -162,12 +164,45 @@ void Stream::run_until_empty() {
   while (!queue_.empty()) run_next();
 }
 
+// Returns true if `work` is captured, and so not to be queued.
+bool Stream::captures(std::function<void(Stream&)> work) {
+  if (captured_ == nullptr) return false;
+  captured_->work_.push_back(std::move(work));
+  return true;
+}
+
+void Stream::refuse_capture(const char* what) {
+  if (captured_ == nullptr) return;
+  spoilt_ = true;
+  fail(Code::kInternal, "cannot ", what, " while work is captured");
+}
+
+void Stream::begin_capture() {
+  refuse_capture("begin a capture");
+  captured_ = std::make_unique<Graph>();
+  spoilt_ = false;
+}
+
+Graph Stream::end_capture() {
+  if (captured_ == nullptr) fail(Code::kInternal, "no work is captured");
+  const std::unique_ptr<Graph> captured = std::move(captured_);
+  if (spoilt_) fail(Code::kInternal, "cannot capture work: a call was made that no capture allows");
+  return std::move(*captured);
+}
+
+void Stream::replay(const Graph& graph) {
+  refuse_capture("replay a graph");
+  for (const auto& work : graph.work_) work(*this);
+}
+
 void Stream::synchronize() {
+  refuse_capture("wait for a stream");
   run_until_empty();
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
 void Stream::enqueue(std::function<void()> work) {
+  if (captures([work](Stream& to) { to.enqueue(work); })) return;
   push({[this, work = std::move(work)] {
           OpenMemory open(device_.memory_);
           work();
@@ -178,7 +213,9 @@ void Stream::enqueue(std::function<void()> work) {
 
 // Limits are checked now, as CUDA reports a bad launch at once.  The seed is drawn now too, so that the
 // order inside a kernel does not depend on the moment at which the stream runs it.
-void Stream::enqueue_kernel(Extent grid, Extent block, uint32_t shared_bytes, std::function<void()> kernel) {
+void Stream::enqueue_kernel(Extent grid, Extent block, uint32_t shared_bytes, std::function<void()> kernel,
+                            std::function<void(const Stream&)> check_pointers) {
+  check_pointers(*this);
   const DeviceLimits& limits = device_.limits();
   check_extent("a grid", grid, limits.grid);
   check_extent("a block", block, limits.block);
@@ -190,6 +227,10 @@ void Stream::enqueue_kernel(Extent grid, Extent block, uint32_t shared_bytes, st
     fail(Code::kInternal, "cannot launch: ", shared_bytes, " bytes of shared memory, expected at most ",
          limits.shared_bytes);
   }
+  const auto again = [=](Stream& to) {
+    to.enqueue_kernel(grid, block, shared_bytes, kernel, check_pointers);
+  };
+  if (captures(again)) return;
   const uint64_t seed = hash_key(device_.options_.seed + 0x9e3779b97f4a7c15u * device_.num_launches_++);
   enqueue([this, seed, shape = LaunchShape{grid, block, shared_bytes}, kernel = std::move(kernel)] {
     GridRun(device_.options_, seed, device_.pool_).run(shape, kernel);
@@ -206,18 +247,21 @@ void Stream::check_on_device(const void* data, uint64_t bytes) const {
 void Stream::copy_to_device(void* to, const void* from, uint64_t bytes) {
   check_on_device(to, bytes);
   if (device_.memory_.touches(from, bytes)) fail(Code::kInternal, "a copy to a device comes from a device");
+  if (captures([=](Stream& stream) { stream.copy_to_device(to, from, bytes); })) return;
   enqueue([=] { copy_bytes(to, from, bytes); });
 }
 
 void Stream::copy_to_host(void* to, const void* from, uint64_t bytes) {
   check_on_device(from, bytes);
   if (device_.memory_.touches(to, bytes)) fail(Code::kInternal, "a copy to the host goes to a device");
+  if (captures([=](Stream& stream) { stream.copy_to_host(to, from, bytes); })) return;
   enqueue([=] { copy_bytes(to, from, bytes); });
 }
 
 void Stream::copy_on_device(void* to, const void* from, uint64_t bytes) {
   check_on_device(to, bytes);
   check_on_device(from, bytes);
+  if (captures([=](Stream& stream) { stream.copy_on_device(to, from, bytes); })) return;
   enqueue([=] { copy_bytes(to, from, bytes); });
 }
 
@@ -225,6 +269,7 @@ void Stream::copy_from_device(void* to, Device& other, const void* from, uint64_
   check_on_device(to, bytes);
   if (!other.memory_.holds(from, bytes))
     fail(Code::kInternal, "a copy between devices comes from no array of the other");
+  if (captures([=, &other](Stream& stream) { stream.copy_from_device(to, other, from, bytes); })) return;
   // The stream's own memory is open while its work runs, and the other device's just for this copy.
   enqueue([=, &other] {
     OpenMemory open(other.memory_);
@@ -235,10 +280,12 @@ void Stream::copy_from_device(void* to, Device& other, const void* from, uint64_
 
 void Stream::fill(void* to, unsigned char byte, uint64_t bytes) {
   check_on_device(to, bytes);
+  if (captures([=](Stream& stream) { stream.fill(to, byte, bytes); })) return;
   enqueue([=] { std::memset(to, byte, bytes); });
 }
 
 void Stream::record(Event& event) {
+  refuse_capture("record an event");
   event.ticket_ = std::make_shared<Event::Ticket>(Event::Ticket{this});
   push({nullptr, nullptr, event.ticket_});
 }
@@ -248,6 +295,7 @@ void Event::synchronize() const {
 }
 
 void Stream::wait(const Event& event) {
+  refuse_capture("wait for an event");
   if (event.ticket_ != nullptr) push({nullptr, event.ticket_, nullptr});
 }
 

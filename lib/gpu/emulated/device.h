@@ -1,4 +1,4 @@
-// Device, DeviceArray, HostArray, Stream, Event, Timer and launch of the emulator: the host's side of gpu/device.h, with the
+// Device, DeviceArray, HostArray, Stream, Event, Graph, Timer and launch of the emulator: the host's side of gpu/device.h, with the
 // same names as its CUDA half.  Used by code that owns device memory or launches kernels.
 //
 // A device belongs to one thread of the process, and so do its arrays, streams and events; other threads may
@@ -25,6 +25,7 @@
 
 namespace ps::gpu::emulated {
 
+class Graph;
 class Stream;
 struct LaunchShape;
 
@@ -115,9 +116,19 @@ class Stream {
   void wait(const Event& event);  // work queued from now on runs after the event
   void synchronize();
 
-  // Queues `work`, which may touch device memory while it runs.  Used by launch and algorithms.
+  // From begin_capture on, work becomes part of a graph instead of being queued, until end_capture returns the
+  // graph.  Meanwhile it is an error to wait for the stream, to record or wait for an event in it, and to allocate
+  // or release memory of its device; end_capture then throws too.  replay queues the work of a graph of this
+  // stream's device, with the same arguments; they are checked again.
+  void begin_capture();
+  Graph end_capture();
+  void replay(const Graph& graph);
+
+  // Queues `work`, which may touch device memory while it runs.  Used by launch and algorithms. check_pointers
+  // throws unless the arguments of the kernel are in memory of the stream's device.
   void enqueue(std::function<void()> work);
-  void enqueue_kernel(Extent grid, Extent block, uint32_t shared_bytes, std::function<void()> kernel);
+  void enqueue_kernel(Extent grid, Extent block, uint32_t shared_bytes, std::function<void()> kernel,
+                      std::function<void(const Stream&)> check_pointers);
 
   // Throws kInternal unless [data, data + bytes) is memory of this device, and so can be used by kernels;
   // null never is.
@@ -131,6 +142,8 @@ class Stream {
     std::function<void()> work;
     std::shared_ptr<Event::Ticket> waits_for, records;
   };
+  bool captures(std::function<void(Stream&)> work);
+  void refuse_capture(const char* what);
   void settle() noexcept;
   bool can_run() const;
   void push(Item item);
@@ -141,7 +154,20 @@ class Stream {
 
   Device& device_;
   std::deque<Item> queue_;
-  std::exception_ptr error_;  // error of finished work, to be thrown by the next wait
+  std::exception_ptr error_;         // error of finished work, to be thrown by the next wait
+  std::unique_ptr<Graph> captured_;  // null: work is queued
+  bool spoilt_ = false;              // a call that no capture allows was made in this one
+};
+
+// Work that was captured from a stream, to be queued again and again as one.  It uses the memory of its work, which must
+// be there whenever it is queued.
+class Graph {
+ public:
+  size_t size() const { return work_.size(); }  // pieces of work: kernels, copies and fills
+
+ private:
+  friend class Stream;
+  std::vector<std::function<void(Stream&)>> work_;
 };
 
 // The time between two points of one stream.
@@ -167,11 +193,14 @@ template <class... Parameters, class... Arguments>
 void launch(void (*kernel)(Parameters...), Extent grid, Extent block, uint32_t shared_bytes, Stream& stream,
             Arguments&&... arguments) {
   std::tuple<std::remove_const_t<Parameters>...> values(static_cast<Parameters>(arguments)...);
-  const auto check = [&stream](const auto& value) {
-    if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(value)>>) stream.check_on_device(value, 0);
+  const auto check_all = [values](const Stream& on) {
+    const auto check = [&on](const auto& value) {
+      if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(value)>>) on.check_on_device(value, 0);
+    };
+    std::apply([&](const auto&... each) { (check(each), ...); }, values);
   };
-  std::apply([&](const auto&... each) { (check(each), ...); }, values);
-  stream.enqueue_kernel(grid, block, shared_bytes, [kernel, values] { std::apply(kernel, values); });
+  stream.enqueue_kernel(
+      grid, block, shared_bytes, [kernel, values] { std::apply(kernel, values); }, check_all);
 }
 
 }  // namespace ps::gpu::emulated

@@ -43,12 +43,13 @@ class BatchArrays {
     return array;
   }
 
-  // Queues copies to the device of the arrays that were added since it was last called.
-  void send(gpu::Stream& stream) {
+  // Calls copy(to, from, bytes) for arrays that were added since it was last called, side by side: the copies to the
+  // device that are to be made.
+  template <class Copy>
+  void send(const Copy& copy) {
     for (Block& block : blocks_) {
       if (block.sent == block.used) continue;
-      stream.copy_to_device(block.there.data() + block.sent, block.here.data() + block.sent,
-                            block.used - block.sent);
+      copy(block.there.data() + block.sent, block.here.data() + block.sent, block.used - block.sent);
       block.sent = block.used;
     }
   }

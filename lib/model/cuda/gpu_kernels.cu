@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <type_traits>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 
+#include "base/error.h"
 #include "gpu/algorithms.h"
 #include "model/cuda/batch_transfers.h"
+#include "model/cuda/held_work.h"
 #include "optim/kernels/arithmetic.h"
+#include "optim/kernels/idle.h"
 
 namespace ps {
 
@@ -27,6 +32,16 @@ __global__ void run_each(uint64_t items, Body body) {
   }
 }
 
+// The same with a body in memory of the device.
+template <class Body>
+__global__ void run_each_of(uint64_t items, const Body* body) {
+  const uint64_t num_threads = uint64_t{gridDim.x} * blockDim.x;
+  const Body own = *body;
+  for (uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < items; i += num_threads) {
+    own(static_cast<int64_t>(i));
+  }
+}
+
 // Item i is a weight with its state.
 template <class Step>
 struct StepItems {
@@ -42,44 +57,75 @@ struct StepItems {
   }
 };
 
+// Item i is a weight, which its mean takes in after a step.  The dither depends on its column, as on the processor.
+struct MeanItems {
+  MeanChange change;
+  int64_t dither, cols;
+  const float* weights;
+  float* mean;
+
+  constexpr void operator()(int64_t i) const {
+    hold_mean(change, Dither(dither).at(static_cast<uint64_t>(i % cols)), weights[i], mean[i]);
+  }
+};
+
 // Uploads are written to page-locked memory at once, and go to the device together, before the next piece
 // of work that may read them: so run_items, add_product, copy, receive and download begin with
-// uploads_.send.  step works on arrays of the device alone, and needs none.  All work is in one stream,
-// which keeps its order.
+// send_uploads.  step works on arrays of the device alone, and needs none but its rule.  All work is in one
+// stream, which keeps its order; what is held back (HeldWork) goes there before anything that waits for it.
 class GpuKernels final : public ModelDevice {
  public:
   explicit GpuKernels(std::unique_ptr<gpu::Device> device)
       : device_(std::move(device)),
         host_memory_(*device_),
         uploads_(*device_, host_memory_),
+        rules_(*device_, host_memory_),
         downloads_(*device_, host_memory_),
-        stream_(*device_) {}
+        stream_(*device_),
+        held_(stream_) {}
 
   gpu::Stream& stream() { return stream_; }
 
   uint64_t free_bytes() const override { return device_->memory().free_bytes; }
-  void* allocate(uint64_t bytes) override { return device_->allocate(bytes); }
-  void release(void* memory) noexcept override { device_->release(memory); }
+  void* allocate(uint64_t bytes) override {
+    start_held();
+    return device_->allocate(bytes);
+  }
+  // Held work may use the memory.  Its error, if it has one, is thrown when somebody waits.
+  void release(void* memory) noexcept override {
+    try {
+      start_held();
+    } catch (...) {
+      if (error_ == nullptr) error_ = std::current_exception();
+    }
+    device_->release(memory);
+  }
 
   void send(void* to, const void* from, uint64_t bytes) override {
-    if (bytes > 0) stream_.copy_to_device(to, from, bytes);
+    if (bytes > 0) copy_to_device(to, from, bytes);
   }
   void receive(void* to, const void* from, uint64_t bytes) override {
-    uploads_.send(stream_);
+    send_uploads();
+    start_held();
     if (bytes > 0) stream_.copy_to_host(to, from, bytes);
-    stream_.synchronize();
+    synchronize();
   }
   void copy(void* to, const void* from, uint64_t bytes) override {
-    uploads_.send(stream_);
-    if (bytes > 0) stream_.copy_on_device(to, from, bytes);
+    send_uploads();
+    if (bytes == 0) return;
+    held_.add([=](gpu::Stream& stream) { stream.copy_on_device(to, from, bytes); }, to, from, bytes);
   }
-  void wait() override { stream_.synchronize(); }
+  void wait() override {
+    start_held();
+    synchronize();
+  }
 
   Upload upload(uint64_t bytes) override { return uploads_.add(bytes); }
   const void* download(const void* from, uint64_t bytes) override {
-    uploads_.send(stream_);
+    send_uploads();
     void* const to = downloads_.add(bytes).here;
-    if (bytes > 0) stream_.copy_to_host(to, from, bytes);
+    if (bytes > 0)
+      held_.add([=](gpu::Stream& stream) { stream.copy_to_host(to, from, bytes); }, to, from, bytes);
     return to;
   }
   // Arrays are known by their address, which stands for one array until begin_batch: callers keep it
@@ -94,21 +140,31 @@ class GpuKernels final : public ModelDevice {
     return array.there;
   }
   void begin_batch() override {
-    stream_.synchronize();
+    start_held();
+    synchronize();
     uploads_.clear();
     downloads_.clear();
+    rules_.clear();
     mirrored_.clear();
   }
 
+  void hold_work() override { held_.begin(); }
+  void start_work() override { held_.end(); }
+  StartedWork started_work() const override { return held_.counts(); }
+
   void run_items(int64_t items, const AnyItems& body) override {
-    uploads_.send(stream_);
+    send_uploads();
     std::visit([&](const auto& each) { run_items_of(items, each); }, body);
   }
 
   void add_product(const Factor& a, const Factor& b, int64_t m, int64_t n, int64_t k, float* out) override {
-    uploads_.send(stream_);
-    gpu::multiply(stream_, {a.data, a.cols, a.transposed}, {b.data, b.cols, b.transposed}, m, n, k, 1.0f, out,
-                  n);
+    send_uploads();
+    held_.add(
+        [=](gpu::Stream& stream) {
+          gpu::multiply(stream, {a.data, a.cols, a.transposed}, {b.data, b.cols, b.transposed}, m, n, k, 1.0f,
+                        out, n);
+        },
+        a.data, a.cols, a.transposed, b.data, b.cols, b.transposed, m, n, k, out);
   }
 
   // Compiles a loop for each optimizer's step.  std::monostate is a step that changes nothing.
@@ -117,9 +173,13 @@ class GpuKernels final : public ModelDevice {
         [&](const auto& rule) {
           using Step = std::remove_cvref_t<decltype(rule)>;
           if constexpr (!std::is_same_v<Step, std::monostate>)
-            run_items_of(arrays.size, StepItems<Step>{rule, arrays, scale, step.bound});
+            run_rule(arrays.size, StepItems<Step>{rule, arrays, scale, step.bound});
         },
         step.step);
+    if (!step.mean) return;
+    PS_CHECK(arrays.mean != nullptr);
+    run_rule(arrays.size,
+             MeanItems{step.mean->mean, step.mean->dither, arrays.cols, arrays.weights, arrays.mean});
   }
 
  private:
@@ -129,22 +189,58 @@ class GpuKernels final : public ModelDevice {
     uint64_t bytes = 0;
   };
 
-  // Starts as many threads as the device can have at once, or fewer if there are fewer items; run_each has
-  // the loop over the rest.
+  void start_held() { held_.start(); }
+  void synchronize() {
+    stream_.synchronize();
+    if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+
+  void copy_to_device(void* to, const void* from, uint64_t bytes) {
+    held_.add([=](gpu::Stream& stream) { stream.copy_to_device(to, from, bytes); }, to, from, bytes);
+  }
+  void send_uploads() {
+    uploads_.send([&](void* to, const void* from, uint64_t bytes) { copy_to_device(to, from, bytes); });
+  }
+
+  // Returns as many blocks as the device can have at once, or fewer if there are fewer items; the kernels have a loop
+  // over the rest.
+  unsigned blocks_of(int64_t items) const {
+    const unsigned most_blocks = std::max(1u, device_->limits().resident_threads / kThreads);
+    return std::min(most_blocks, gpu::blocks_for(static_cast<uint64_t>(items), kThreads));
+  }
+
   template <class Body>
   void run_items_of(int64_t items, const Body& body) {
-    const unsigned most_blocks = std::max(1u, device_->limits().resident_threads / kThreads);
-    const unsigned blocks = gpu::blocks_for(static_cast<uint64_t>(items), kThreads);
-    gpu::launch(run_each<Body>, std::min(most_blocks, blocks), kThreads, 0, stream_,
-                static_cast<uint64_t>(items), body);
+    held_.add(
+        [blocks = blocks_of(items), items, body](gpu::Stream& stream) {
+          gpu::launch(run_each<Body>, blocks, kThreads, 0, stream, static_cast<uint64_t>(items), body);
+        },
+        items, body);
+  }
+
+  // The constants of a rule are others in each step, as those of adam are.  They go to the device as an array that lies in the
+  // same place each time, so that the work stays the same.
+  template <class Body>
+  void run_rule(int64_t items, const Body& body) {
+    const Upload constants = rules_.add(sizeof(Body));
+    std::memcpy(constants.here, &body, sizeof(Body));
+    rules_.send([&](void* to, const void* from, uint64_t bytes) { copy_to_device(to, from, bytes); });
+    const Body* const there = static_cast<const Body*>(constants.there);
+    held_.add(
+        [blocks = blocks_of(items), items, there](gpu::Stream& stream) {
+          gpu::launch(run_each_of<Body>, blocks, kThreads, 0, stream, static_cast<uint64_t>(items), there);
+        },
+        items, there);
   }
 
   const std::unique_ptr<gpu::Device> device_;
   gpu::HostMemory host_memory_;
-  BatchArrays<true> uploads_;
+  BatchArrays<true> uploads_, rules_;
   BatchArrays<false> downloads_;
   std::unordered_map<const void*, Mirrored> mirrored_;  // by array of the host
-  gpu::Stream stream_;  // destroyed first, and then waits for work on all of these
+  gpu::Stream stream_;  // destroyed before these, and then waits for work on all of them
+  HeldWork held_;
+  std::exception_ptr error_;  // error of held work that was started by a release
 };
 
 }  // namespace

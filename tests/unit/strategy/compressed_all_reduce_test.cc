@@ -171,7 +171,7 @@ std::vector<Json> codecs_of_devices() {
 TEST(CompressedAllReduce, OnADeviceItHasTheBitsAndTheBytesOfTheProcessor) {
   Json decayed = kExchangeMomentum;
   decayed["nesterov"] = true, decayed["l2"] = 0.01;
-  const Json adam = {{"type", "adam"}, {"learning_rate", kExchangeRate}};
+  const Json adam = {{"type", "adam"}, {"learning_rate", kExchangeRate}, {"average", {{"begin_step", 4}}}};
   int64_t number = 0;
   for (const Json& object : codecs_of_devices()) {
     for (const Json& optimizer : {decayed, adam}) {

@@ -203,7 +203,7 @@ std::shared_ptr<DeviceKernels> place_on_device(PowerSgdOptions& options, Device&
 
 // Some trainers have no data in the last steps; one has none when compression begins.
 TEST(PowerSgd, OnADeviceItHasTheBitsAndTheBytesOfTheProcessor) {
-  const Json adam = {{"type", "adam"}, {"learning_rate", kExchangeRate}};
+  const Json adam = {{"type", "adam"}, {"learning_rate", kExchangeRate}, {"average", {{"begin_step", 4}}}};
   for (const int64_t rank : {1, 2, 5}) {
     for (const Json& optimizer : {kExchangeMomentum, adam}) {
       SCOPED_TRACE(std::to_string(rank) + " " + optimizer.dump());

@@ -39,6 +39,7 @@ Case draw_case(uint64_t seed) {
   }
   const Json optimizers[] = {kExchangeSgd, kExchangeMomentum, {{"type", "adam"}, {"learning_rate", 0.01}}};
   test.optimizer = optimizers[random.below(3)];
+  if (random.below(2) == 0) test.optimizer["average"] = {{"begin_step", random.below(3)}};
   const auto algorithms = all_reduce_catalog();
   test.algorithm = algorithms[random.below(algorithms.size())]->name;
   for (uint64_t r = 0; r < 1 + random.below(3); ++r)

@@ -16,6 +16,7 @@ namespace ps::gpu {
 using emulated::Device;
 using emulated::DeviceArray;
 using emulated::Event;
+using emulated::Graph;
 using emulated::HostArray;
 using emulated::HostMemory;
 using emulated::launch;

@@ -13,6 +13,7 @@ namespace ps::gpu {
 using cuda_runtime::Device;
 using cuda_runtime::DeviceArray;
 using cuda_runtime::Event;
+using cuda_runtime::Graph;
 using cuda_runtime::HostArray;
 using cuda_runtime::HostMemory;
 using cuda_runtime::Stream;
