@@ -46,6 +46,9 @@ class Device {
   DeviceMemoryInfo memory() const;
   const DeviceLimits& limits() const { return options_.limits; }
 
+  // Returns true if [data, data + bytes) lies in one array of the device.
+  bool holds(const void* data, uint64_t bytes) const { return memory_.holds(data, bytes); }
+
   // Returns the name of the device, and further properties on which its times depend.
   std::string description() const;
 

@@ -63,6 +63,7 @@ void GridRun::run(const LaunchShape& shape, const std::function<void()>& kernel)
   kernel_ = &kernel;
   gridDim = shape.grid;  // thread_local
   blockDim = shape.block;
+  ++num_launches;
   const uint64_t num_blocks = shape.grid.count();
   if (in_random_order() && num_blocks <= kMaxShuffledBlocks) {
     block_order_.resize(num_blocks);

@@ -7,6 +7,7 @@ namespace ps::gpu {
 namespace emulated {
 
 thread_local constinit Extent thread_index, block_index, block_extent, grid_extent;
+thread_local constinit uint64_t num_launches = 0;
 
 namespace {
 

@@ -29,6 +29,9 @@ namespace ps::gpu::emulated {
 // The indices and extents of the running device thread.  Each thread of the process has its own.
 extern thread_local constinit Extent thread_index, block_index, block_extent, grid_extent;
 
+// The number of launches that have begun to run, the present one included.
+extern thread_local constinit uint64_t num_launches;
+
 // The primitives of the functions below.
 void point_of_switching();
 uint64_t meet_in_warp(WarpOperation operation, uint32_t mask, uint64_t value, unsigned from_lane);
