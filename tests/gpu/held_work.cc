@@ -10,6 +10,7 @@
 #include "math/dense_kernels.h"
 #include "math/device_buffer.h"
 #include "model/cuda/gpu_kernels.h"
+#include "optim/kernels/steps.h"
 #include "test_device.h"
 
 namespace ps {
@@ -94,6 +95,43 @@ TEST(HeldWork, ForgetsWhatDidNotComeForLong) {
   EXPECT_EQ(batches.counts().graphs, 0u);
   EXPECT_EQ(batches.compute(100, 2), six_times(100, 2));
   EXPECT_EQ(batches.counts().graphs, 1u);
+}
+
+// Steps of two parameters, whose constants change, between work that reads what the first has left: the order stays.  The
+// constants go there in one copy for those that follow each other.
+TEST(HeldWork, StepsWithOtherConstantsAreTheSameWork) {
+  for (const bool held : {true, false}) {
+    Batches batches(5);
+    ModelDevice& kernels = batches.kernels();
+    DeviceBuffer<float> weights, gradient, seen;
+    for (DeviceBuffer<float>* buffer : {&weights, &gradient, &seen}) buffer->resize(batches.device(), 64);
+    fill_values(batches.device(), 0.0f, 64, weights.data());
+    fill_values(batches.device(), 1.0f, 64, gradient.data());
+    float expected = 0;
+    for (int time = 1; time <= 4; ++time) {
+      kernels.begin_batch();
+      const auto step = [&](float rate) {
+        kernels.step({SgdStep<float>{rate, {}}, 100.0f, {}}, 1.0f,
+                     {64, 64, weights.data(), nullptr, nullptr, gradient.data()});
+        expected -= rate;
+      };
+      if (held) kernels.hold_work();
+      step(static_cast<float>(time));
+      step(0.5f);
+      kernels.copy(seen.data(), weights.data(), weights.bytes());
+      const float seen_here = expected;
+      step(0.25f);
+      if (held) kernels.start_work();
+      std::vector<float> result(64), later(64);
+      kernels.receive(result.data(), seen.data(), seen.bytes());
+      kernels.receive(later.data(), weights.data(), weights.bytes());
+      EXPECT_EQ(result, std::vector<float>(64, seen_here));
+      EXPECT_EQ(later, std::vector<float>(64, expected));
+    }
+    EXPECT_EQ(batches.counts().graphs, held ? 3u : 0u);
+    EXPECT_EQ(batches.counts().in_graphs, held ? 3u * 6 : 0u)
+        << "three steps, and copies of two rules, of one, and of weights";
+  }
 }
 
 // Memory that is released or allocated meanwhile is not that of held work, which is started before.

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/error.h"
 #include "gpu/algorithms.h"
@@ -102,6 +104,7 @@ class GpuKernels final : public ModelDevice {
   }
 
   void send(void* to, const void* from, uint64_t bytes) override {
+    add_rules();
     if (bytes > 0) copy_to_device(to, from, bytes);
   }
   void receive(void* to, const void* from, uint64_t bytes) override {
@@ -149,7 +152,10 @@ class GpuKernels final : public ModelDevice {
   }
 
   void hold_work() override { held_.begin(); }
-  void start_work() override { held_.end(); }
+  void start_work() override {
+    add_rules();
+    held_.end();
+  }
   StartedWork started_work() const override { return held_.counts(); }
 
   void run_items(int64_t items, const AnyItems& body) override {
@@ -189,7 +195,10 @@ class GpuKernels final : public ModelDevice {
     uint64_t bytes = 0;
   };
 
-  void start_held() { held_.start(); }
+  void start_held() {
+    add_rules();
+    held_.start();
+  }
   void synchronize() {
     stream_.synchronize();
     if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -199,6 +208,7 @@ class GpuKernels final : public ModelDevice {
     held_.add([=](gpu::Stream& stream) { stream.copy_to_device(to, from, bytes); }, to, from, bytes);
   }
   void send_uploads() {
+    add_rules();
     uploads_.send([&](void* to, const void* from, uint64_t bytes) { copy_to_device(to, from, bytes); });
   }
 
@@ -218,25 +228,34 @@ class GpuKernels final : public ModelDevice {
         items, body);
   }
 
-  // The constants of a rule are others in each step, as those of adam are.  They go to the device as an array that lies in the
-  // same place each time, so that the work stays the same.
+  // The constants of a rule are others in each step, as those of adam are.  While work is held, they go to the device as an
+  // array that lies in the same place each time, so that the work stays the same; and all rules that follow each other
+  // go there together.
   template <class Body>
   void run_rule(int64_t items, const Body& body) {
+    if (!held_.holds()) return run_items_of(items, body);
     const Upload constants = rules_.add(sizeof(Body));
     std::memcpy(constants.here, &body, sizeof(Body));
-    rules_.send([&](void* to, const void* from, uint64_t bytes) { copy_to_device(to, from, bytes); });
     const Body* const there = static_cast<const Body*>(constants.there);
-    held_.add(
-        [blocks = blocks_of(items), items, there](gpu::Stream& stream) {
-          gpu::launch(run_each_of<Body>, blocks, kThreads, 0, stream, static_cast<uint64_t>(items), there);
-        },
-        items, there);
+    rules_to_run_.push_back([this, items, there] {
+      held_.add(
+          [blocks = blocks_of(items), items, there](gpu::Stream& stream) {
+            gpu::launch(run_each_of<Body>, blocks, kThreads, 0, stream, static_cast<uint64_t>(items), there);
+          },
+          items, there);
+    });
+  }
+  void add_rules() {
+    if (rules_to_run_.empty()) return;
+    rules_.send([&](void* to, const void* from, uint64_t bytes) { copy_to_device(to, from, bytes); });
+    for (const auto& add : std::exchange(rules_to_run_, {})) add();
   }
 
   const std::unique_ptr<gpu::Device> device_;
   gpu::HostMemory host_memory_;
   BatchArrays<true> uploads_, rules_;
   BatchArrays<false> downloads_;
+  std::vector<std::function<void()>> rules_to_run_;     // rules whose constants have not been sent
   std::unordered_map<const void*, Mirrored> mirrored_;  // by array of the host
   gpu::Stream stream_;  // destroyed before these, and then waits for work on all of them
   HeldWork held_;

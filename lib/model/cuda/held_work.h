@@ -30,12 +30,13 @@ class HeldWork {
  public:
   explicit HeldWork(gpu::Stream& stream) : stream_(stream) {}
 
-  // Work is held from begin to end; end starts what is held.
+  // Work is held from begin to end; end starts what is held.  holds returns true between them.
   void begin() { holds_ = true; }
   void end() {
     holds_ = false;
     start();
   }
+  bool holds() const { return holds_; }
 
   // Calls work(stream), now or, while work is held, when that is started.  `arguments`, which have no pointers to the
   // host's memory that could change before, are all that the work depends on beside its type.
@@ -95,7 +96,12 @@ class HeldWork {
   // Work that cannot be captured is started piece by piece from now on, which shows what is wrong with it if it is
   // wrong at all.
   void capture(const Pieces& work, Known& known) {
-    stream_.begin_capture();
+    try {
+      stream_.begin_capture();
+    } catch (const Error&) {
+      known.cannot_be_captured = true;
+      return;
+    }
     try {
       start_each(work);
     } catch (const Error&) {
