@@ -14,10 +14,6 @@ constexpr size_t kMostOnTheirWay = 4;
 
 constexpr uint32_t kNoChunk = UINT32_MAX;  // a request with this number asks for the number of chunks
 
-bool is_of(const StateChunkAnswer& answer, uint64_t batches) {
-  return answer.known && answer.batches == batches;
-}
-
 // The source of one chunk, or of none if the text is longer than a message may be.  One owner thread.
 class FiguresSource final : public StateChunkSource {
  public:
@@ -104,17 +100,24 @@ void TrainerStateLink::send_chunk(size_t shard, PushHeader& header, std::string 
 // Reads the chunks of all shards, and restores them only when all have come.  Shards drop the chunks of a process
 // that has pushed another batch since, perhaps while they are read: the last push of the earlier process may wait
 // for those of other trainers.  Without the chunks the run can only go on if the state does not matter.
+//
+// A process sends its state once for a number of batches, but two processes of a rank may send it for the same number, each
+// divided into other chunks: the second did not find all chunks of the first, or repeats the push with them, which some
+// shards had taken from the first.  So chunks belong together if one process has sent them, or if all are of the checkpoint.
+// With all chunks restored, the shards have the state of now, and a push without data need not send it again.
 void TrainerStateLink::resume(uint64_t batches, bool given_up, const Consistency& consistency) {
   if (!run_status().checkpointed) return;
   std::vector<Frame> answers;
+  std::optional<uint64_t> sender;
   for (size_t s = 0; s < links_.size(); ++s) {
-    if (!read_chunks(s, batches, answers)) return check_not_missed(given_up, consistency);
+    if (!read_chunks(s, batches, sender, answers)) return check_not_missed(given_up, consistency);
   }
   for (Frame& answer : answers) {
     restore(decode_chunk_answer(answer.body.bytes()).chunk);
     answer.body = Buffer();
   }
   if (own_ != nullptr) own_->end_restoring(batches);
+  pushed_ = !answers.empty();
 }
 
 std::vector<std::string> TrainerStateLink::release_figures() {
@@ -140,16 +143,21 @@ Frame TrainerStateLink::ask(size_t shard, uint32_t number) {
   return links_.call(shard, Message::kTrainerChunk, Payload(encode_chunk_request(number)));
 }
 
-// Appends the answers with the chunks of a shard.  Returns false if they are not those of so many batches, or are
-// not any more.
-bool TrainerStateLink::read_chunks(size_t shard, uint64_t batches, std::vector<Frame>& answers) {
+// Appends the answers with the chunks of a shard.  Returns false if they are not those of so many batches and of
+// `sender`, which the first answer of all sets, or are not any more.
+bool TrainerStateLink::read_chunks(size_t shard, uint64_t batches, std::optional<uint64_t>& sender,
+                                   std::vector<Frame>& answers) {
   const Frame first = ask(shard, kNoChunk);
   const StateChunkAnswer about = decode_chunk_answer(first.body.bytes());
-  if (!is_of(about, batches)) return false;
+  if (!sender) sender = about.sender;
+  const auto belongs = [&](const StateChunkAnswer& answer) {
+    return answer.known && answer.batches == batches && answer.sender == *sender;
+  };
+  if (!belongs(about)) return false;
   for (uint32_t number = 0; number < about.num_chunks; ++number) {
     const Frame& frame = answers.emplace_back(ask(shard, number));
     const StateChunkAnswer answer = decode_chunk_answer(frame.body.bytes());
-    if (!is_of(answer, batches) || answer.num_chunks != about.num_chunks) return false;
+    if (!belongs(answer) || answer.num_chunks != about.num_chunks) return false;
     if (answer.chunk.empty())
       fail(Code::kData, "a server has lost a trainer state chunk that it had told of");
   }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,8 +66,8 @@ class TrainerStateLink {
   void push(const PushedState& state, std::span<PushHeader> headers, const Send& send);
 
   // Resumes from the chunks of the earlier process, or from those of the checkpoint with which the run began.
-  // They must belong to `batches` batches of this trainer.  If shards do not have them any more, and the run
-  // would not be the same without them, throws StateLost, unless the rank was given up.
+  // They must belong to `batches` batches of this trainer, and all have come from one process.  If shards do not have
+  // them any more, and the run would not be the same without them, throws StateLost, unless the rank was given up.
   void resume(uint64_t batches, bool given_up, const Consistency& consistency);
 
   // Returns the figures with which this process resumed, its own or those of several trainers, by rank.  The
@@ -79,7 +80,8 @@ class TrainerStateLink {
                   std::function<void()> on_answer);
   void check_not_missed(bool given_up, const Consistency& consistency) const;
   Frame ask(size_t shard, uint32_t number);
-  bool read_chunks(size_t shard, uint64_t batches, std::vector<Frame>& answers);
+  bool read_chunks(size_t shard, uint64_t batches, std::optional<uint64_t>& sender,
+                   std::vector<Frame>& answers);
   void restore(std::string_view chunk);
 
   ShardLinks& links_;
@@ -89,7 +91,7 @@ class TrainerStateLink {
   const size_t rank_;
   std::function<void(std::string&)> save_figures_;  // null: there are no figures
   std::vector<FiguresChunk> figures_;               // the figures in the chunks that were restored
-  bool pushed_ = false;                             // state was sent after the last push with data
+  bool pushed_ = false;                             // shards have the state since the last push with data
   size_t on_their_way_ = 0;                         // number of chunks
 };
 

@@ -50,7 +50,7 @@ const ObjectSpec<LogOwner>& LogOwner::spec() {
 const ObjectSpec<SegmentHeader>& SegmentHeader::spec() {
   static const ObjectSpec<SegmentHeader> spec = [] {
     ObjectSpec<SegmentHeader> s;
-    s.field("version", &SegmentHeader::version, "of the format").must().at_least(3).at_most(3);
+    s.field("version", &SegmentHeader::version, "of the format").must().at_least(4).at_most(4);
     s.field("number", &SegmentHeader::number, "of the segment").must().at_least(1);
     s.field("prior", &SegmentHeader::prior, "segment that it continues, 0: none");
     s.field("prior_end", &SegmentHeader::prior_end, "up to this offset");

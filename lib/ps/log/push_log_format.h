@@ -31,7 +31,7 @@ struct LogOwner {
 
 // The header of a segment.
 struct SegmentHeader {
-  uint64_t version = 3;
+  uint64_t version = 4;
   uint64_t number = 1;  // number of the segment, which also names its file
 
   // The segment that this one continues, and the offset up to which it counts; 0: none.  Bytes behind that

@@ -20,6 +20,7 @@ struct PendingPush {
   PendingPush(PendingPush&&) = default;
 
   int rank = 0;
+  uint64_t generation = 0;  // that of the process that has sent its slices
   StepInfo info;
   bool ended = false;                 // the trainer has no data left in this pass
   bool asks = false, absent = false;  // as PushHeader says

@@ -143,6 +143,7 @@ void Shard::receive_push(int rank, PushRequest request, ReplyPtr& reply) {
   if (pulls_.keeps_answers() && request.num_slices > 0) pulls_.history(rank).forget_before(request.step);
   auto [room, encoded] = intake_.admit(rank, request);
   PendingPush& push = clock_->trainer(rank).pending_push(request);
+  if (push.slices.empty()) push.generation = roster_.at(rank).generation;
   const bool is_new = !push.complete() && !push.slices.contains(request.slice);
   if (is_new) {
     changes_.note(ShardEvent::kPush, rank,

@@ -20,8 +20,9 @@ constexpr uint16_t kTrainerEnded = 1, kGivenUp = 2, kWasGivenUp = 4, kHasMarker 
 //
 // trainer := generation:u64 next_step:u64 pulled_at:u64 marker_at:u64
 //            marker_number:u64 flags:u16
-//            done:u32 text[done] slices:u32 push:text[slices] pulls:u32 answered[pulls]
-//            chunks:u32 text[chunks], if a flag says so
+//            done:u32 text[done] slices:u32 slice[slices] pulls:u32 answered[pulls]
+//            sender:u64 chunks:u32 text[chunks], if a flag says so
+// slice := generation:u64 push:text
 // told:u32 step:u64[told], if a flag says so: the steps for which all shards hold the trainer's push
 // answered := former:u8 pull:text rows:text
 class TrainerSnapshot {
@@ -91,26 +92,29 @@ class TrainerSnapshot {
   }
 
   void save_pushes(std::string& out) const {
-    std::vector<std::string> slices;
+    size_t num_slices = 0;
+    for (const auto& [step, push] : steps_.pushes) num_slices += push.slices.size();
+    put(out, static_cast<uint32_t>(num_slices));
     for (const auto& [step, push] : steps_.pushes) {
       for (const auto& [number, slice] : push.slices) {
-        slices.push_back(encode_again(slice, context_.tables.widths()));
+        put(out, push.generation);
+        put_text(out, encode_again(slice, context_.tables.widths()));
       }
     }
-    put(out, static_cast<uint32_t>(slices.size()));
-    for (const std::string& slice : slices) put_text(out, slice);
   }
 
   // Pushes are checked as when they came from a trainer, since the snapshot may be damaged.  Their rows
   // were decoded before they were held, so that rows of another type are damage.
   void load_pushes(ByteReader& in) {
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
+      const auto generation = in.get<uint64_t>();
       PushRequest request =
           decode_push(to_buffer(context_.held.pool(), read_text(in)), context_.tables.widths());
       if (request.type != RowType::kF32 || request.coded)
         fail(Code::kCorrupt, "the snapshot of a shard has encoded rows");
       check_gradients(context_.tables.parameters(), request.row_slices);
       PendingPush& push = steps_.pending_push(request);
+      push.generation = generation;
       const HeldPeer peer = static_cast<HeldPeer>(trainer_.rank);
       push.held.push_back(context_.held.take(peer, HeldKind::kPushes, memory_of_push(request)));
       push.slices.try_emplace(request.slice, std::move(request));
@@ -118,11 +122,13 @@ class TrainerSnapshot {
   }
 
   void save_chunks(std::string& out) const {
+    put(out, state_.sender);
     put(out, static_cast<uint32_t>(state_.chunks.size()));
     for (const auto& chunk : state_.chunks) put_text(out, *chunk);
   }
 
   void load_chunks(ByteReader& in) {
+    state_.sender = in.get<uint64_t>();
     for (uint32_t left = in.get<uint32_t>(); left > 0 && in.ok(); --left) {
       state_.chunks.push_back(std::make_shared<const std::string>(read_text(in)));
     }

@@ -49,6 +49,7 @@ bool TrainerStates::store(PendingPush& push) {
   const bool had_some = !trainer.chunks.empty();
   trainer.chunks = std::move(pushed.chunks);
   trainer.knows_chunks = pushed.any;
+  trainer.sender = push.generation;
   return had_some;
 }
 
@@ -76,7 +77,7 @@ SharedStates TrainerStates::chunk_states(const ShardPlace& place) const {
 // The chunk is not copied: the payload points to it, and keeps it as long as its own head.
 Payload TrainerStates::chunk(int rank, uint64_t batches, uint32_t number) const {
   const StoredTrainerState& trainer = of(rank);
-  StateChunkAnswer answer{.known = trainer.knows_chunks, .batches = batches};
+  StateChunkAnswer answer{.known = trainer.knows_chunks, .batches = batches, .sender = trainer.sender};
   if (!answer.known) return Payload(encode_chunk_answer(answer));
   answer.num_chunks = static_cast<uint32_t>(trainer.chunks.size());
   Payload payload(encode_chunk_answer(answer));

@@ -22,6 +22,7 @@ namespace ps {
 struct StoredTrainerState {
   TrainerStateChunks chunks;
   bool knows_chunks = true;
+  uint64_t sender = 0;       // generation of the process that told them; 0: they are of a checkpoint
   bool has_rows = false;     // it trains rows itself, which may be ahead of the shard's
   uint64_t last_return = 0;  // number of the last message in which its process has returned rows
 };

@@ -26,7 +26,7 @@
 
 namespace ps {
 
-inline constexpr int kProtocolVersion = 8;
+inline constexpr int kProtocolVersion = 9;
 
 // On the wire: never renumber.
 enum class Message : uint16_t {

@@ -18,11 +18,12 @@ uint32_t decode_chunk_request(std::span<const char> body) {
   return number;
 }
 
-// chunk_answer := known:u8 batches:u64 num_chunks:u32 bytes      (state_chunk in ps-wire(5))
+// chunk_answer := known:u8 batches:u64 sender:u64 num_chunks:u32 bytes      (state_chunk in ps-wire(5))
 std::string encode_chunk_answer(const StateChunkAnswer& answer) {
   std::string out;
   put(out, static_cast<uint8_t>(answer.known));
   put(out, answer.batches);
+  put(out, answer.sender);
   put(out, answer.num_chunks);
   out += answer.chunk;
   return out;
@@ -33,6 +34,7 @@ StateChunkAnswer decode_chunk_answer(std::span<const char> body) {
   StateChunkAnswer answer;
   answer.known = in.get<uint8_t>() != 0;
   answer.batches = in.get<uint64_t>();
+  answer.sender = in.get<uint64_t>();
   answer.num_chunks = in.get<uint32_t>();
   if (!in.ok()) cut_short("state chunk");
   answer.chunk = in.get_bytes(in.remaining());

@@ -40,6 +40,7 @@ struct RunEnd {
 struct StateChunkAnswer {
   bool known = false;    // the trainer has pushed no batch since it sent its chunks
   uint64_t batches = 0;  // the number of batches that it had done when it sent them
+  uint64_t sender = 0;   // generation of the process that sent them; 0: they are of a checkpoint
   uint32_t num_chunks = 0;
   std::string_view chunk = {};  // the chunk that was asked for, if it exists
 };

@@ -263,11 +263,12 @@ TEST(Protocol, WhatATrainerTellsComesBack) {
   EXPECT_EQ(decode_push(buffer_of(push), kWidths).chunk, "some");
   EXPECT_EQ(decode_push(buffer_of(none), kWidths).chunk, "") << "told that there are none";
   EXPECT_EQ(decode_push(buffer_of(encode_push({}, 0, "")), kWidths).chunk, std::nullopt);
-  const std::string request = encode_chunk_request(7), answer = encode_chunk_answer({true, 5, 3, "chunk"});
+  const std::string request = encode_chunk_request(7), answer = encode_chunk_answer({true, 5, 4, 3, "chunk"});
   EXPECT_EQ(decode_chunk_request(request), 7u);
   const StateChunkAnswer decoded = decode_chunk_answer(answer);
   EXPECT_TRUE(decoded.known);
   EXPECT_EQ(decoded.batches, 5u);
+  EXPECT_EQ(decoded.sender, 4u);
   EXPECT_EQ(decoded.num_chunks, 3u);
   EXPECT_EQ(decoded.chunk, "chunk");
   for (size_t size = 0; size < answer.size() - decoded.chunk.size(); ++size) {

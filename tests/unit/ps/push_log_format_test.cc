@@ -118,8 +118,8 @@ TEST(PushLogFormat, ASegmentBeginsWithItsHeaderItsSnapshotAndItsEvents) {
 TEST(PushLogFormat, HeadersOfOtherVersionsAndImpossibleNumbersAreRefused) {
   const Json good = SegmentHeader::spec().to_json(full_header());
   EXPECT_NO_THROW(SegmentHeader::spec().parse(good, "header"));
-  for (const auto& [key, value] : std::vector<std::pair<std::string, Json>>{{"version", 2},
-                                                                            {"version", 4},
+  for (const auto& [key, value] : std::vector<std::pair<std::string, Json>>{{"version", 3},
+                                                                            {"version", 5},
                                                                             {"number", 0},
                                                                             {"full_step", -2},
                                                                             {"since_full", -1},

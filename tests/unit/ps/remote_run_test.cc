@@ -378,8 +378,10 @@ class TrainerStateLinkTest : public RemoteRunTest {
       const uint32_t number = decode_chunk_request(body);
       const std::vector<std::string>& has = chunks_[shard];
       if (shard == 1 && number == applies_at_) ++batches_;
-      StateChunkAnswer answer{
-          .known = known_, .batches = batches_, .num_chunks = static_cast<uint32_t>(has.size())};
+      StateChunkAnswer answer{.known = known_,
+                              .batches = batches_,
+                              .sender = senders_[shard],
+                              .num_chunks = static_cast<uint32_t>(has.size())};
       if (number < has.size()) answer.chunk = has[number];
       return encode_chunk_answer(answer);
     };
@@ -389,6 +391,7 @@ class TrainerStateLinkTest : public RemoteRunTest {
   }
 
   std::vector<std::string> chunks_[2];  // of the shards
+  uint64_t senders_[2] = {0, 0};        // of these
   std::optional<uint32_t>
       applies_at_;  // asked for this chunk, the second shard has just applied another batch
   bool known_ = true;
@@ -477,6 +480,35 @@ TEST_F(TrainerStateLinkTest, ChunksThatAStepMakesOutdatedWhileTheyAreReadAreNotR
     EXPECT_THAT(parts.states.release_figures(), IsEmpty());
   });
   EXPECT_EQ(needed.restored + spare.restored, "");
+}
+
+// A process before has come to the end of its data with the checkpoint's state, and only the first shard has applied that
+// push; the chunks that this process sends are other ones than those that the checkpoint was divided into.
+TEST_F(TrainerStateLinkTest, ChunksOfTwoProcessesAreNotRestoredTogether) {
+  chunks_[0] = {"a", "b"};
+  chunks_[1] = {"b", "c"};
+  senders_[0] = 17;
+  LetterState needed(""), spare("", /*is_needed=*/false);
+  EXPECT_EQ(error_of_resume(needed).code(), Code::kUnavailable);
+  EXPECT_EQ(error_of_resume(spare).message(), "");
+  EXPECT_EQ(needed.restored + spare.restored, "");
+  chunks_[1] = {"c"};
+  senders_[1] = 17;
+  EXPECT_EQ(error_of_resume(needed).message(), "");
+  EXPECT_EQ(needed.restored, "abc of 12");
+}
+
+// Otherwise shards that have not applied that push would have other chunks than those that have.
+TEST_F(TrainerStateLinkTest, StateThatWasRestoredIsNotSentAgainWithoutABatch) {
+  chunks_[0] = {"a", encode_figures({0, "of 0"})};
+  LetterState own("abc");
+  shards_.run([&](ShardLinks& links) {
+    Parts parts(links, &own);
+    parts.states.resume(12, false, {});
+    EXPECT_EQ(parts.states.next(false, /*ended=*/true).num_chunks(), 0u);
+    EXPECT_EQ(parts.states.next(false, false).num_chunks(), 0u);
+    EXPECT_EQ(parts.states.next(false, /*ended=*/true).num_chunks(), 3u) << "after a batch";
+  });
 }
 
 TEST_F(TrainerStateLinkTest, AChunkThatAShardHasToldOfAndDoesNotGiveIsRefused) {

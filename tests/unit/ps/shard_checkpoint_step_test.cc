@@ -1,5 +1,6 @@
 // Checkpoints of a shard: the step at which they begin, and the state from which a run resumes.
 #include "ps/server/run_state.h"
+#include "ps/server/shard_replay.h"
 #include "ps/wire/gather.h"
 #include "shard_test.h"
 
@@ -55,6 +56,12 @@ class CheckpointStepTest : public ShardTest {
       if (number >= answer.num_chunks) return all;
       all += " " + std::string(answer.chunk);
     }
+  }
+
+  // The process that has sent them.
+  uint64_t sender_of_chunks(int rank) {
+    const Payload payload = shard_->state_chunk(rank, UINT32_MAX);
+    return decode_chunk_answer({payload.parts[0].data(), payload.parts[0].size()}).sender;
   }
 
   std::vector<std::string> chunk_states() {
@@ -166,6 +173,32 @@ TEST_F(CheckpointStepTest, AReplacementOfATrainerGetsItsStateChunks) {
   leave(0, 1, 1);
   join(0, 1, 2);
   EXPECT_EQ(state_chunks(0), "1: one");
+}
+
+// A push that waits for those of others when another process takes its rank stays that of the process before, also in a
+// shard that goes on from a snapshot.
+TEST_F(CheckpointStepTest, StateChunksAreThoseOfTheProcessThatHasPushedThem) {
+  for (const bool from_snapshot : {false, true}) {
+    make(2);
+    EXPECT_EQ(sender_of_chunks(0), 0u);
+    push_telling(0, {.step = 0}, {"one", ""});
+    leave(0, 2, 1);
+    join(0, 2, 7);
+    if (from_snapshot) {
+      const std::string snapshot = shard_->recovery().save_snapshot();
+      make(0);
+      ShardReplay replay(*shard_);
+      replay.load_snapshot(snapshot);
+      replay.end(now_);
+    }
+    push(1, 0, {1}, 1);
+    EXPECT_EQ(state_chunks(0), "1: one");
+    EXPECT_EQ(sender_of_chunks(0), 1u);
+    push_telling(0, {.step = 1}, {"two", ""});
+    push(1, 1, {1}, 1);
+    EXPECT_EQ(state_chunks(0), "2: two");
+    EXPECT_EQ(sender_of_chunks(0), 7u);
+  }
 }
 
 TEST_F(CheckpointStepTest, ARunThatContinuesElsewhereIsNotBegunAnew) {
