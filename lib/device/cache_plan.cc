@@ -74,6 +74,13 @@ CachedRowsOptions with_rows(CachedRowsOptions shape, int64_t rows) {
 
 }  // namespace
 
+// Drawn weights have more bits than 16, so that nearly every row of them would be made in vain.
+bool keeps_first_weights(const ValueRounding& rounding, const Initializer& initializer) {
+  if (rounding.type == ValueType::kF32 || initializer.distribution == Distribution::kZero) return true;
+  return initializer.distribution == Distribution::kConstant &&
+         rounding.holds(static_cast<float>(initializer.mean));
+}
+
 // A number of rows in the options holds for each parameter; otherwise the bytes are divided among the
 // sparse parameters in equal parts.  The free memory is compared at the end with the sum, so that the error
 // names all that is needed.
@@ -94,7 +101,8 @@ CachePlan plan_caches(const RowDevice& device, const DeviceOptions& options,
         options.rows > 0
             ? with_rows(shape, options.rows)
             : fit(device, parameters[p], shape, options.memory_bytes() / static_cast<uint64_t>(sparse));
-    plan.caches.push_back({static_cast<int>(p), rows, device.bytes_for(rows), new_rows_of(parameters[p])});
+    plan.caches.push_back({static_cast<int>(p), rows, device.bytes_for(rows), new_rows_of(parameters[p]),
+                           keeps_first_weights(rows.rounding, parameters[p].initializer)});
     plan.bytes += plan.caches.back().bytes;
   }
   if (plan.bytes > device.free_bytes()) {

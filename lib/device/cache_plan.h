@@ -9,6 +9,8 @@
 
 #include "device/options.h"
 #include "device/row_device.h"
+#include "math/initializer.h"
+#include "math/value_rounding.h"
 #include "optim/optimizer_plan.h"
 #include "optim/parameter.h"
 #include "store/row_lender.h"
@@ -20,7 +22,12 @@ struct PlannedCache {
   CachedRowsOptions rows;
   uint64_t bytes = 0;
   NewRows new_rows = NewRows::kAtFirstUse;
+  // Rows that nobody has trained may be loaded ahead: the type of values represents the weights with which they begin.
+  bool loads_untrained = true;
 };
+
+// Returns true if `rounding` leaves all weights that the initializer draws as they are.
+bool keeps_first_weights(const ValueRounding& rounding, const Initializer& initializer);
 
 struct CachePlan {
   std::vector<PlannedCache> caches;

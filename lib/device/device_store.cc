@@ -20,8 +20,9 @@ DeviceStore::DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_p
                    !lender.reads_gradients(planned.parameter);
     CachedRowsOptions options = planned.rows;
     options.values_there = cached.there;
-    cached.cache = std::make_unique<RowCache>(device_->make_rows(options), lender, planned.parameter,
-                                              planned.rows.rounding, planned.new_rows);
+    cached.cache =
+        std::make_unique<RowCache>(device_->make_rows(options), lender, planned.parameter,
+                                   planned.rows.rounding, planned.new_rows, planned.loads_untrained);
     cached.width = planned.rows.width;
     caches_.push_back(std::move(cached));
   }

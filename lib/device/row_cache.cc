@@ -31,7 +31,7 @@ class RowCache::Timer {
 
 // Takes the rows over from the lender, which from here on only begins their steps.
 RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter, ValueRounding rounding,
-                   NewRows new_rows)
+                   NewRows new_rows, bool loads_untrained)
     : rows_(std::move(rows)),
       lender_(lender),
       parameter_(parameter),
@@ -40,6 +40,7 @@ RowCache::RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int para
       width_(static_cast<size_t>(layout_.width)),
       values_(static_cast<size_t>(layout_.values())),
       new_rows_(new_rows),
+      loads_untrained_(loads_untrained),
       in_bucket_(rows_->num_buckets(), 0) {
   lender_.lend_rows(parameter, *this);
 }
@@ -302,7 +303,7 @@ void RowCache::load_stored(std::span<const uint64_t> present, std::span<const ui
     note_found(keys);
   }
   RowBlock stored;
-  lender_.take_stored(parameter_, round_.missing, stored);
+  lender_.take_stored(parameter_, round_.missing, loads_untrained_, stored);
   drop_others(stored);
   counts_.fetched += stored.size();
   counts_.early += stored.size();

@@ -51,9 +51,10 @@ struct RowCacheSeconds {
 class RowCache final : public RowBorrower {
  public:
   // Borrows the rows.  The lender must outlive the cache, and must not be used after it.  `rounding` is that of
-  // `rows`.
+  // `rows`.  load_ahead loads rows that nobody has trained only if `loads_untrained`, which must be false if
+  // `rounding` changes the weights with which rows begin.
   RowCache(std::unique_ptr<CachedRows> rows, RowLender& lender, int parameter, ValueRounding rounding = {},
-           NewRows new_rows = NewRows::kAtFirstUse);
+           NewRows new_rows = NewRows::kAtFirstUse, bool loads_untrained = true);
 
   // weights [keys, width] <- the weights of the rows, which are made if they are missing, up to date with all
   // steps begun.
@@ -135,6 +136,7 @@ class RowCache final : public RowBorrower {
   const TableLayout layout_;
   const size_t width_, values_;  // floats: weights of a row; weights and state
   const NewRows new_rows_;
+  const bool loads_untrained_;
 
   // Rows with a stamp below this one equal the lender's, except that they may have been brought up to date.  A row
   // that has seen no step is the one that the lender makes.

@@ -96,11 +96,12 @@ class RowLender {
 
   // For a borrower that copies rows of the next batch to the device while the present batch is computed.
   // next_has_come returns true if all rows of the next batch that were requested ahead have come. take_stored
-  // moves the rows that have come from the lender to `rows`, as they are stored; a row that nobody has made yet
-  // is as it was before the first step.  Keys must ascend; keys whose rows have not come are left out.
+  // moves the rows that have come from the lender to `rows`, as they are stored; a row that nobody has trained yet
+  // is as it was before the first step, and is left out unless `untrained` asks for it.  Keys must ascend; keys
+  // whose rows have not come are left out.
   virtual bool next_has_come() const { return false; }
-  virtual void take_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
-    (void)parameter, (void)keys;
+  virtual void take_stored(int parameter, std::span<const uint64_t> keys, bool untrained, RowBlock& rows) {
+    (void)parameter, (void)keys, (void)untrained;
     rows.clear();
   }
 

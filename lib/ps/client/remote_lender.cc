@@ -286,14 +286,16 @@ void RemoteLender::fetch_stored(int parameter, std::span<const uint64_t> keys, R
 
 // Takes those of the rows that have come, or would have if the servers had them.  A row that is made stays on the list,
 // since it need not be asked for again if the borrower does not take it.
-void RemoteLender::take_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) {
+void RemoteLender::take_stored(int parameter, std::span<const uint64_t> keys, bool untrained,
+                               RowBlock& rows) {
   ComingRows& coming = coming_[static_cast<size_t>(parameter)];
   std::vector<uint64_t> here;
   for (uint64_t key : keys) {
     const std::optional<uint64_t> request = coming.find(key);
     if (request && rows_.arrived(*request)) here.push_back(key);
   }
-  const auto moved = move_stored(local_, &untrained_.store, sparse(parameter), here, rows);
+  const auto moved =
+      move_stored(local_, untrained ? &untrained_.store : nullptr, sparse(parameter), here, rows);
   for (uint64_t key : moved) coming.remove(key);
   rows_ahead_ += rows.size();
 }

@@ -92,7 +92,7 @@ class RemoteLender final : public StoreInFront, public RowLender {
   bool next_has_come() const override {
     return window_.requests.size() > 1 && rows_.arrived(window_.requests[1]);
   }
-  void take_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) override;
+  void take_stored(int parameter, std::span<const uint64_t> keys, bool untrained, RowBlock& rows) override;
   void work_until(const std::function<bool()>& done) override { remote_.links().work_until(done); }
   void wake() override { remote_.links().wake(); }
   double fetch_seconds() const override { return rows_.seconds(); }

@@ -87,6 +87,24 @@ TEST_F(CachePlanTest, WeightsOf16BitsTakeHalfTheRoom) {
   EXPECT_THAT(describe(plan(tables, sgd), tables), HasSubstr("as bf16, rounded to the nearest, and"));
 }
 
+TEST_F(CachePlanTest, RowsThatNobodyHasTrainedComeAheadUnless16BitsChangeTheirWeights) {
+  ParameterSpec spec = sparse_table("table", 0, 2);
+  const auto loads_untrained = [&](const Initializer& initializer) {
+    spec.initializer = initializer;
+    return plan({spec}).caches[0].loads_untrained;
+  };
+  const Initializer drawn{Distribution::kUniform, 0, 1, 5}, half{Distribution::kConstant, 0.5, 0, 0},
+      tenth{Distribution::kConstant, 0.1, 0, 0};
+  EXPECT_TRUE(loads_untrained(drawn));
+  EXPECT_TRUE(loads_untrained(tenth));
+  options_.values = "f16";
+  EXPECT_FALSE(loads_untrained(drawn));
+  EXPECT_FALSE(loads_untrained({Distribution::kNormal, 0, 1, 5}));
+  EXPECT_FALSE(loads_untrained(tenth));
+  EXPECT_TRUE(loads_untrained(half));
+  EXPECT_TRUE(loads_untrained({}));
+}
+
 TEST_F(CachePlanTest, GivesNoMoreRowsThanATableCanHave) {
   const CachePlan planned = plan({sparse_table("table", 100, 2)});
   EXPECT_LE(planned.caches[0].rows.rows, 264u);

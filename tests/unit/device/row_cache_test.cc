@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -388,6 +389,55 @@ TEST(RowCache, RowsThatAreSetElsewhereAreFetchedAgain) {
   training.cache().pull(keys, pulled.data());
   EXPECT_EQ(pulled, weights);
   EXPECT_EQ(training.cache().counts().fetched, 2 * keys.size());
+}
+
+// A store that remembers for which rows of the next batch it was asked.
+class AskedStore final : public RowLender {
+ public:
+  explicit AskedStore(LocalStore& store) : store_(store) {}
+
+  void lend_rows(int parameter, RowBorrower& borrower) override { store_.lend_rows(parameter, borrower); }
+  TableLayout layout(int parameter) const override { return store_.layout(parameter); }
+  const Optimizer<float>& optimizer(int parameter) const override { return store_.optimizer(parameter); }
+  float last_scale(int parameter) const override { return store_.last_scale(parameter); }
+  void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) override {
+    store_.fetch_rows(parameter, keys, rows);
+  }
+  void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) override {
+    store_.fetch_stored(parameter, keys, rows);
+  }
+  void put_rows(int parameter, const RowBlock& rows) override { store_.put_rows(parameter, rows); }
+  void take_stored(int, std::span<const uint64_t> keys, bool untrained, RowBlock& rows) override {
+    keys_asked.assign(keys.begin(), keys.end());
+    untrained_asked = untrained;
+    rows.clear();
+  }
+
+  std::vector<uint64_t> keys_asked;
+  std::optional<bool> untrained_asked;
+
+ private:
+  LocalStore& store_;
+};
+
+TEST(RowCache, UntrainedRowsAreAskedForAheadOnlyIfTheDeviceTypeHoldsThem) {
+  const OptimizerPlan plan = make_optimizer_plan({{"type", "sgd"}}, "mean");
+  Device processor(1, best_cpu_level());
+  const auto device = open_row_device("emulated");
+  const ValueRounding rounding{ValueType::kBf16, false, 1};
+  for (const bool loads_untrained : {false, true}) {
+    LocalStore store(std::vector{table_spec()}, plan, UINT64_MAX, processor);
+    AskedStore lender(store);
+    auto rows =
+        device->make_rows({static_cast<uint32_t>(kWidth), 0, /*rows=*/64, /*most_keys=*/64, rounding});
+    RowCache cache(std::move(rows), lender, 0, rounding, NewRows::kAtFirstUse, loads_untrained);
+    const std::vector<uint64_t> present = {1, 2}, next = {2, 3};
+    std::vector<float> weights(present.size() * kWidth);
+    cache.pull(present, weights.data());
+    cache.load_ahead(present, next);
+    EXPECT_THAT(lender.keys_asked, testing::ElementsAre(3));
+    EXPECT_EQ(lender.untrained_asked, loads_untrained);
+  }
 }
 
 // Two buckets of rows that wait for admission, which the second occurrence of a key brings.

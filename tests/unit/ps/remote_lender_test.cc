@@ -130,7 +130,9 @@ TEST_F(RemoteLenderTest, RowsOfTheNextBatchComeAlsoIfNobodyHasTrainedThem) {
         lender.look_ahead(plans_with({4, 5, 6}));
         remote.wait_for([&] { return lender.next_has_come(); });
         RowBlock rows;
-        lender.take_stored(table_, some, rows);
+        lender.take_stored(table_, std::vector<uint64_t>{4, 6}, /*untrained=*/false, rows);
+        EXPECT_EQ(rows.size(), 0u);
+        lender.take_stored(table_, some, /*untrained=*/true, rows);
         EXPECT_EQ(rows.keys, (std::vector<uint64_t>{4, 5, 6})) << "no batch uses 7";
         const size_t values = static_cast<size_t>(lender.layout(table_).values());
         for (size_t i = 0; i < rows.size(); ++i) {
