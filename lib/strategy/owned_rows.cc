@@ -3,6 +3,10 @@
 //   keys      := (key_list count:KeyCount[keys]?)[parameters]     counts if the rows have a policy
 //   weights   := value:f32[keys, cols][parameters]                of these keys, in their order
 //   gradients := samples:i64 pass:i64 shrink:u8 value:f32[keys, cols][parameters]
+//
+// A key may take a single byte of a message, but eight in memory, and more in the messages that answer it.  So the rows of a
+// batch that one trainer asks of another are bounded by the memory of their keys, counts and weights, which both compute in the
+// same way.
 #include "strategy/owned_rows.h"
 
 #include <algorithm>
@@ -24,6 +28,12 @@ namespace {
 void check_read(const ByteReader& in, size_t rank, const char* what) {
   if (in.ok() && in.remaining() == 0) return;
   fail(Code::kData, "trainer ", rank, " sent ", in.ok() ? "too many" : "too few", " bytes of ", what);
+}
+
+void check_batch(uint64_t bytes) {
+  if (bytes <= kMaxGatheredBytes) return;
+  fail(Code::kUsage, "a batch has ", human_bytes(bytes), " of rows of one trainer, which takes up to ",
+       human_bytes(kMaxGatheredBytes), ": make data.batch_size smaller");
 }
 
 }  // namespace
@@ -52,12 +62,7 @@ OwnedRows::OwnedRows(const std::vector<ParameterSpec>& specs, ParameterStore& ow
 }
 
 OwnedRows::ByRank OwnedRows::exchange(ByRank bytes) {
-  for (const std::string& each : bytes) {
-    if (each.size() <= kMaxGatheredBytes) continue;
-    fail(Code::kUsage, "a batch has ", human_bytes(each.size()),
-         " of rows of one trainer, which takes up to ", human_bytes(kMaxGatheredBytes),
-         ": make data.batch_size smaller");
-  }
+  for (const std::string& each : bytes) check_batch(each.size());
   ScopedSeconds seconds(exchange_seconds_);
   return communicator_.all_to_all(std::move(bytes));
 }
@@ -67,14 +72,19 @@ OwnedRows::ByRank OwnedRows::exchange(ByRank bytes) {
 void OwnedRows::pull(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
   ByRank keys(static_cast<size_t>(num_ranks()));
   for (Rows& rows : rows_) {
-    const KeyPlan* const plan = plans.empty() ? nullptr : &plans[rows.parameter];
-    split(rows, plan);
-    add_keys(rows, plan, keys);
+    split(rows, plans.empty() ? nullptr : &plans[rows.parameter]);
   }
+  for (size_t owner = 0; owner < keys.size(); ++owner) {
+    uint64_t bytes = 0;
+    for (const Rows& rows : rows_) bytes += rows.sent[owner].size() * rows.bytes_of_row();
+    check_batch(bytes);
+  }
+  for (const Rows& rows : rows_) add_keys(rows, plans.empty() ? nullptr : &plans[rows.parameter], keys);
   keys = exchange(std::move(keys));
   for (size_t rank = 0; rank < keys.size(); ++rank) {
     ByteReader in(keys[rank]);
-    for (Rows& rows : rows_) read_keys(in, rank, rows);
+    uint64_t bytes_left = kMaxGatheredBytes;
+    for (Rows& rows : rows_) read_keys(in, rank, rows, bytes_left);
     check_read(in, rank, "keys");
   }
   for (Rows& rows : rows_) unite(rows);
@@ -123,10 +133,12 @@ void OwnedRows::add_keys(const Rows& rows, const KeyPlan* plan, ByRank& out) con
   }
 }
 
-void OwnedRows::read_keys(ByteReader& in, size_t rank, Rows& rows) const {
+// Refuses rows that take more than `bytes_left`, which it reduces, before they take memory.
+void OwnedRows::read_keys(ByteReader& in, size_t rank, Rows& rows, uint64_t& bytes_left) const {
   std::vector<uint64_t>& keys = rows.asked[rank];
   keys.clear();
-  decode_keys(in, keys);
+  decode_keys(in, keys, bytes_left / rows.bytes_of_row());
+  bytes_left -= keys.size() * rows.bytes_of_row();
   for (uint64_t key : keys) {
     if (row_owner(key, num_ranks()) == communicator_.rank()) continue;
     fail(Code::kData, "trainer ", rank, " asks for the row of key ", key, ", which another trainer owns");

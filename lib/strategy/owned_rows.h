@@ -65,13 +65,18 @@ class OwnedRows {
     std::vector<std::array<uint32_t, 2>> whole;  // the same: the offsets of a list of one example
     std::vector<float> weights, gradients;       // [keys, cols] of this trainer's batch
     std::vector<float*> pointers;                // to the rows of `weights`
+
+    // The memory of a key, its counts and its weights.
+    uint64_t bytes_of_row() const {
+      return sizeof(uint64_t) + (counted ? sizeof(KeyCount) : 0) + cols * sizeof(float);
+    }
   };
 
   int num_ranks() const { return communicator_.size(); }
   ByRank exchange(ByRank bytes);
   void split(Rows& rows, const KeyPlan* plan);
   void add_keys(const Rows& rows, const KeyPlan* plan, ByRank& out) const;
-  void read_keys(ByteReader& in, size_t rank, Rows& rows) const;
+  void read_keys(ByteReader& in, size_t rank, Rows& rows, uint64_t& bytes_left) const;
   void unite(Rows& rows);
   void bind(Rows& rows, size_t keys, ParameterView<float>& view);
   void check_finite(const Rows& rows, const float* gradients) const;

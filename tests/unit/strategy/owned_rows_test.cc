@@ -229,5 +229,19 @@ TEST(OwnedRows, WhatNoTrainerOfTheJobSendsIsRefused) {
   EXPECT_NE(refusal(""), "accepted");
 }
 
+// A key of one byte takes 16 with its two weights, so that a message of 17 MiB asks for more than 256 MiB of rows.
+TEST(OwnedRows, ATrainerAsksForNoMoreRowsThanFitIntoTheAnswer) {
+  constexpr uint32_t kMost = (256u << 20) / 16;
+  const auto message = [](uint32_t count) {
+    std::string keys;
+    put(keys, count);
+    put_varints(keys, count, [] { return uint64_t{0}; });
+    return keys;
+  };
+  EXPECT_THAT(refusal(message(kMost + 1)),
+              HasSubstr(cat("a list of ", kMost + 1, " keys, expected at most ", kMost)));
+  EXPECT_THAT(refusal(message(kMost)), HasSubstr("which another trainer owns"));
+}
+
 }  // namespace
 }  // namespace ps::owned_rows_test
