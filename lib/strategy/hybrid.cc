@@ -1,5 +1,8 @@
 // Trainers hold the dense parameters, and add up their gradients among themselves; servers hold the sparse
 // parameters (HybridStore), whose rows may be trained on devices of the trainers.
+#include <algorithm>
+
+#include "base/error.h"
 #include "collective/exchange_communicator.h"
 #include "config/spec.h"
 #include "device/device_store.h"
@@ -75,6 +78,15 @@ class RowsOnDevice {
   DeviceStore store_;
 };
 
+// Throws kUsage, on all trainers, unless all have a device for rows or none has.
+void check_same_devices(Communicator& communicator, bool has_device) {
+  const std::vector<std::string> all = communicator.gather(has_device ? "d" : "");
+  const auto without = std::ranges::find(all, ""), with = std::ranges::find(all, "d");
+  if (without == all.end() || with == all.end()) return;
+  fail(Code::kUsage, "trainer ", with - all.begin(), " has rows on a device, and trainer ",
+       without - all.begin(), " none: give --device to all trainers of the job, or to none");
+}
+
 // The parameters of a trainer, also of a trainer alone, which adds nothing up.  It meets the other trainers
 // only if the run is not finished.  One owner thread.
 class Hybrid final : public WithServers {
@@ -90,6 +102,7 @@ class Hybrid final : public WithServers {
     if (run_.finished()) return;
     communicator_ = meet_in_run(servers_, setup.peer_transport->loop(), setup.peers->join_timeout,
                                 [&](Duration timeout) { return meet(setup, options.algorithm, timeout); });
+    check_same_devices(*communicator_, setup.row_device != nullptr);
     sent_before_ = bytes_sent_to_all(*communicator_);
     HybridStore::Context context{servers_, local_, *communicator_, peers_, gradient_placement(setup)};
     if (setup.row_device != nullptr) {

@@ -248,6 +248,56 @@ end_one() {
 echo "SIGTERM to one trainer ends all, and a model is saved"
 until_true end_one
 
+# end_without_servers: SIGTERM to all trainers, while servers do not answer: nobody can give the rows of this pass back.
+end_without_servers() {
+  local rank status=0
+  rm -rf killed killed.*
+  serve
+  for rank in 0 1 2; do start $rank killed "${cache[@]}" --set data.batch_size=5; done
+  slowly "${trainers[0]}"
+  until grep -q 'Batch=' killed.0.err; do
+    kill -0 "${trainers[0]}" 2>/dev/null || break
+    sleep 0.02
+  done
+  kill -STOP "${servers[@]}"
+  kill -TERM "${trainers[@]}" 2>/dev/null || true
+  rm slow
+  wait "${trainers[0]}" || status=$?
+  wait "${trainers[1]}" "${trainers[2]}" || true
+  trainers=()
+  kill -CONT "${servers[@]}"
+  end_all_servers
+  [[ $status == 143 ]] || return 1
+  grep -q 'No model is saved: rows are on devices of trainers that have ended otherwise' killed.0.err || return 1
+  [[ -z $(find killed -name model.safetensors 2>/dev/null) ]] || fail "a model without all rows: $(find killed)"
+}
+
+echo "a run that ends while rows cannot come back saves no model, and says so"
+until_true end_without_servers
+
+# only_some RANK: trainers of which one has no device, or one alone has.
+only_some() {
+  local rank status
+  rm -f some.*
+  serve
+  for rank in 0 1 2; do
+    if [[ $rank == "$1" ]]; then start $rank some "${cache[@]}"; else start $rank some; fi
+  done
+  for rank in 0 1 2; do
+    status=0
+    wait "${trainers[rank]}" || status=$?
+    [[ $status == 2 ]] || fail "trainer $rank of a job with some devices ended with $status: $(cat some.$rank.err)"
+  done
+  trainers=()
+  end_all_servers
+}
+
+echo "a job of which only some trainers have a device ends at once"
+only_some 1
+for rank in 0 1 2; do
+  expect_text some.$rank.err "trainer 1 has rows on a device, and trainer 0 none: give --device to all trainers"
+done
+
 echo "what cannot be is refused, with the way out"
 refused() {
   local text=$1
