@@ -24,18 +24,31 @@ void ComputeThread::start(const std::function<void()>& body) {
     const std::lock_guard lock(mutex_);
     thrown_ = nullptr;
     body_ = &body;
+    wants_owner_ = owner_waits_ = false;
   }
   changed_.notify_all();
 }
 
-bool ComputeThread::ended() const {
+void ComputeThread::wait_for_owner() {
+  {
+    const std::lock_guard lock(mutex_);
+    wants_owner_ = true;
+  }
+  on_end_();  // without the lock, as in work
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return owner_waits_; });
+}
+
+bool ComputeThread::wants_owner() const {
   const std::lock_guard lock(mutex_);
-  return body_ == nullptr;
+  return wants_owner_ || body_ == nullptr;
 }
 
 // The exception goes to the caller, who throws it in the owner's thread.
 double ComputeThread::finish(std::exception_ptr& thrown) {
   std::unique_lock lock(mutex_);
+  owner_waits_ = true;
+  changed_.notify_all();
   changed_.wait(lock, [this] { return body_ == nullptr; });
   thrown = std::exchange(thrown_, nullptr);
   return ended_at_;
@@ -61,7 +74,7 @@ void ComputeThread::work() {
     body_ = nullptr;
     lock.unlock();
     changed_.notify_all();
-    // This is called without the lock, since it may wake the owner, which asks ended() at once.
+    // This is called without the lock, since it may wake the owner, which asks wants_owner() at once.
     on_end_();
     lock.lock();
   }

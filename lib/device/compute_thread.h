@@ -13,7 +13,7 @@ namespace ps {
 // One owner thread, which starts a function only after the one before has been finished.
 class ComputeThread {
  public:
-  // `on_end` is called on the thread when a function has ended.  Throws kExhausted if the system has no more
+  // `on_end` is called on the thread when a function has ended or waits for its owner.  Throws kExhausted if the system has no more
   // threads.
   explicit ComputeThread(std::function<void()> on_end);
   ~ComputeThread();
@@ -22,7 +22,13 @@ class ComputeThread {
 
   // Begins to run `body`, which must live until finish has returned.
   void start(const std::function<void()>& body);
-  bool ended() const;
+
+  // Called by the function itself: waits until the owner thread is in finish, and so leaves to the function what else it
+  // would use meanwhile.
+  void wait_for_owner();
+
+  // Returns true if the owner thread is to call finish: the function has ended, or waits for that.
+  bool wants_owner() const;
 
   // Waits until the function has ended.  Returns the time of monotonic_seconds at which it ended; `thrown` <-
   // the exception that ended it, or null.
@@ -38,6 +44,7 @@ class ComputeThread {
   const std::function<void()>* body_ = nullptr;
   std::exception_ptr thrown_;
   double ended_at_ = 0;
+  bool wants_owner_ = false, owner_waits_ = false;
   bool ending_ = false;
   std::thread thread_;
 };

@@ -45,6 +45,7 @@ void DeviceStore::finish_pull(const PullTicket& ticket, std::span<const KeyPlan>
 // Keeps the keys of the batch, by cache, for load_ahead; the plans themselves may be gone by then.
 void DeviceStore::look_ahead(std::span<const KeyPlan> plans) {
   inner().look_ahead(plans);
+  pass_ends_ = false;
   std::vector<std::vector<uint64_t>>& keys = batches_.emplace_back();
   for (const Cached& cached : caches_) {
     keys.push_back(plans[static_cast<size_t>(cached.cache->parameter())].keys);
@@ -56,10 +57,12 @@ void DeviceStore::look_ahead(std::span<const KeyPlan> plans) {
 void DeviceStore::run_beside(const std::function<void()>& compute) {
   if (inner().looks_ahead() == 0 || !own_thread_) {
     compute();
-    return load_next();
+    load_next();
+    return put_back_unused([] { return false; });
   }
   if (!thread_) thread_ = std::make_unique<ComputeThread>([this] { lender_.wake(); });
   std::exception_ptr computed, worked;
+  beside_ = true;
   thread_->start(compute);
   try {
     work_until_ended();
@@ -70,17 +73,34 @@ void DeviceStore::run_beside(const std::function<void()>& compute) {
   // of the training.
   const double now = monotonic_seconds();
   late_seconds_ += std::max(0.0, now - thread_->finish(computed));
+  beside_ = false;
   if (computed) std::rethrow_exception(computed);
   if (worked) std::rethrow_exception(worked);
 }
 
+void DeviceStore::hold_work() {
+  if (beside_) thread_->wait_for_owner();
+}
+
 // Loads the rows of the next batch once, as soon as all of them have come.  If the batch is computed before
-// that, they are left to its own pull, which waits for them.
+// that, they are left to its own pull, which waits for them.  In the last batches of a pass, the time that is left
+// is used to return rows.
 void DeviceStore::work_until_ended() {
-  const auto ended = [this] { return thread_->ended(); };
-  lender_.work_until([&] { return ended() || lender_.next_has_come(); });
+  const auto ended = [this] { return thread_->wants_owner(); };
+  lender_.work_until(
+      [&] { return ended() || lender_.next_has_come() || (pass_ends_ && batches_.size() < 2); });
   if (!ended()) load_next();
+  put_back_unused(ended);
   lender_.work_until(ended);
+}
+
+// In the last batches of a pass, returns rows that none of them uses any more, until there are none or stop() is true.
+void DeviceStore::put_back_unused(const std::function<bool()>& stop) {
+  if (!pass_ends_) return;
+  for (Cached& cached : caches_) {
+    while (!stop() && cached.cache->put_back_unused()) {
+    }
+  }
 }
 
 void DeviceStore::load_next() {
@@ -148,6 +168,7 @@ void DeviceStore::end_pass(int64_t pass) {
   for (Cached& cached : caches_) {
     if (!lender_.has_rows_put_back()) cached.cache->put_back();
   }
+  pass_ends_ = false;
   inner().end_pass(pass);
 }
 

@@ -3,7 +3,8 @@
 //
 // With a store that looks ahead, batches are computed on a thread of their own.  Meanwhile the owner thread
 // receives rows of coming batches from the network, puts those of the next one on the device, and returns those
-// that make room for it.
+// that make room for it.  When it knows all batches that are left of a pass, it also returns the changed rows that
+// none of them uses, so that few are left when the pass ends.
 #ifndef PS_DEVICE_DEVICE_STORE_H_
 #define PS_DEVICE_DEVICE_STORE_H_
 
@@ -52,7 +53,12 @@ class DeviceStore final : public StoreInFront {
                    std::vector<ParameterView<float>>& views) override;
   size_t looks_ahead() const override { return inner().looks_ahead(); }
   void look_ahead(std::span<const KeyPlan> plans) override;
+  void end_looking_ahead() override { pass_ends_ = true; }
   void run_beside(const std::function<void()>& compute) override;
+
+  // Called by the function that run_beside runs, on whichever thread that is: from then on, until the function has ended, the
+  // owner thread does nothing, and the function may use what belongs to it.
+  void hold_work();
 
   // Puts trained rows back first, unless the lender does that when it needs them.
   void end_pass(int64_t pass) override;
@@ -76,6 +82,7 @@ class DeviceStore final : public StoreInFront {
 
   void work_until_ended();
   void load_next();
+  void put_back_unused(const std::function<bool()>& stop);
   float* make_view(Cached& cached, size_t keys, ParameterView<float>& view);
   void pull_cached(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
 
@@ -86,8 +93,10 @@ class DeviceStore final : public StoreInFront {
   std::vector<Cached> caches_;
   // By batch that was announced and is not trained: its keys, by cache.
   std::deque<std::vector<std::vector<uint64_t>>> batches_;
+  bool pass_ends_ = false;                 // no batch of the pass comes after batches_
   double late_seconds_ = 0;                // seconds of work that took longer than its batch
   std::unique_ptr<ComputeThread> thread_;  // null: no batch was computed on it yet
+  bool beside_ = false;                    // a batch is computed there; set before it begins
 };
 
 }  // namespace ps

@@ -35,6 +35,7 @@ class ModelStore final : public StoreInFront {
                    std::vector<ParameterView<float>>& views) override;
   size_t looks_ahead() const override { return inner().looks_ahead(); }
   void look_ahead(std::span<const KeyPlan> plans) override { inner().look_ahead(plans); }
+  void end_looking_ahead() override { inner().end_looking_ahead(); }
   void run_beside(const std::function<void()>& compute) override { inner().run_beside(compute); }
   void push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
             const StepInfo& info) override;

@@ -43,7 +43,7 @@ const ObjectSpec<DeviceOptions>& DeviceOptions::spec() {
          "distance of two values are lost")
         .one_of({"stochastic", "nearest"});
     s.field("window", &DeviceOptions::window,
-            "with servers and one trainer: coming batches whose rows are fetched while the present one is "
+            "with servers: coming batches whose rows are fetched while the present one is "
             "trained, with the same bits; 0: a batch waits for its rows")
         .at_least(0)
         .at_most(kMostWindow);

@@ -11,7 +11,7 @@
 namespace ps {
 
 // Adds the seconds of its life to the counter of a kind of work.  They also count as exposed unless load_ahead
-// runs.
+// or put_back_unused runs.
 class RowCache::Timer {
  public:
   Timer(RowCache& cache, double& part) : cache_(cache), part_(part) {}
@@ -116,6 +116,7 @@ RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradi
       take_idle_steps();
     }
     changed_ = true;
+    if (early_.begun) early_.unwritten.insert(round.begin(), round.end());
     if (round.size() == keys.size()) break;
     rows_->step(round, steps(), gradients, *step, lender_.last_scale(parameter_));
     keys = keys.subspan(round.size());
@@ -384,11 +385,22 @@ void RowCache::bring_up_to_date(float* row, uint64_t stamp, int64_t to) const {
   lender_.optimizer(parameter_).catch_up({row, row + width, width, width}, static_cast<int64_t>(stamp), to);
 }
 
-// Gives the lender the rows that differ from its own, in ascending order of keys, but none that stands in.
-void RowCache::write(const StampedRows& rows) {
+// Returns true if the row on the device may differ from the lender's.
+bool RowCache::is_changed(uint64_t key, uint64_t stamp) const {
+  return rows_->bucket(key) < early_.next_bucket ? early_.unwritten.contains(key) : stamp >= written_up_to_;
+}
+
+// Gives the lender the rows that differ from its own, in ascending order of keys, but none that stands in.  Rows that a
+// batch uses are remembered instead, unless they are to be written too.
+void RowCache::write(const StampedRows& rows, bool used_too) {
   std::vector<size_t> order;
   for (size_t i = 0; i < rows.keys.size(); ++i) {
-    if (rows.stamps[i] >= written_up_to_ && !stands_in(rows.keys[i])) order.push_back(i);
+    if (!is_changed(rows.keys[i], rows.stamps[i]) || stands_in(rows.keys[i])) continue;
+    if (used_too || !lender_.is_used(parameter_, rows.keys[i])) {
+      order.push_back(i);
+    } else {
+      early_.unwritten.insert(rows.keys[i]);
+    }
   }
   if (order.empty()) return;
   Timer timer(*this, seconds_.writing_back);
@@ -399,25 +411,75 @@ void RowCache::write(const StampedRows& rows) {
     block.keys.push_back(rows.keys[i]);
     block.values.insert(block.values.end(), row, row + static_cast<ptrdiff_t>(values_));
     if (layout_.stamped) block.stamps.push_back(static_cast<uint32_t>(rows.stamps[i]));
+    early_.unwritten.erase(rows.keys[i]);
   }
   counts_.written += block.size();
   lender_.put_rows(parameter_, block);
 }
 
+// leaving <- the rows of buckets [first, first + count).
+void RowCache::copy_buckets(uint32_t first, uint32_t count) {
+  Timer timer(*this, seconds_.building);
+  rows_->copy_buckets(first, std::min(count, rows_->num_buckets() - first), round_.leaving);
+}
+
 // Goes through the buckets of the device in order, as many at once as a call takes, and lets write choose
-// the rows that have changed.
+// the rows that have changed.  In the buckets that put_back_unused has been to, only the rows that it has left are read.
 void RowCache::put_back() {
   if (!changed_) return;
   changed_ = false;
   const uint32_t at_once = std::max(1u, rows_->most_keys() / CachedRows::kBucketRows);
-  for (uint32_t first = 0; first < rows_->num_buckets(); first += at_once) {
-    {
-      Timer timer(*this, seconds_.building);
-      rows_->copy_buckets(first, std::min(at_once, rows_->num_buckets() - first), round_.leaving);
-    }
+  for (uint32_t first = early_.next_bucket; first < rows_->num_buckets(); first += at_once) {
+    copy_buckets(first, at_once);
     write(round_.leaving);
   }
+  write_unwritten(/*used_too=*/true);
+  early_ = {};
   written_up_to_ = steps();
+}
+
+// Each call goes through some buckets, so that the caller can do other work in between.  A row of these that a batch
+// uses is left out of what is written: it changes again.
+bool RowCache::put_back_unused() {
+  constexpr uint32_t kMostBuckets = 64;
+  if (!changed_ || new_rows_ != NewRows::kAtFirstUse) return false;
+  ahead_ = true;
+  const bool goes_on = early_.next_bucket < rows_->num_buckets();
+  if (goes_on) {
+    early_.begun = true;
+    const uint32_t count = std::clamp(rows_->most_keys() / CachedRows::kBucketRows, 1u, kMostBuckets);
+    copy_buckets(early_.next_bucket, count);
+    write(round_.leaving, /*used_too=*/false);
+    early_.next_bucket += count;
+  } else {
+    write_unwritten(/*used_too=*/false);
+  }
+  ahead_ = false;
+  return goes_on;
+}
+
+// Writes the rows that are remembered: all, or those that no batch uses.  Such a row is on the device: one that left
+// it was written then.
+void RowCache::write_unwritten(bool used_too) {
+  std::vector<uint64_t> keys;
+  for (uint64_t key : early_.unwritten) {
+    if (used_too || !lender_.is_used(parameter_, key)) keys.push_back(key);
+  }
+  StampedRows& rows = round_.leaving;
+  for (std::span<const uint64_t> left = keys; !left.empty();) {
+    const auto some = left.first(round_length(left));
+    {
+      Timer timer(*this, seconds_.building);
+      rows.keys.assign(some.begin(), some.end());
+      rows.stamps.resize(some.size());
+      rows.rows.resize(some.size() * values_);
+      round_.found.resize(some.size());
+      rows_->look_up(some, round_.found.data(), rows.stamps.data(), rows.rows.data());
+      PS_CHECK(std::ranges::find(round_.found, uint8_t{0}) == round_.found.end());
+    }
+    write(rows);
+    left = left.subspan(some.size());
+  }
 }
 
 // This is asked for batches that are still to come, so no row is touched, and nothing is loaded or evicted.

@@ -44,7 +44,7 @@ struct RowCacheCounts {
 struct RowCacheSeconds {
   double building = 0;      // making rows, putting them on the device, and taking evicted rows from there
   double writing_back = 0;  // giving rows to the lender
-  double exposed = 0;       // the part of both, and of waiting for rows, that did not run in load_ahead
+  double exposed = 0;       // the part of both, and of waiting for rows, that ran while no batch was computed
 };
 
 // One owner thread.
@@ -73,6 +73,11 @@ class RowCache final : public RowBorrower {
   // which is that of the last pull, is computed.  Rows of the present batch stay there.  No row is brought up
   // to date; its stamp tells its last step.
   void load_ahead(std::span<const uint64_t> present, std::span<const uint64_t> next);
+
+  // Puts some changed rows back to the lender that is_used does not name there, while the present batch is computed.
+  // put_back then has those alone to write that batches use until it is called.  Returns false if there are none for
+  // now.
+  bool put_back_unused();
 
   // Applies the step that the lender has begun since the pull of the same keys, with gradients [keys, width].
   void push(std::span<const uint64_t> keys, const float* gradients);
@@ -103,6 +108,15 @@ class RowCache final : public RowBorrower {
     StampedRows leaving;
   };
 
+  // Rows are put back before the end of a pass, by put_back_unused.  It goes through all buckets once, and writes the
+  // changed rows there that no batch uses; it remembers the others, and all that are trained from its beginning on.
+  // In the buckets that it has been to, these rows alone may differ from the lender's.
+  struct EarlyReturn {
+    bool begun = false;
+    uint32_t next_bucket = 0;
+    std::unordered_set<uint64_t> unwritten = {};  // keys
+  };
+
   size_t round_length(std::span<const uint64_t> keys);
   std::vector<uint64_t> fitting_beside(std::span<const uint64_t> present, std::span<const uint64_t> next);
   void drop_others(RowBlock& stored) const;
@@ -126,7 +140,10 @@ class RowCache final : public RowBorrower {
   // Returns true for a key whose row on the device is not its row.
   bool stands_in(uint64_t key) const { return stand_ins_.contains(key) || reloaded_.contains(key); }
   void bring_up_to_date(float* row, uint64_t stamp, int64_t to) const;
-  void write(const StampedRows& rows);
+  void copy_buckets(uint32_t first, uint32_t count);
+  bool is_changed(uint64_t key, uint64_t stamp) const;
+  void write(const StampedRows& rows, bool used_too = true);
+  void write_unwritten(bool used_too);
   uint64_t steps() const { return static_cast<uint64_t>(lender_.optimizer(parameter_).steps()); }
 
   const std::unique_ptr<CachedRows> rows_;
@@ -142,8 +159,9 @@ class RowCache final : public RowBorrower {
   // that has seen no step is the one that the lender makes.
   uint64_t written_up_to_ = 1;
   bool changed_ = false;    // a row was trained since put_back
+  EarlyReturn early_;       // since put_back
   bool all_there_ = false;  // the rows of the last pull are on the device
-  bool ahead_ = false;      // load_ahead runs
+  bool ahead_ = false;      // load_ahead or put_back_unused runs
   RowCacheCounts counts_;
   RowCacheSeconds seconds_;
 

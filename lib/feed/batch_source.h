@@ -43,6 +43,10 @@ class BatchSource {
   // `calls` is at least 1.  The batch is valid until that call.  Does not wait.
   virtual const PreparedBatch* peek(size_t calls) = 0;
 
+  // Returns true if it is known that the `calls`-th call of next() from now will find the end of the pass, or a call
+  // before it.  Does not wait.
+  virtual bool ends_within(size_t calls) { return (void)calls, false; }
+
   // Returns the fraction of the pass that has been read, in [0, 1]; 0 when it is unknown.
   virtual double fraction_read() const = 0;
 

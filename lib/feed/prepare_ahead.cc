@@ -92,6 +92,11 @@ const PreparedBatch* PrepareAhead::peek(size_t calls) {
   return slot.ready && !slot.error ? &slot.prepared : nullptr;
 }
 
+bool PrepareAhead::ends_within(size_t calls) {
+  std::lock_guard lock(mutex_);
+  return !error_ && next_ + static_cast<int64_t>(calls) > end_;
+}
+
 void PrepareAhead::run(Network<float>::Planners& planners) {
   while (prepare(planners)) {
   }

@@ -52,6 +52,9 @@ class PrepareAhead {
   // As of BatchSource; without threads, none is ever ready.
   const PreparedBatch* peek(size_t calls);
 
+  // As of BatchSource; false if the pass ends with an error of the data.
+  bool ends_within(size_t calls);
+
   // As of BatchSource.
   double fraction_read() const { return fraction_.load(std::memory_order_relaxed); }
 

@@ -27,6 +27,7 @@ class ReaderSource final : public BatchSource {
   int64_t begin_pass(const SourcePass& pass, const Stop& stop) override;
   const PreparedBatch* next(const Stop& stop) override { return ahead_->next(stop); }
   const PreparedBatch* peek(size_t calls) override { return ahead_->peek(calls); }
+  bool ends_within(size_t calls) override { return ahead_->ends_within(calls); }
   double fraction_read() const override { return ahead_ ? ahead_->fraction_read() : 0; }
   void end_pass() override { ahead_.reset(); }
 

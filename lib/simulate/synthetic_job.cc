@@ -143,6 +143,7 @@ void train_strand(ParameterStore& store, const SyntheticJob& job, const Syntheti
     for (; ahead > 0 && told < std::min(count, i + 1 + ahead); ++told) {
       store.look_ahead(job.batch(rank, step(told)).plans);
     }
+    if (ahead > 0 && told == count) store.end_looking_ahead();
     begun ? store.finish_pull(begun, batch->plans, views) : store.pull(batch->plans, PullMode::kTrain, views);
     next = std::make_unique<SyntheticBatch>(job.batch(rank, step(i + 1)));
     begun = i + 1 < count && i % 3 != 2 ? store.begin_pull(next->plans) : PullTicket{};

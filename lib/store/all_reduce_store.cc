@@ -66,8 +66,7 @@ AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& loc
 // for them either.
 void AllReduceStore::begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                                 const StepInfo& info) {
-  if (communicator_.size() == 1 || split_.any() || !communicator_.may_change_threads()) return;
-  if (!adds_there_ && num_there() > 0) return;
+  if (!exchanges_early()) return;
   plan_exchanges(plans, views, {.info = info, .pushers = 1, .wishes = run_.wishes()});
   if (exchanges_.groups.size() <= 1) return;
   worker_.begin([this](size_t index) { exchange(index); });

@@ -66,6 +66,11 @@ class AllReduceStore final : public StoreInFront {
     if (mode == PullMode::kTrain) bind_there(views);
   }
   bool may_wait() const override { return true; }
+  // Returns true if begin_push begins exchanges, where there are several groups of arrays.
+  bool exchanges_early() const {
+    return communicator_.size() > 1 && !split_.any() && communicator_.may_change_threads() &&
+           (adds_there_ || num_there() == 0);
+  }
   void begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                   const StepInfo& info) override;
   void final_gradient(size_t parameter) override;

@@ -73,6 +73,10 @@ class ParameterStore {
   virtual size_t looks_ahead() const { return 0; }
   virtual void look_ahead(std::span<const KeyPlan> plans) { (void)plans; }
 
+  // Tells the store that looks ahead that it has been told of all batches of the pass, so that it can return rows that
+  // none of them uses.  May be called again, and more batches may come all the same.
+  virtual void end_looking_ahead() {}
+
   // Runs `compute`, which computes the batch that was pulled, on some thread, and meanwhile does the work for
   // other processes.  Throws what `compute` throws.
   virtual void run_beside(const std::function<void()>& compute) { compute(); }

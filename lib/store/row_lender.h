@@ -99,7 +99,9 @@ class RowLender {
   // moves the rows that have come from the lender to `rows`, as they are stored; a row that nobody has trained yet
   // is as it was before the first step, and is left out unless `untrained` asks for it.  Keys must ascend; keys
   // whose rows have not come are left out.
+  // is_used returns true if the present batch, or one that was announced, uses the row.
   virtual bool next_has_come() const { return false; }
+  virtual bool is_used(int parameter, uint64_t key) const { return (void)parameter, (void)key, true; }
   virtual void take_stored(int parameter, std::span<const uint64_t> keys, bool untrained, RowBlock& rows) {
     (void)parameter, (void)keys, (void)untrained;
     rows.clear();

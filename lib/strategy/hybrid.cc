@@ -65,14 +65,20 @@ class RowsOnDevice {
  public:
   // `parameters` and `servers` outlive this.
   RowsOnDevice(const std::vector<ParameterSpec>& parameters, RemoteStore& servers, const TrainerSetup& setup)
-      : local_(sparse_parameters(parameters), setup.optimizers, setup.memory_limit, setup.device),
-        lender_(parameters, setup.optimizers, servers, local_),
+      : beside_(1, setup.device.cpu()),
+        local_(sparse_parameters(parameters), setup.optimizers, setup.memory_limit, beside_),
+        lender_(parameters, setup.optimizers, servers, local_, setup.window),
         store_(lender_, lender_, setup.row_device, *setup.caches) {}
 
   HybridStore::DeviceRows rows() { return {lender_, store_}; }
-  Json counters() const { return store_.counters(); }
+  Json counters() const {
+    Json counters = store_.counters();
+    counters["rows_ahead"] = lender_.rows_ahead();
+    return counters;
+  }
 
  private:
+  Device beside_;  // for work that is done while the processor computes a batch
   LocalStore local_;
   RemoteLender lender_;
   DeviceStore store_;

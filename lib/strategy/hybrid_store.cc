@@ -168,8 +168,11 @@ void HybridStore::take_dense(std::span<const ParameterView<float>> views) {
   }
 }
 
+// A batch may be computed on another thread than the owner's, which has the connections that the exchange needs.
 void HybridStore::begin_push(std::span<const KeyPlan>, std::span<const ParameterView<float>> views,
                              const StepInfo& info) {
+  if (!dense_.exchanges_early()) return;
+  if (rows_) rows_->store.hold_work();
   take_dense(views);
   dense_.begin_push(dense_plans_, dense_views_, info);
 }

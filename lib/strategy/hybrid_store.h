@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "collective/communicator.h"
+#include "device/device_store.h"
 #include "optim/clipping.h"
 #include "optim/optimizer_plan.h"
 #include "ps/client/remote_lender.h"
@@ -48,10 +49,10 @@ std::vector<ParameterSpec> with_dense_by_trainers(std::vector<ParameterSpec> spe
 // the communicator throws.
 class HybridStore final : public ParameterStore {
  public:
-  // The store of the rows that this trainer owns, a DeviceStore in front of the lender.
+  // The store of the rows that this trainer owns, in front of the lender.
   struct DeviceRows {
     RemoteLender& lender;
-    ParameterStore& store;
+    DeviceStore& store;
   };
 
   struct Context {
@@ -75,6 +76,12 @@ class HybridStore final : public ParameterStore {
   }
   void finish_pull(const PullTicket& ticket, std::span<const KeyPlan> plans,
                    std::vector<ParameterView<float>>& views) override;
+  size_t looks_ahead() const override { return rows_ ? rows_->store.looks_ahead() : 0; }
+  void look_ahead(std::span<const KeyPlan> plans) override { owned_->look_ahead(plans); }
+  void end_looking_ahead() override { owned_->end_looking_ahead(); }
+  void run_beside(const std::function<void()>& compute) override {
+    rows_ ? rows_->store.run_beside(compute) : compute();
+  }
   bool may_wait() const override { return true; }
   KeyOrder key_order() const override { return remote_.key_order(); }
   void begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,

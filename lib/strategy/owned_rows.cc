@@ -1,12 +1,12 @@
-// Messages of one trainer to another, which have the sparse parameters in their order:
+// Messages of one trainer to another, which have the sparse parameters in their order.  Keys are those of the batches that
+// the other does not know of; they have counts if the rows have a policy.  has_all is 1 if no other batch comes in this pass.
 //
-//   keys      := (key_list count:KeyCount[keys]?)[parameters]     counts if the rows have a policy
+//   keys      := batches:u32 has_all:u8 ((key_list count:KeyCount[keys]?)[parameters])[batches]
 //   weights   := value:f32[keys, cols][parameters]                of these keys, in their order
 //   gradients := samples:i64 pass:i64 shrink:u8 value:f32[keys, cols][parameters]
 //
-// A key may take a single byte of a message, but eight in memory, and more in the messages that answer it.  So the rows of a
-// batch that one trainer asks of another are bounded by the memory of their keys, counts and weights, which both compute in the
-// same way.
+// A key may take a single byte of a message, but eight in memory, and more in the messages that answer it.  So the rows that
+// one message asks for are bounded by the memory of their keys, counts and weights, which both sides compute in the same way.
 #include "strategy/owned_rows.h"
 
 #include <algorithm>
@@ -33,31 +33,28 @@ void check_read(const ByteReader& in, size_t rank, const char* what) {
 void check_batch(uint64_t bytes) {
   if (bytes <= kMaxGatheredBytes) return;
   fail(Code::kUsage, "a batch has ", human_bytes(bytes), " of rows of one trainer, which takes up to ",
-       human_bytes(kMaxGatheredBytes), ": make data.batch_size smaller");
+       human_bytes(kMaxGatheredBytes), ": make data.batch_size smaller, or device.window");
 }
 
 }  // namespace
 
 OwnedRows::OwnedRows(const std::vector<ParameterSpec>& specs, ParameterStore& own, Communicator& communicator)
-    : specs_(specs), communicator_(communicator), own_(own), plans_(specs.size()) {
-  const size_t ranks = static_cast<size_t>(num_ranks());
+    : specs_(specs),
+      communicator_(communicator),
+      own_(own),
+      unsent_(static_cast<size_t>(communicator.size())),
+      unsent_bytes_(static_cast<size_t>(communicator.size())),
+      coming_(static_cast<size_t>(communicator.size())),
+      plans_(specs.size()) {
   for (size_t p = 0; p < specs.size(); ++p) {
     if (!specs[p].sparse) continue;
-    Rows rows{.parameter = p,
-              .cols = static_cast<size_t>(specs[p].cols),
-              .counted = specs[p].row_policy.has_value(),
-              .sent = {},
-              .asked = {},
-              .counts = {},
-              .whole = {},
-              .weights = {},
-              .gradients = {},
-              .pointers = {}};
-    rows.sent.resize(ranks);
-    rows.asked.resize(ranks);
-    rows.counts.resize(ranks);
-    rows.whole.resize(ranks);
-    rows_.push_back(std::move(rows));
+    rows_.push_back({.parameter = p,
+                     .cols = static_cast<size_t>(specs[p].cols),
+                     .counted = specs[p].row_policy.has_value(),
+                     .sent = {},
+                     .weights = {},
+                     .gradients = {},
+                     .pointers = {}});
   }
 }
 
@@ -67,27 +64,168 @@ OwnedRows::ByRank OwnedRows::exchange(ByRank bytes) {
   return communicator_.all_to_all(std::move(bytes));
 }
 
+// ---- ahead
+
+// unsent_ <- also the keys of this batch, which go to their owners with the next pull.
+void OwnedRows::look_ahead(std::span<const KeyPlan> plans) {
+  for (const Rows& rows : rows_) add_keys(rows, plans[rows.parameter]);
+  std::ranges::for_each(unsent_bytes_, check_batch);
+  ++num_told_, ++num_unsent_;
+  has_all_ = false;
+}
+
+// Returns the positions of the plan's keys by owner; they ascend, as the keys then do.
+std::vector<std::vector<uint32_t>> OwnedRows::split(const KeyPlan& plan) const {
+  std::vector<std::vector<uint32_t>> positions(static_cast<size_t>(num_ranks()));
+  for (size_t n = 0; n < plan.keys.size(); ++n) {
+    const size_t owner = static_cast<size_t>(row_owner(plan.keys[n], num_ranks()));
+    positions[owner].push_back(static_cast<uint32_t>(n));
+  }
+  return positions;
+}
+
+void OwnedRows::add_keys(const Rows& rows, const KeyPlan& plan) {
+  const std::vector<std::vector<uint32_t>> positions = split(plan);
+  std::vector<uint64_t> keys;
+  for (size_t owner = 0; owner < unsent_.size(); ++owner) {
+    keys.clear();
+    for (uint32_t n : positions[owner]) keys.push_back(plan.keys[n]);
+    encode_keys(keys, unsent_[owner]);
+    unsent_bytes_[owner] += keys.size() * rows.bytes_of_row();
+    if (!rows.counted) continue;
+    for (uint32_t n : positions[owner]) put(unsent_[owner], plan.counts[n]);
+  }
+}
+
+// Returns the messages with the keys of all batches that the others do not know of.
+OwnedRows::ByRank OwnedRows::told_keys() {
+  ByRank messages(unsent_.size());
+  for (size_t owner = 0; owner < messages.size(); ++owner) {
+    put(messages[owner], static_cast<uint32_t>(num_unsent_));
+    put(messages[owner], static_cast<uint8_t>(has_all_));
+    messages[owner] += unsent_[owner];
+    unsent_[owner].clear();
+    unsent_bytes_[owner] = 0;
+  }
+  num_unsent_ = 0;
+  return messages;
+}
+
+// coming_ of the rank <- also the batches of its message, and then none or more.
+void OwnedRows::read_batches(ByteReader& in, size_t rank) {
+  constexpr uint32_t kMostBatches = 1 << 20;  // more than a trainer looks ahead
+  Coming& coming = coming_[rank];
+  const uint32_t batches = in.get<uint32_t>();
+  const bool has_all = in.get<uint8_t>() != 0;
+  if (batches > kMostBatches) fail(Code::kData, "trainer ", rank, " has ", batches, " batches at once");
+  if (coming.has_all && batches > 0) fail(Code::kData, "trainer ", rank, " has batches after its last one");
+  coming.has_all = has_all;
+  uint64_t bytes_left = kMaxGatheredBytes;
+  for (uint32_t batch = 0; batch < batches && in.ok(); ++batch) {
+    std::vector<AskedKeys>& asked = coming.batches.emplace_back();
+    for (const Rows& rows : rows_) asked.push_back(read_keys(in, rank, rows, bytes_left));
+  }
+  check_read(in, rank, "keys");
+  if (coming.batches.empty() && !has_all)
+    fail(Code::kData, "trainer ", rank, " has no batch, nor its last one");
+}
+
+// Refuses rows that take more than `bytes_left`, which it reduces, before they take memory.
+OwnedRows::AskedKeys OwnedRows::read_keys(ByteReader& in, size_t rank, const Rows& rows,
+                                          uint64_t& bytes_left) const {
+  AskedKeys asked;
+  decode_keys(in, asked.keys, bytes_left / rows.bytes_of_row());
+  bytes_left -= asked.keys.size() * rows.bytes_of_row();
+  for (uint64_t key : asked.keys) {
+    if (row_owner(key, num_ranks()) == communicator_.rank()) continue;
+    fail(Code::kData, "trainer ", rank, " asks for the row of key ", key, ", which another trainer owns");
+  }
+  asked.counts.resize(rows.counted ? asked.keys.size() : 0);
+  in.get_array(std::span(asked.counts));
+  return asked;
+}
+
+// Returns the number of steps, from the present one on, of which this trainer knows the keys of all trainers.  A
+// trainer that has told of all its batches has none in later steps.
+size_t OwnedRows::known_steps() const {
+  size_t least = SIZE_MAX, most = 0;
+  for (const Coming& coming : coming_) {
+    most = std::max(most, coming.batches.size());
+    if (!coming.has_all) least = std::min(least, coming.batches.size());
+  }
+  return std::min(least, most);
+}
+
+// Tells own_ of the steps that have become known.
+void OwnedRows::unite_known() {
+  const size_t known = known_steps();
+  while (united_.size() < known) {
+    united_.push_back(unite(united_.size()));
+    if (own_.looks_ahead() > 0) own_.look_ahead(united_.back());
+  }
+  if (std::ranges::all_of(coming_, &Coming::has_all)) own_.end_looking_ahead();
+}
+
+// Returns, by parameter, the union of the keys that ranks ask for in a step.  The keys of each rank count as those of one
+// example, so that uses[rank].index says where in the union each of them is.
+std::vector<KeyPlan> OwnedRows::unite(size_t step) {
+  std::vector<KeyPlan> plans(specs_.size());
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const AskedKeys none;
+    std::vector<const AskedKeys*> asked;
+    std::vector<std::array<uint32_t, 2>> offsets;  // by rank, of its one example
+    for (const Coming& coming : coming_) {
+      asked.push_back(step < coming.batches.size() ? &coming.batches[step][i] : &none);
+      offsets.push_back({0, static_cast<uint32_t>(asked.back()->keys.size())});
+    }
+    std::vector<KeyList> lists;
+    for (size_t rank = 0; rank < asked.size(); ++rank) lists.push_back({offsets[rank], asked[rank]->keys});
+    KeyPlan& plan = plans[rows_[i].parameter];
+    planner_.plan(lists, plan);
+    for (KeyUse& use : plan.uses) use.offsets = {};  // which do not live as long
+    plan.counts.assign(rows_[i].counted ? plan.keys.size() : 0, {});
+    for (size_t rank = 0; rank < asked.size(); ++rank) {
+      for (size_t n = 0; n < asked[rank]->counts.size(); ++n) {
+        KeyCount& sum = plan.counts[plan.uses[rank].index[n]];
+        sum.shows += asked[rank]->counts[n].shows;
+        sum.clicks += asked[rank]->counts[n].clicks;
+      }
+    }
+  }
+  return plans;
+}
+
+// plans_ <- the union of the present step, whose batches are no longer to come.  A step of which nobody has a batch ends
+// the pass; the next one begins with batches that nobody knows of.
+void OwnedRows::begin_step() {
+  unite_known();
+  if (united_.empty()) {
+    plans_ = unite(0);
+    for (Coming& coming : coming_) coming.has_all = false;
+    return;
+  }
+  plans_ = std::move(united_.front());
+  united_.pop_front();
+  for (Coming& coming : coming_) {
+    if (!coming.batches.empty()) coming.batches.pop_front();
+  }
+}
+
 // ---- pull
 
 void OwnedRows::pull(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views) {
-  ByRank keys(static_cast<size_t>(num_ranks()));
-  for (Rows& rows : rows_) {
-    split(rows, plans.empty() ? nullptr : &plans[rows.parameter]);
+  if (plans.empty()) {
+    end_looking_ahead();
+  } else if (num_told_ == 0) {
+    look_ahead(plans);
   }
-  for (size_t owner = 0; owner < keys.size(); ++owner) {
-    uint64_t bytes = 0;
-    for (const Rows& rows : rows_) bytes += rows.sent[owner].size() * rows.bytes_of_row();
-    check_batch(bytes);
-  }
-  for (const Rows& rows : rows_) add_keys(rows, plans.empty() ? nullptr : &plans[rows.parameter], keys);
-  keys = exchange(std::move(keys));
+  num_told_ -= std::min<size_t>(num_told_, 1);
+  const ByRank keys = exchange(told_keys());
   for (size_t rank = 0; rank < keys.size(); ++rank) {
     ByteReader in(keys[rank]);
-    uint64_t bytes_left = kMaxGatheredBytes;
-    for (Rows& rows : rows_) read_keys(in, rank, rows, bytes_left);
-    check_read(in, rank, "keys");
+    read_batches(in, rank);
   }
-  for (Rows& rows : rows_) unite(rows);
+  begin_step();
   own_.pull(plans_, PullMode::kTrain, own_views_);
 
   ByRank weights(keys.size());
@@ -101,6 +239,8 @@ void OwnedRows::pull(std::span<const KeyPlan> plans, std::vector<ParameterView<f
   weights = exchange(std::move(weights));
   views.assign(plans_.size(), {});
   for (Rows& rows : rows_) {
+    rows.sent.assign(keys.size(), {});
+    if (!plans.empty()) rows.sent = split(plans[rows.parameter]);
     bind(rows, plans.empty() ? 0 : plans[rows.parameter].keys.size(), views[rows.parameter]);
   }
   for (size_t rank = 0; rank < weights.size(); ++rank) {
@@ -109,61 +249,6 @@ void OwnedRows::pull(std::span<const KeyPlan> plans, std::vector<ParameterView<f
       for (uint32_t n : rows.sent[rank]) in.get_array(std::span(rows.pointers[n], rows.cols));
     }
     check_read(in, rank, "weights");
-  }
-}
-
-// rows.sent <- the positions of the plan's keys by owner; they ascend, as the keys then do.
-void OwnedRows::split(Rows& rows, const KeyPlan* plan) {
-  for (std::vector<uint32_t>& sent : rows.sent) sent.clear();
-  if (plan == nullptr) return;
-  for (size_t n = 0; n < plan->keys.size(); ++n) {
-    const size_t owner = static_cast<size_t>(row_owner(plan->keys[n], num_ranks()));
-    rows.sent[owner].push_back(static_cast<uint32_t>(n));
-  }
-}
-
-void OwnedRows::add_keys(const Rows& rows, const KeyPlan* plan, ByRank& out) const {
-  std::vector<uint64_t> keys;
-  for (size_t owner = 0; owner < out.size(); ++owner) {
-    keys.clear();
-    for (uint32_t n : rows.sent[owner]) keys.push_back(plan->keys[n]);
-    encode_keys(keys, out[owner]);
-    if (!rows.counted) continue;
-    for (uint32_t n : rows.sent[owner]) put(out[owner], plan->counts[n]);
-  }
-}
-
-// Refuses rows that take more than `bytes_left`, which it reduces, before they take memory.
-void OwnedRows::read_keys(ByteReader& in, size_t rank, Rows& rows, uint64_t& bytes_left) const {
-  std::vector<uint64_t>& keys = rows.asked[rank];
-  keys.clear();
-  decode_keys(in, keys, bytes_left / rows.bytes_of_row());
-  bytes_left -= keys.size() * rows.bytes_of_row();
-  for (uint64_t key : keys) {
-    if (row_owner(key, num_ranks()) == communicator_.rank()) continue;
-    fail(Code::kData, "trainer ", rank, " asks for the row of key ", key, ", which another trainer owns");
-  }
-  rows.counts[rank].resize(rows.counted ? keys.size() : 0);
-  in.get_array(std::span(rows.counts[rank]));
-}
-
-// The plan of a parameter <- the union of the keys that ranks ask for.  The keys of each rank count as those of one
-// example, so that uses[rank].index says where in the union each of them is.
-void OwnedRows::unite(Rows& rows) {
-  KeyPlan& plan = plans_[rows.parameter];
-  std::vector<KeyList> lists;
-  for (size_t rank = 0; rank < rows.asked.size(); ++rank) {
-    rows.whole[rank] = {0, static_cast<uint32_t>(rows.asked[rank].size())};
-    lists.push_back({rows.whole[rank], rows.asked[rank]});
-  }
-  planner_.plan(lists, plan);
-  plan.counts.assign(rows.counted ? plan.keys.size() : 0, {});
-  for (size_t rank = 0; rank < rows.asked.size() && rows.counted; ++rank) {
-    for (size_t i = 0; i < rows.counts[rank].size(); ++i) {
-      KeyCount& sum = plan.counts[plan.uses[rank].index[i]];
-      sum.shows += rows.counts[rank][i].shows;
-      sum.clicks += rows.counts[rank][i].clicks;
-    }
   }
 }
 

@@ -5,11 +5,15 @@
 // for from its own store, and sends the weights back.  Then the gradients go the same way: the owner adds those of a
 // row in the order of ranks, as servers do, and makes one step of it.  So the bits are those of servers that train the
 // rows.
+//
+// With the keys of its batch a trainer sends those of all later batches that it has been told of.  An owner that has
+// heard of a later batch of every trainer tells its store of their union.
 #ifndef PS_STRATEGY_OWNED_ROWS_H_
 #define PS_STRATEGY_OWNED_ROWS_H_
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,8 +33,13 @@ class OwnedRows {
   // `own` trains the rows of which this trainer is the owner; its keys must ascend.  All arguments outlive this.
   OwnedRows(const std::vector<ParameterSpec>& specs, ParameterStore& own, Communicator& communicator);
 
+  // look_ahead tells of a batch of this trainer that is to be pulled, in the order of batches; end_looking_ahead, that
+  // none comes after it in this pass.  A batch that was not told of is told of by its pull.
+  void look_ahead(std::span<const KeyPlan> plans);
+  void end_looking_ahead() { has_all_ = true; }
+
   // All trainers call pull, sum_up and step in turn, in each step.  A step that no trainer has a batch for needs no
-  // call of step.
+  // call of step, and ends the pass.
   //
   // views[p] <- the weights of the batch's rows of each sparse parameter p, with buffers for the gradients; they are
   // valid until the next pull.  The views of other parameters are empty. `plans` are empty if this trainer has no
@@ -58,13 +67,10 @@ class OwnedRows {
   struct Rows {
     size_t parameter;
     size_t cols;
-    bool counted;                                // keys travel with their counts
-    std::vector<std::vector<uint32_t>> sent;     // by owner: positions in the plan of the keys that it got
-    std::vector<std::vector<uint64_t>> asked;    // by rank: the keys that it asks for
-    std::vector<std::vector<KeyCount>> counts;   // the same: their counts
-    std::vector<std::array<uint32_t, 2>> whole;  // the same: the offsets of a list of one example
-    std::vector<float> weights, gradients;       // [keys, cols] of this trainer's batch
-    std::vector<float*> pointers;                // to the rows of `weights`
+    bool counted;                             // keys travel with their counts
+    std::vector<std::vector<uint32_t>> sent;  // by owner: positions in the plan of the keys that it got
+    std::vector<float> weights, gradients;    // [keys, cols] of this trainer's batch
+    std::vector<float*> pointers;             // to the rows of `weights`
 
     // The memory of a key, its counts and its weights.
     uint64_t bytes_of_row() const {
@@ -72,12 +78,29 @@ class OwnedRows {
     }
   };
 
+  // The keys of one parameter in a batch of a trainer that this trainer owns.
+  struct AskedKeys {
+    std::vector<uint64_t> keys;
+    std::vector<KeyCount> counts;  // if keys are counted
+  };
+
+  // The batches of a trainer that this one has heard of and that are not pulled: each has its keys in the order of rows_.
+  struct Coming {
+    std::deque<std::vector<AskedKeys>> batches;
+    bool has_all = false;  // no other comes in this pass
+  };
+
   int num_ranks() const { return communicator_.size(); }
   ByRank exchange(ByRank bytes);
-  void split(Rows& rows, const KeyPlan* plan);
-  void add_keys(const Rows& rows, const KeyPlan* plan, ByRank& out) const;
-  void read_keys(ByteReader& in, size_t rank, Rows& rows, uint64_t& bytes_left) const;
-  void unite(Rows& rows);
+  std::vector<std::vector<uint32_t>> split(const KeyPlan& plan) const;
+  void add_keys(const Rows& rows, const KeyPlan& plan);
+  ByRank told_keys();
+  void read_batches(ByteReader& in, size_t rank);
+  AskedKeys read_keys(ByteReader& in, size_t rank, const Rows& rows, uint64_t& bytes_left) const;
+  size_t known_steps() const;
+  void unite_known();
+  std::vector<KeyPlan> unite(size_t step);
+  void begin_step();
   void bind(Rows& rows, size_t keys, ParameterView<float>& view);
   void check_finite(const Rows& rows, const float* gradients) const;
   void add_gradients(const Rows& rows, ByteReader& in, size_t rank, std::vector<bool>& seen);
@@ -87,6 +110,16 @@ class OwnedRows {
   ParameterStore& own_;
   KeyPlanner planner_{KeyOrder::kAscending};
   std::vector<Rows> rows_;
+
+  // Batches of this trainer: how many it knows of that are not pulled; those that the others do not know of, and their
+  // keys, by owner, with the bytes of their rows.
+  size_t num_told_ = 0, num_unsent_ = 0;
+  ByRank unsent_;
+  std::vector<uint64_t> unsent_bytes_;
+  bool has_all_ = false;  // it knows of all that are left in this pass
+
+  std::vector<Coming> coming_;                   // by rank
+  std::deque<std::vector<KeyPlan>> united_;      // by step to come of which own_ was told: as plans_
   std::vector<KeyPlan> plans_;                   // by parameter: the union of the keys that ranks ask for
   std::vector<ParameterView<float>> own_views_;  // of these
   StepInfo total_;                               // of all trainers

@@ -184,13 +184,17 @@ void Trainer::report_batches(PassTimes& times) {
   progress_.current().reset();
 }
 
-// Tells a store that looks ahead about the current batch, and about those after it that are ready.
+// Tells a store that looks ahead about the current batch, and about those after it that are ready; and about the end of
+// the pass, as soon as that is within its sight.
 void Trainer::tell_store(const PreparedBatch& present, BatchSource& source) {
   const size_t ahead = store_.looks_ahead();
   if (ahead == 0) return;
   for (; looked_ahead_ <= ahead; ++looked_ahead_) {
     const PreparedBatch* batch = looked_ahead_ == 0 ? &present : source.peek(looked_ahead_);
-    if (batch == nullptr) return;
+    if (batch == nullptr) {
+      if (source.ends_within(looked_ahead_)) store_.end_looking_ahead();
+      return;
+    }
     store_.look_ahead(batch->plans);
     if (computation_ != nullptr) computation_->expect_batch(*batch);
   }

@@ -4,6 +4,8 @@
 //
 //   PS_SIM_SEED=17 sim_device        that seed alone
 //   PS_SIM_SEEDS=5000 sim_device     more of them
+#include <set>
+
 #include "config/spec.h"
 #include "device/device_store.h"
 #include "recovering_cluster.h"
@@ -109,6 +111,50 @@ TEST(DeviceBeforeServers, RowsOfTheNextBatchAreOnTheDeviceBeforeItIsPulled) {
     });
   });
   cluster.run();
+}
+
+// The device has room for all rows.  Most rows of a batch are in none of the next two.
+TEST(DeviceBeforeServers, OnlyRowsOfTheLastBatchAreLeftForTheEndOfAPass) {
+  for (const char* device : {"emulated", "emulated:0,emulated:1"}) {
+    SyntheticJob job;
+    job.small = true;
+    job.steps = {{12, 12}};
+    job.device = DeviceOptions{.type = device, .rows = 512, .window = 3};
+    const std::vector<float> expected = train_locally(job);
+    ShardCluster cluster(job, {.servers = 2});
+    cluster.network().set_default_link(RecoveringCluster::link());
+    cluster.spawn(0, [&](RemoteStore& remote) {
+      with_store(remote, job, [&](ParameterStore& store) {
+        const auto written = [&] {
+          return dynamic_cast<DeviceStore&>(store).counters().at("rows_written_back").get<size_t>();
+        };
+        SyntheticJob watched = job;
+        size_t after_last = 0;
+        watched.on_push = [&](size_t, int64_t, int64_t number) {
+          if (number == 11) after_last = written();
+        };
+        int64_t step = 0;
+        for (int64_t pass = 0; pass < 2; ++pass) {
+          const size_t before = written();
+          std::set<uint64_t> used;
+          for (int64_t s = step; s < step + 12; ++s) {
+            const SyntheticBatch batch = job.batch(0, s);
+            used.insert(batch.plans[0].keys.begin(), batch.plans[0].keys.end());
+          }
+          train_pass(store, watched, 0, pass, 0, step);
+          if (pass == 0) {
+            EXPECT_EQ(written(), used.size()) << "each row goes back once";
+          }
+          const size_t last_keys = job.batch(0, step - 1).plans[0].keys.size();
+          EXPECT_GT(after_last, before + last_keys);
+          EXPECT_LE(written(), after_last + last_keys);
+        }
+        expect_same_bits(expected, all_weights(store, job.small));
+        remote.run().end_run();
+      });
+    });
+    cluster.run();
+  }
 }
 
 // The rows of a table with a policy, and the counts of its decisions.

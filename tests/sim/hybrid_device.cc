@@ -15,7 +15,8 @@ namespace {
 struct Plan : HybridPlan {
   explicit Plan(Random& random) : HybridPlan(random, 5) {
     const char* const kDevices[] = {"emulated", "emulated:0,emulated:1"};
-    job.device = DeviceOptions{.type = kDevices[draw(random, 0, 1)], .rows = 32 << draw(random, 0, 3)};
+    job.device = DeviceOptions{
+        .type = kDevices[draw(random, 0, 1)], .rows = 32 << draw(random, 0, 3), .window = draw(random, 0, 4)};
     const char* const kPolicies[] = {
         R"({"expire": {"unseen": 1, "below_score": 0.4}, "shrink_steps": 4})",
         R"({"admission": {"count": 2}, "limit": 64, "when_full": "evict", "decay": 0.5,
@@ -76,6 +77,32 @@ TEST(HybridOnDevices, RowsAreWithTheServersAfterTheLastStepOfARunThatEndsEarly) 
   cluster.start_trainers();
   cluster.run();
   expect_same_bits(expected, weights);
+}
+
+// The time is that of the simulated network alone: nobody computes.
+TEST(HybridOnDevices, RowsOfComingBatchesComeWhileOthersAreTrained) {
+  Random random(1, 0);
+  RecoveryPlan plan(random);
+  plan.hybrid = true;
+  plan.servers = 2;
+  plan.job.small = true;
+  plan.job.steps = {{40}, {36}};
+  const std::vector<float> expected = ShardCluster(plan.job, {.servers = 2}).train();
+  const auto time_of = [&](int64_t window) {
+    plan.job.device = DeviceOptions{.type = "emulated", .rows = 64, .window = window};
+    const ScratchFolder folder;
+    Totals totals;
+    RecoveringCluster cluster(plan, folder.path(), 1, totals);
+    cluster.network().set_default_link({.latency = 10ms});
+    cluster.start_trainers();
+    cluster.run();
+    expect_same_bits(expected, cluster.weights());
+    EXPECT_GT(cluster.rows_evicted(), 100u);
+    return to_seconds(cluster.network().now());
+  };
+  const double without = time_of(0), three = time_of(3);
+  std::printf("40 steps, a round trip of 20 ms: %.2f s, 3 batches ahead %.2f s\n", without, three);
+  EXPECT_LT(three, without - 40 * 0.01) << "most steps wait for a round trip less";
 }
 
 TEST(HybridOnDevices, WhoeverCrashesTheJobEndsAsIfNobodyHad) {

@@ -342,7 +342,8 @@ class RecoveringCluster {
     std::unique_ptr<DeviceStore> rows;
     if (plan_.job.device) {
       const std::shared_ptr<RowDevice> cards = open_row_device(plan_.job.device->type);
-      lender = std::make_unique<RemoteLender>(specs, plan_.job.plan(), remote, sparse);
+      lender = std::make_unique<RemoteLender>(specs, plan_.job.plan(), remote, sparse,
+                                              static_cast<size_t>(plan_.job.device->window));
       rows = std::make_unique<DeviceStore>(*lender, *lender, cards,
                                            plan_caches(*cards, *plan_.job.device, specs, plan_.job.plan()),
                                            /*own_thread=*/false);

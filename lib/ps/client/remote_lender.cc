@@ -33,6 +33,10 @@ bool comes_ahead(const ParameterSpec& spec) {
   return spec.sparse && !spec.row_policy;
 }
 
+bool has_policy(const std::vector<ParameterSpec>& specs) {
+  return std::ranges::any_of(specs, [](const ParameterSpec& spec) { return spec.row_policy.has_value(); });
+}
+
 // Sets `rows` to the rows of these keys as they are stored before their first step.  Nothing was trained in the store.
 void make_untrained(LocalStore& store, int sparse, std::span<const uint64_t> keys, RowBlock& rows) {
   const TableLayout layout = store.layout(sparse);
@@ -146,12 +150,11 @@ void RemoteLender::finish_pull(const PullTicket& ticket, std::span<const KeyPlan
 // Tells the servers the keys of the batch of parameters that have a row policy, when they have applied all steps
 // before.  absent_ <- the keys that have no row.
 void RemoteLender::count_keys(std::span<const KeyPlan> plans) {
-  const auto has_policy = [](const ParameterSpec& spec) { return spec.row_policy.has_value(); };
-  if (std::ranges::none_of(specs_, has_policy)) return;
+  if (!has_policy(specs_)) return;
   remote_.finish_pushes();
   for (size_t p = 0; p < specs_.size(); ++p) {
     absent_[p].clear();
-    if (has_policy(specs_[p])) returns_.send_counts(p, plans[p].keys, plans[p].counts, absent_[p]);
+    if (specs_[p].row_policy) returns_.send_counts(p, plans[p].keys, plans[p].counts, absent_[p]);
   }
   ScopedSeconds seconds(waited_seconds_);
   wait_for_returns();
@@ -174,9 +177,13 @@ void RemoteLender::push(std::span<const KeyPlan> plans, std::span<const Paramete
   step_ = {
       .plans = plans, .views = views, .info = info, .begins_checkpoint = remote_.next_begins_checkpoint()};
   if (!std::exchange(announced_, true)) returns_.announce();
-  if (!step_.begins_checkpoint && !clips()) push_there();
+  const bool clips = clipping_.any() && !send_;
+  if (!step_.begins_checkpoint && !clips) push_there();
+  // The step of several trainers is applied when all have pushed.  By a row policy it makes rows and removes them, so that
+  // rows that the device fetches or returns within the step must come after it, as they do where one trainer pushes alone.
+  if (step_.pushed && send_ && has_policy(specs_)) remote_.finish_pushes();
   push_here(plans, views, info);
-  if (!step_.begins_checkpoint && clips()) remote_.pushes().commit(std::move(step_.squares));
+  if (!step_.begins_checkpoint && clips) remote_.pushes().commit(std::move(step_.squares));
 }
 
 // Begins the step of the optimizers of sparse parameters in local_; the borrowers apply it to the rows on the

@@ -92,6 +92,9 @@ class RemoteLender final : public StoreInFront, public RowLender {
   bool next_has_come() const override {
     return window_.requests.size() > 1 && rows_.arrived(window_.requests[1]);
   }
+  bool is_used(int parameter, uint64_t key) const override {
+    return coming_[static_cast<size_t>(parameter)].is_used(key);
+  }
   void take_stored(int parameter, std::span<const uint64_t> keys, bool untrained, RowBlock& rows) override;
   void work_until(const std::function<bool()>& done) override { remote_.links().work_until(done); }
   void wake() override { remote_.links().wake(); }
@@ -104,7 +107,6 @@ class RemoteLender final : public StoreInFront, public RowLender {
 
  private:
   int sparse(int parameter) const { return sparse_of_[static_cast<size_t>(parameter)]; }
-  bool clips() const { return clipping_.any() && !send_; }
   void count_keys(std::span<const KeyPlan> plans);
   void take_from_servers();
   void bind_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);

@@ -24,14 +24,35 @@ TEST(ComputeThread, RunsOneFunctionAfterTheOtherBesideItsOwner) {
       ran = std::this_thread::get_id();
     };
     thread.start(body);
-    EXPECT_FALSE(thread.ended()) << "it waits for its owner";
+    EXPECT_FALSE(thread.wants_owner()) << "it waits for its owner";
     go.set_value();
     EXPECT_GT(thread.finish(thrown), 0);
-    EXPECT_TRUE(thread.ended());
+    EXPECT_TRUE(thread.wants_owner());
     EXPECT_EQ(thrown, nullptr);
     EXPECT_NE(ran, owner);
   }
   while (ends < 3) std::this_thread::yield();
+}
+
+TEST(ComputeThread, AFunctionThatNeedsItsOwnersThingsHasThemUntilItEnds) {
+  std::promise<void> woken;
+  std::atomic<int> calls = 0;
+  ComputeThread thread([&] {
+    if (++calls == 1) woken.set_value();
+  });
+  int of_owner = 1;  // the thread sanitizer sees a function that does not wait
+  const std::function<void()> body = [&] {
+    thread.wait_for_owner();
+    of_owner = 3;
+  };
+  thread.start(body);
+  woken.get_future().wait();
+  EXPECT_TRUE(thread.wants_owner());
+  of_owner = 2;
+  std::exception_ptr thrown;
+  thread.finish(thrown);
+  EXPECT_EQ(of_owner, 3);
+  while (calls < 2) std::this_thread::yield();
 }
 
 TEST(ComputeThread, GivesItsOwnerTheException) {

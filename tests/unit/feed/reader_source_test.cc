@@ -123,6 +123,8 @@ TEST_F(ReaderSourceTest, BatchesThatAreReadyAreSeenBeforeTheirTimeInTheirOrder) 
       EXPECT_EQ(source.peek(calls)->step, step + static_cast<int64_t>(calls));
     }
     EXPECT_EQ(source.peek(left + 1), nullptr);
+    EXPECT_FALSE(source.ends_within(left)) << "there is such a batch";
+    while (left < kAhead && !source.ends_within(left + 1)) std::this_thread::yield();
     EXPECT_EQ(source.peek(100), nullptr) << "that none is read for yet";
   }
 }

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <thread>
@@ -58,6 +60,9 @@ class FakeStore final : public ParameterStore {
       sums[plans[1].keys[n]] = views[1].row_gradients[n * kCols];
     pushed = info;
   }
+  size_t looks_ahead() const override { return window; }
+  void look_ahead(std::span<const KeyPlan> plans) override { told.push_back(plans[1].keys); }
+  void end_looking_ahead() override { ++ends; }
   double learning_rate() const override { return 0; }
   void end_pass(int64_t) override {}
   std::vector<uint64_t> keys(int) override { return {}; }
@@ -71,6 +76,8 @@ class FakeStore final : public ParameterStore {
   std::vector<KeyCount> counts;
   std::map<uint64_t, float> sums;  // by key: the first column
   StepInfo pushed;
+  size_t window = 0, ends = 0;
+  std::vector<std::vector<uint64_t>> told;  // keys
 
  private:
   std::vector<float> weights_, gradients_;
@@ -178,6 +185,62 @@ TEST(OwnedRows, ATrainerWithoutABatchTrainsTheRowsOfOthers) {
   EXPECT_EQ(sums[9], 3);
 }
 
+// Two passes, in which rank r has 4 + r batches, and batch b has the keys 100 b to 100 b + 39 and 100 b + 50 + r.  The rank
+// tells of windows[r] batches before their pulls.
+void expect_told(const std::array<size_t, 3>& windows, size_t known_at_first) {
+  const std::vector<ParameterSpec> specs = specs_with(false);
+  std::vector<FakeStore> stores(3);
+  const auto plans_of = [](uint64_t batch, uint64_t rank) {
+    std::vector<uint64_t> keys;
+    for (uint64_t key = 0; key < 40; ++key) keys.push_back(100 * batch + key);
+    keys.push_back(100 * batch + 50 + rank);
+    return plans_with(std::move(keys));
+  };
+  run_ranks(3, [&](int rank, Communicator& communicator) {
+    const size_t r = static_cast<size_t>(rank), batches = 4 + r;
+    FakeStore& store = stores[r];
+    store.window = 2;
+    OwnedRows rows(specs, store, communicator);
+    std::vector<ParameterView<float>> views;
+    for (size_t pass = 0; pass < 2; ++pass) {
+      store.told.clear(), store.ends = 0;
+      size_t told = 0;
+      for (size_t batch = 0; batch < 6; ++batch) {
+        while (windows[r] > 0 && told < std::min(batches, batch + 1 + windows[r]))
+          rows.look_ahead(plans_of(told++, r));
+        if (windows[r] > 0 && told == batches) rows.end_looking_ahead();
+        const std::vector<KeyPlan> plans = batch < batches ? plans_of(batch, r) : std::vector<KeyPlan>();
+        rows.pull(plans, views);
+        ASSERT_GT(store.told.size(), batch);
+        EXPECT_EQ(store.told[batch], store.keys_asked) << "another step than the one that was told of";
+        if (batch == 0) {
+          EXPECT_EQ(store.told.size(), 1 + known_at_first);
+        }
+        if (!plans.empty()) {
+          EXPECT_EQ(views[1].rows[40][1], static_cast<float>(100 * batch + 50 + r));
+          std::fill_n(views[1].row_gradients, plans[1].keys.size() * kCols, 1.0f);
+        }
+        rows.sum_up(plans.empty() ? std::vector<ParameterView<float>>() : views, {.samples = 1, .pass = 0});
+        rows.step();
+        const float trainers = batch < 4 ? 3 : batch == 4 ? 2 : 1;
+        for (uint64_t key : store.keys_asked)
+          EXPECT_EQ(store.sums[key], key % 100 < 40 ? trainers : 1) << key;
+      }
+      EXPECT_EQ(store.ends > 0, windows[2] > 0) << "all trainers have told of their last batches";
+      rows.pull({}, views);
+      EXPECT_TRUE(store.keys_asked.empty()) << "the pass has ended";
+      EXPECT_EQ(store.told.size(), 6u);
+    }
+  });
+}
+
+TEST(OwnedRows, AnOwnerIsToldOfBatchesThatAllTrainersHaveToldOf) {
+  expect_told({2, 2, 2}, 2);
+  expect_told({2, 1, 2}, 1);
+  expect_told({0, 2, 2}, 0);
+  expect_told({1, 2, 0}, 0);
+}
+
 TEST(OwnedRows, AGradientThatIsNotFiniteIsNotSent) {
   const std::vector<ParameterSpec> specs = specs_with(false);
   FakeStore store;
@@ -219,11 +282,20 @@ std::string refusal(const std::string& sent) {
 TEST(OwnedRows, WhatNoTrainerOfTheJobSendsIsRefused) {
   uint64_t others = 0;
   while (row_owner(others, 2) == 0) ++others;
-  std::string keys;
-  encode_keys(std::vector<uint64_t>{others}, keys);
-  EXPECT_THAT(refusal(keys), HasSubstr(cat("trainer 1 asks for the row of key ", others)));
-  keys.clear();
-  encode_keys(std::vector<uint64_t>{}, keys);
+  const auto message = [](uint32_t batches, bool has_all, const std::vector<uint64_t>& keys) {
+    std::string bytes;
+    put(bytes, batches);
+    put(bytes, static_cast<uint8_t>(has_all));
+    encode_keys(keys, bytes);
+    return bytes;
+  };
+  EXPECT_THAT(refusal(message(1, false, {others})),
+              HasSubstr(cat("trainer 1 asks for the row of key ", others)));
+  EXPECT_THAT(refusal(message(2, false, {})), HasSubstr("a list of 0 keys is cut short"));
+  EXPECT_THAT(refusal(message(~0u, false, {})), HasSubstr("trainer 1 has 4294967295 batches at once"));
+  EXPECT_THAT(refusal(message(0, false, {}).substr(0, 5)),
+              HasSubstr("trainer 1 has no batch, nor its last one"));
+  const std::string keys = message(1, true, {});
   EXPECT_THAT(refusal(keys + "x"), HasSubstr("trainer 1 sent too many bytes of keys"));
   EXPECT_NE(refusal(keys.substr(1)), "accepted");
   EXPECT_NE(refusal(""), "accepted");
@@ -234,6 +306,7 @@ TEST(OwnedRows, ATrainerAsksForNoMoreRowsThanFitIntoTheAnswer) {
   constexpr uint32_t kMost = (256u << 20) / 16;
   const auto message = [](uint32_t count) {
     std::string keys;
+    put(keys, uint32_t{1}), put(keys, uint8_t{0});
     put(keys, count);
     put_varints(keys, count, [] { return uint64_t{0}; });
     return keys;
