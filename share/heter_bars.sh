@@ -5,7 +5,8 @@
 #   the part of a step in which the accelerator waits, where it is the slowest part
 #   processor seconds of readers and compute trainer, beside those of plain trainers with the same examples
 #   the part of fetching, building and writing back the rows of coming batches that is hidden behind batches, of a trainer
-#     with rows on an emulated device whose cache is smaller than a pass needs
+#     with rows on an emulated device whose cache is smaller than a pass needs: over one pass, and over three with as many
+#     examples together
 # and compares the models of these, bit for bit.  Needs root, ip(8), tc(8) and python3; ends with 9 below a bar.
 #
 # usage: heter_bars.sh [-b BANDWIDTH] [-t MILLISECONDS] [-n EXAMPLES] [-r RUNS] [JOB]
@@ -34,11 +35,11 @@ job=${1:-criteo_wide_deep}
 source "$(dirname "$0")/heter_places.sh"
 shape "$bandwidth"
 
-# train_on_device: one trainer on a fifth of the examples, with room on its device for 8192 rows.
+# train_on_device FILE PASSES: one trainer with room on its device for 8192 rows.
 train_on_device() {
   start_server
-  start trainer0 reader0 ps-train "$job" --data few.txt --servers "$(address server):7164" --threads 1 --save-dir '' --json \
-    --passes 1 --device emulated --set device.rows=8192 --set device.window=4 --set "train.emulated_compute=${milliseconds}ms"
+  start trainer0 reader0 ps-train "$job" --data "$1" --servers "$(address server):7164" --threads 1 --save-dir '' --json \
+    --passes "$2" --device emulated --set device.rows=8192 --set device.window=4 --set "train.emulated_compute=${milliseconds}ms"
   end_well trainer0 "$started"
   end_server
 }
@@ -60,6 +61,7 @@ processor() {
 
 ps-datagen criteo --samples "$examples" --output train.txt
 head -n $((examples / 5)) train.txt >few.txt
+head -n $((examples / 15)) train.txt >third.txt
 ps-train "$job" --data train.txt --threads 1 --save-dir '' --json --set train.passes=1 >measured.json 2>measured.err
 ps-bench plan "$job" --hetero --measured measured.json --compute "${milliseconds}ms" --bandwidth "$bandwidth" --processors 2 \
   --accelerators 1 --json >plan.json
@@ -82,14 +84,16 @@ for ((run = 0; run < runs; ++run)); do
   cmp plain/pass-00000/model.safetensors heter/pass-00000/model.safetensors || same=no
   train emulated heter "${emulated[@]}"
   steps >>rates
-  train_on_device
+  train_on_device few.txt 1
   hidden >>hidden
+  train_on_device third.txt 3
+  hidden >>hidden_passes
   rm -rf plain heter emulated
 done
 rate=$(median <rates)
 paste heter.seconds plain.seconds | awk '{ print $1 / $2 }' >ratios
 awk -v rate="$rate" -v planned="$planned" -v limit="$limit" -v ms="$milliseconds" -v ratio="$(median <ratios)" -v same="$same" \
-  -v hidden="$(median <hidden)" '
+  -v hidden="$(median <hidden)" -v passes="$(median <hidden_passes)" '
   function line(name, value, bar, good) {
     printf "%-44s %8.3f  bar %s  %s\n", name, value, bar, good ? "ok" : "BELOW"
     if (!good) below = 1
@@ -100,6 +104,7 @@ awk -v rate="$rate" -v planned="$planned" -v limit="$limit" -v ms="$milliseconds
     if (limit == "accelerators") line("exposed wait of a step", 1 - rate * ms / 1000, "<= 0.10", 1 - rate * ms / 1000 <= 0.1)
     line("processor seconds beside plain trainers", ratio, "<= 1.25", ratio <= 1.25)
     line("work for rows of coming batches, hidden", hidden, ">= 0.90", hidden >= 0.9)
+    line("the same over three passes", passes, ">= 0.90", passes >= 0.9)
     line("models of plain trainers, bit for bit", same == "yes", "   = 1", same == "yes")
     exit below ? 9 : 0
   }'

@@ -155,6 +155,8 @@ constexpr BarRow kBars[] = {
      "logistic regression, batches of 4096, passes in memory, --local-sockets, through a server: processor "
      "time, over one process",
      1, kPeerFigure, kCpuSeconds, "x", kAtMost, 2, 2},
+    {"pull-push/train/far/ahead-2", "2 batches pulled ahead at 20 ms round trip, Zipf 1.05: against none", 1,
+     kPeerRate, "pull-push/train/far", "x", kAtLeast, 2.5, std::nullopt},
     {"pull-push/train/far/ahead-4", "4 batches pulled ahead at 20 ms round trip, Zipf 1.05: against none", 1,
      kPeerRate, "pull-push/train/far", "x", kAtLeast, 2.5, std::nullopt},
     {"pull-push/train/far/ahead-8", "8 batches pulled ahead at 20 ms round trip, Zipf 1.05: against none", 1,

@@ -35,6 +35,9 @@ install(FILES ${CMAKE_BINARY_DIR}/man/pskit.7 DESTINATION ${CMAKE_INSTALL_MANDIR
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/share/jobs ${CMAKE_SOURCE_DIR}/share/recipes
         ${CMAKE_SOURCE_DIR}/share/launch ${CMAKE_SOURCE_DIR}/share/plots
         DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit USE_SOURCE_PERMISSIONS)
+install(PROGRAMS ${CMAKE_SOURCE_DIR}/share/heter_bars.sh ${CMAKE_SOURCE_DIR}/share/heter_plan.sh
+        ${CMAKE_SOURCE_DIR}/share/heter_places.sh ${CMAKE_SOURCE_DIR}/share/heter_gpu.sh
+        DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/pskit)
 # Where systemd looks for the units of packages; it finds programs by name in /usr/local/bin and /usr/bin.
 install(FILES ${CMAKE_SOURCE_DIR}/share/systemd/ps-serve@.service ${CMAKE_SOURCE_DIR}/share/systemd/ps-train@.service
         DESTINATION lib/systemd/system)

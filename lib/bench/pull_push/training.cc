@@ -248,7 +248,7 @@ std::vector<Benchmark> served_training() {
   out.push_back(benchmark<Served>(deep_case(), ""));
   out.push_back(benchmark<Served>(far_case(), ""));
   const std::string far = out.back().name;
-  for (int64_t batches : {4, 8}) {
+  for (int64_t batches : {2, 4, 8}) {
     ServedTrainingCase ahead = far_case();
     ahead.pull_ahead = batches;
     Benchmark served = benchmark<Served>(ahead, cat("/ahead-", batches));
