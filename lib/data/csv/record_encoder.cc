@@ -63,7 +63,7 @@ RecordEncoder::Column::Column(const CsvColumn& column, Key first)
       hashes(column.dictionary == 0),
       seed(column.seed()),
       first_id(first),
-      words(numbered(column.words)) {}
+      words(column.words) {}
 
 // The logarithm is sign(x) log(1 + |x|), which is defined for 0 and below too.  offset and 1 / scale were
 // learnt from logarithms then.
@@ -81,14 +81,20 @@ Key RecordEncoder::Column::bin(float value) const {
 // The ids of a dictionary of W words are, from first_id on: one for all words outside of it, W for its
 // words in turn, and one for missing values.
 [[gnu::noinline]] Key RecordEncoder::Column::known_word(std::string_view field) const {
-  const auto found = words.find(field);
-  return first_id + (found == words.end() ? 0 : found->second + 1);
+  Key place;
+  words.find({&field, 1}, &place);
+  return id_at(place);
+}
+
+Key RecordEncoder::Column::id_at(uint64_t place) const {
+  return first_id + (place == words.size() ? 0 : place + 1);
 }
 
 // Sets the ids of words.
 void RecordEncoder::Column::put_words(std::span<const std::string_view> fields, Key* ids) const {
   if (hashes) return hash_texts(fields, seed, ids);
-  for (std::string_view field : fields) *ids++ = known_word(field);
+  words.find(fields, ids);
+  for (size_t i = 0; i < fields.size(); ++i) ids[i] = id_at(ids[i]);
 }
 
 void RecordEncoder::Column::fail_scaled(std::string_view field) const {

@@ -84,13 +84,14 @@ class RecordEncoder {
     uint64_t seed;  // seed of the hashes
     // first id of bins or words; then follow the id of other words, and the id of missing values
     Key first_id;
-    WordNumbers words;
+    WordIndex words;
 
     Column(const CsvColumn& column, Key first);
     float scaled(float value) const;
     Key bin(float value) const;
     Key word(std::string_view field) const { return hashes ? hash_bytes(field, seed) : known_word(field); }
     Key known_word(std::string_view field) const;
+    Key id_at(uint64_t place) const;  // of the word at this place of `words`
     void put_words(std::span<const std::string_view> fields, Key* ids) const;
     [[noreturn]] void fail_scaled(std::string_view field) const;
     Key missing() const;

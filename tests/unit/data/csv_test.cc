@@ -7,6 +7,7 @@
 #include "config/spec.h"
 #include "data/csv/fields.h"
 #include "data/csv/learn.h"
+#include "data/csv/word_numbers.h"
 #include "data/look.h"
 #include "data_test.h"
 #include "support/environment.h"
@@ -66,6 +67,20 @@ TEST(CsvFields, AreThoseThatABytewiseReaderFinds) {
     std::string expected = "[";
     for (char c : record) expected += c == ',' ? "][" : std::string(1, c);
     EXPECT_EQ(cut(record), expected + "]");
+  }
+}
+
+TEST(WordIndex, FindsEachWordAndNoOther) {
+  for (const size_t size : {0u, 1u, 3u, 20000u}) {
+    std::vector<std::string> words, texts;
+    for (size_t i = 0; i < size; ++i)
+      words.push_back(i == 1 ? "" : cat("a word of some length ", i, std::string(i % 9, 'x')));
+    texts = words;
+    for (size_t i = 0; i < 1000; ++i) texts.push_back(cat("another ", i));
+    const std::vector<std::string_view> views(texts.begin(), texts.end());
+    std::vector<uint64_t> places(views.size());
+    WordIndex(words).find(views, places.data());
+    for (size_t i = 0; i < places.size(); ++i) ASSERT_EQ(places[i], std::min(i, size)) << size;
   }
 }
 
