@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -77,6 +78,24 @@ TEST(HeldWork, OfAnotherSizeIsOtherWork) {
   }
   EXPECT_EQ(batches.counts().started, 10u);
   EXPECT_EQ(batches.counts().graphs, 6u) << "each size but for its first time";
+}
+
+// The arrays are the same, and so are all other arguments: only the number of items differs.
+TEST(HeldWork, OfFewerItemsIsOtherWork) {
+  Batches batches(6);
+  DeviceBuffer<float> buffer;
+  buffer.resize(batches.device(), 64);
+  for (int64_t items : {10, 20, 10, 20, 10}) {
+    batches.kernels().hold_work();
+    fill_values(batches.device(), 1.0f, 64, buffer.data());
+    fill_values(batches.device(), 2.0f, items, buffer.data());
+    batches.kernels().start_work();
+    std::vector<float> result(64), expected(64, 1.0f);
+    std::fill_n(expected.begin(), items, 2.0f);
+    batches.kernels().receive(result.data(), buffer.data(), buffer.bytes());
+    EXPECT_EQ(result, expected);
+  }
+  EXPECT_EQ(batches.counts().graphs, 3u);
 }
 
 TEST(HeldWork, IsNotHeldUnlessAsked) {

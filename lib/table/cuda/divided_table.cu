@@ -206,7 +206,8 @@ void DividedTable::copy_parts(Direction direction, gpu::DeviceArray<T> Part::*or
   }
 }
 
-// Owners make the missing rows, and their weights go back to those that asked.
+// Owners make the missing rows, and their weights go back to those that asked.  The next call waits for all streams
+// (send_keys) before it writes to what is still being copied here.
 void DividedTable::pull(std::span<const DeviceKeys> keys, std::span<float* const> weights) {
   send_keys(keys);
   copy_parts(Direction::kToOwners, &Part::keys, &Part::received_keys, 1);
@@ -221,7 +222,6 @@ void DividedTable::pull(std::span<const DeviceKeys> keys, std::span<float* const
     run_threads(restore_rows, values, part.stream, part.rows.data(), part.sorted_positions(), values, width_,
                 weights[p]);
   }
-  meet();
 }
 
 template <class Step>
