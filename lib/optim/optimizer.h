@@ -77,10 +77,6 @@ class Optimizer {
   // The number of steps begun so far.
   virtual int64_t steps() const = 0;
 
-  // Returns true if the next step changes what read returns for rows that it has not updated yet, since
-  // averages begin with it.
-  virtual bool next_step_changes_reading() const { return false; }
-
   // Returns true if steps with zero gradient never change weights or state: catch_up then does nothing.
   virtual bool idle_is_identity() const = 0;
 
@@ -124,7 +120,11 @@ class Optimizer {
   // job averages.  `out` may be row.weight.  The row must have seen all steps begun.
   virtual void read(const Row<T>& row, T* out) const = 0;
 
-  // Does the same for rows in the form of update_rows.
+  // The same for a row that has seen all steps but the one begun last, which is still to come to it: out is the same as
+  // before that step began.
+  virtual void read_before(const Row<T>& row, T* out) const { read(row, out); }
+
+  // Does the same as read for rows in the form of update_rows.
   //   out [rows, width]
   virtual void read_rows(std::span<T* const> rows, int64_t width, T* out) const {
     for (size_t n = 0; n < rows.size(); ++n) {

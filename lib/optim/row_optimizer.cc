@@ -147,8 +147,8 @@ std::optional<IdleChange> RowOptimizer<T>::idle_change(int64_t from, int64_t to)
 
 // Until the first averaged step the mean is not that of any step, and the weights are read.
 template <class T>
-void RowOptimizer<T>::read(const Row<T>& row, T* out) const {
-  const T* from = average_ && steps_ > average_->begin_step ? mean(row) : row.weight;
+void RowOptimizer<T>::read_at(int64_t steps, const Row<T>& row, T* out) const {
+  const T* from = average_ && steps > average_->begin_step ? mean(row) : row.weight;
   if (from != out) std::copy_n(from, row.width, out);
 }
 

@@ -38,14 +38,14 @@ class RowOptimizer : public Optimizer<T> {
   void begin_step(double learning_rate) final;
   int64_t steps() const final { return steps_; }
   bool depends_on_column() const final { return average_ && steps_ > average_->begin_step; }
-  bool next_step_changes_reading() const final { return average_ && steps_ == average_->begin_step; }
   bool idle_is_identity() const final { return !timeline_ && !traits_.idle_state && !average_; }
   void catch_up(const Row<T>& row, int64_t from, int64_t to) const final;
   void update(const Row<T>& row, const T* gradient, T scale) const final;
   void update_rows(std::span<T* const> rows, int64_t width, const T* gradients, T scale) const final;
   std::optional<CurrentStep<T>> current_step() const final;
   std::optional<IdleChange> idle_change(int64_t from, int64_t to) const final;
-  void read(const Row<T>& row, T* out) const final;
+  void read(const Row<T>& row, T* out) const final { read_at(steps_, row, out); }
+  void read_before(const Row<T>& row, T* out) const final { read_at(steps_ - 1, row, out); }
   void read_rows(std::span<T* const> rows, int64_t width, T* out) const final;
   void save(std::string& out) const final;
   void load(ByteReader& in) final;
@@ -108,6 +108,7 @@ class RowOptimizer : public Optimizer<T> {
 
  private:
   void advance(const Row<T>& row, int64_t from, int64_t to) const;
+  void read_at(int64_t steps, const Row<T>& row, T* out) const;
   T* mean(const Row<T>& row) const { return row.state + traits_.arrays * row.stride; }
 
   const CpuLevel cpu_;

@@ -5,46 +5,51 @@
 
 namespace ps {
 
-// The number of floats that one call of the sink gets at most.
-static constexpr uint64_t kSweptFloats = 64 << 10;
-
-DenseSnapshot::DenseSnapshot(const Parts& parts, uint64_t max_bytes, DenseSink sink)
-    : parts_(parts), max_bytes_(max_bytes), sink_(std::move(sink)) {}
-
-// Returns the floats from `first` to the end of its part: weights or state, or their copy.
-std::span<const float> DenseSnapshot::from(uint64_t first) const {
-  if (is_copied_) return std::span(copy_).subspan(first - copied_from_);
-  const uint64_t weights = parts_[0].size();
-  return first < weights ? parts_[0].subspan(first) : parts_[1].subspan(first - weights);
-}
-
-// The first writer copies all floats that were not given out yet.  If they take more than max_bytes_, it
-// gives the first ones out before, until the rest fits.  Later writers find a copy, and do nothing.
-void DenseSnapshot::keep() {
-  if (is_copied_) return;
-  while ((size() - given_) * sizeof(float) > max_bytes_) sweep(kSweptFloats);
-  copy_.reserve(size() - given_);
-  for (uint64_t first = given_; first < size();) {
-    const std::span<const float> rest = from(first);
-    copy_.insert(copy_.end(), rest.begin(), rest.end());
-    first += rest.size();
+DenseSnapshot::DenseSnapshot(const Parts& parts, DenseSink sink) : parts_(parts), sink_(std::move(sink)) {
+  for (size_t part = 0; part < parts.size(); ++part) {
+    copies_[part].resize((parts[part].size() + kBlockFloats - 1) / kBlockFloats);
   }
-  copied_from_ = given_;
-  is_copied_ = true;
 }
 
-// Gives out floats [given_, end) in pieces of at most kSweptFloats, none of which crosses from the weights
-// to the state.  given_ advances before the sink is called, so that a sink that throws gets no floats
-// twice.
+// Returns the floats of a block where they lie in the table.
+std::span<const float> DenseSnapshot::block(size_t part, uint64_t index) const {
+  const std::span<const float> rest = parts_[part].subspan(index * kBlockFloats);
+  return rest.first(std::min<uint64_t>(kBlockFloats, rest.size()));
+}
+
+void DenseSnapshot::keep(size_t part, uint64_t first, uint64_t count) {
+  if (count == 0) return;
+  const uint64_t last = (first + count - 1) / kBlockFloats;
+  for (uint64_t index = first / kBlockFloats; index <= last; ++index) {
+    std::unique_ptr<float[]>& copy = copies_[part][index];
+    if (is_given(part, index) || copy != nullptr) continue;
+    const std::span<const float> floats = block(part, index);
+    copy = std::make_unique_for_overwrite<float[]>(floats.size());
+    std::ranges::copy(floats, copy.get());
+    ++num_copies_;
+  }
+}
+
+void DenseSnapshot::keep_all() {
+  for (size_t part = 0; part < parts_.size(); ++part) keep(part, 0, parts_[part].size());
+}
+
+// The position advances before the sink is called, so that a sink that throws gets no floats twice.
 bool DenseSnapshot::sweep(uint64_t floats) {
-  const uint64_t end = floats < size() - given_ ? given_ + floats : size();
-  while (given_ < end) {
-    const std::span<const float> rest = from(given_);
-    const std::span<const float> block = rest.first(std::min({kSweptFloats, end - given_, rest.size()}));
-    const uint64_t first = std::exchange(given_, given_ + block.size());
-    sink_(first, block);
+  for (uint64_t given = 0; next_part_ < parts_.size(); ++next_part_, next_block_ = 0) {
+    while (next_block_ < copies_[next_part_].size()) {
+      if (given > 0 && given >= floats) return true;
+      const size_t part = next_part_;
+      const uint64_t index = next_block_++;
+      const std::unique_ptr<float[]> copy = std::move(copies_[part][index]);
+      num_copies_ -= copy != nullptr;
+      const std::span<const float> now = block(part, index);
+      given += now.size();
+      sink_((part == 0 ? 0 : parts_[0].size()) + index * kBlockFloats,
+            copy != nullptr ? std::span<const float>(copy.get(), now.size()) : now);
+    }
   }
-  return given_ < size();
+  return false;
 }
 
 }  // namespace ps

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -15,36 +16,42 @@ namespace ps {
 // gives all floats of its first part in order, then those of the second.
 using DenseSink = std::function<void(uint64_t first, std::span<const float> floats)>;
 
-// Owner thread only.  A step writes all floats of a dense table, so the first step copies all floats that are
-// not given out yet.
+// The floats of each part are divided into blocks.  Before a block is written for the first time, it is copied, unless it was
+// given out already; the copy goes when it is given out.  So a write copies no more than about what it writes, and copies
+// together with the floats given so far never take more than the table.  Owner thread only.
 class DenseSnapshot {
  public:
   using Parts = std::array<std::span<const float>, 2>;  // weights, state
 
+  static constexpr uint64_t kBlockFloats = 16 << 10;
+
   // The snapshot holds the values at the time of the call.
-  DenseSnapshot(const Parts& parts, uint64_t max_bytes, DenseSink sink);
+  DenseSnapshot(const Parts& parts, DenseSink sink);
 
-  // To be called before any of the floats is written.  Calls the sink until at most max_bytes remain, and
-  // copies these.
-  void keep();
+  // To be called before floats [first, first + count) of a part are written.
+  void keep(size_t part, uint64_t first, uint64_t count);
+  void keep_all();
 
-  // Gives out about `floats` more floats.  Returns false if all have been given.
+  // Gives out about `floats` more floats, at least one block.  Returns false if all have been given.
   bool sweep(uint64_t floats);
 
-  uint64_t memory_bytes() const { return copy_.capacity() * sizeof(float); }
+  // Returns the number of blocks that have been copied and are not given out yet.
+  uint64_t num_copies() const { return num_copies_; }
 
  private:
-  uint64_t size() const { return parts_[0].size() + parts_[1].size(); }
-  std::span<const float> from(uint64_t first) const;
+  using Copies = std::vector<std::unique_ptr<float[]>>;  // by block; null: it is not copied
+
+  std::span<const float> block(size_t part, uint64_t index) const;
+  bool is_given(size_t part, uint64_t index) const {
+    return part < next_part_ || (part == next_part_ && index < next_block_);
+  }
 
   const Parts parts_;
-  const uint64_t max_bytes_;
   const DenseSink sink_;
-  // The number of floats that were given out, and the copy that the first write made.
-  uint64_t given_ = 0;
-  bool is_copied_ = false;
-  uint64_t copied_from_ = 0;
-  std::vector<float> copy_;  // floats from copied_from_ on, once there was a write
+  std::array<Copies, 2> copies_;
+  uint64_t num_copies_ = 0;
+  size_t next_part_ = 0;  // the next block to be given out, in this part
+  uint64_t next_block_ = 0;
 };
 
 }  // namespace ps

@@ -51,6 +51,7 @@ void DenseTable::push(const KeyPlan& plan, std::span<float* const> rows, const f
 // gradients between zeros, and updates all of its rows at once.
 void DenseTable::push(std::span<const KeyedGradients> pieces, float scale, double learning_rate,
                       Device& device) {
+  values_.about_to_write();
   values_.begin_step(learning_rate);
   const DenseArrays& arrays = values_.arrays();
   size_t num_touched = 0;
@@ -73,6 +74,7 @@ void DenseTable::push(std::span<const KeyedGradients> pieces, float scale, doubl
     }
     update_rows_of(*optimizer_, arrays, width(), begin * width(), end * width(), gradient.data(), scale);
   });
+  values_.end_step();
 }
 
 void DenseTable::read_rows(std::span<const uint64_t> keys, float* weights) const {

@@ -34,8 +34,8 @@ class DenseTable final : public Table {
   DenseValues* whole() override { return &values_; }
   const BlockCyclicRows* deal() const override { return &blocks_; }
 
-  bool takes_parts() const override { return !optimizer_->next_step_changes_reading(); }
   void begin_step(double learning_rate) override { values_.begin_step(learning_rate); }
+  void end_step() override { values_.end_step(); }
   void push_part(const KeyedGradients&, float, Device&) override { PS_CHECK(false); }
 
   using Table::pull;
@@ -63,9 +63,7 @@ class DenseTable final : public Table {
   void copy_rows(std::span<const uint64_t> keys, RowBlock& rows) const override;
   uint64_t restore_rows(const RowBlock& rows, Device& device) override;
 
-  void begin_snapshot(uint64_t max_bytes, TableSink sink) override {
-    values_.begin_snapshot(max_bytes, std::move(sink));
-  }
+  void begin_snapshot(uint64_t, TableSink sink) override { values_.begin_snapshot(std::move(sink)); }
   bool sweep_snapshot(uint64_t rows) override { return values_.sweep_snapshot(rows); }
   void end_snapshot() override { values_.end_snapshot(); }
   bool has_snapshot() const override { return values_.has_snapshot(); }

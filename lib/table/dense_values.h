@@ -37,15 +37,17 @@ class DenseValues final : public WholeTable {
   const DenseArrays& arrays() const { return arrays_; }
   uint64_t memory_bytes() const;
 
-  // To be called before values are written through arrays(): the running snapshot copies them.
+  // To be called before values are written through arrays(), by steps among others: the running snapshot copies them.
   void about_to_write() {
-    if (snapshot_) snapshot_->keep();
+    if (snapshot_) snapshot_->keep_all();
   }
 
   // Sets the state of rows [first, first + count) to its value at the beginning of training.
   void reset_state(int64_t first, int64_t count, Device& device);
 
+  // A step may come in ascending ranges between begin_step and end_step; what they have not reached yet reads as before it.
   void begin_step(double learning_rate);
+  void end_step() { stepped_ = arrays_.num_weights(); }
   float* values() override;
   void push_all(const float* gradient, float scale, double learning_rate, Device& device) override;
   void push_range(int64_t first, int64_t count, const float* gradient, float scale, Device& device) override;
@@ -59,17 +61,23 @@ class DenseValues final : public WholeTable {
   }
   void set_stored(int64_t first, int64_t count, const float* rows) override;
 
-  // These work as in Table.
-  void begin_snapshot(uint64_t max_bytes, TableSink sink);
+  // These work as in Table.  A snapshot holds no more than the floats that its sink gets.
+  void begin_snapshot(TableSink sink);
   bool sweep_snapshot(uint64_t rows);
   void end_snapshot();
   bool has_snapshot() const { return snapshot_ != nullptr; }
 
+  // Returns the number of blocks that the running snapshot has copied before they were written.
+  uint64_t num_snapshot_copies() const { return snapshot_ ? snapshot_->num_copies() : 0; }
+
  private:
+  void about_to_write(int64_t first, int64_t count);
+  void read_block(int64_t begin, int64_t end, float* out) const;
   int64_t width() const { return arrays_.cols(); }
 
   Optimizer<float>* const optimizer_;
   DenseArrays arrays_;
+  int64_t stepped_;  // weights below have made the step begun last
 
   std::unique_ptr<DenseSnapshot> snapshot_;  // the running one, or null
   std::vector<float> snapshot_floats_;       // the floats that it has given so far

@@ -35,7 +35,6 @@ class SparseTable final : public Table {
   Optimizer<float>* optimizer() const override { return &rows_.optimizer(); }
   RowPolicyState* policy() const override { return policy_.get(); }
 
-  bool takes_parts() const override { return !rows_.optimizer().next_step_changes_reading(); }
   void begin_step(double learning_rate) override { rows_.begin_step(learning_rate); }
   void push_part(const KeyedGradients& piece, float scale, Device& device) override {
     rows_.update(piece.keys, piece.rows, piece.gradients, scale, device);

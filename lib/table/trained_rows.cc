@@ -278,8 +278,9 @@ void TrainedRows::read_row(uint64_t key, float* found, std::span<float> scratch,
   } else {
     values_.fill(key, copy);
   }
-  optimizer_->catch_up(copy, found != nullptr ? layout_.stamp(found) : 0, last_step_of(found));
-  optimizer_->read(copy, weights);
+  const int64_t last = last_step_of(found);
+  optimizer_->catch_up(copy, found != nullptr ? layout_.stamp(found) : 0, last);
+  last < optimizer_->steps() ? optimizer_->read_before(copy, weights) : optimizer_->read(copy, weights);
 }
 
 // Rows without a gap, the common case, are appended as they are.  Otherwise keys without a row are dropped

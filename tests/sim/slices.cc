@@ -28,6 +28,8 @@ void draw_rows(Random& random, SyntheticJob& job, ShardLimits& limits) {
 RecoveryPlan draw_plan(Random& random) {
   RecoveryPlan plan(random);
   draw_optimizer(random, plan.job);
+  if (plan.job.optimizer["type"] == "momentum")
+    plan.job.optimizer["average"] = {{"begin_step", draw(random, 0, 4)}};
   plan.job.small = true;
   draw_steps(random, plan.job, 3, 2, 8);
   plan.steps = draw(random, 1, 4);

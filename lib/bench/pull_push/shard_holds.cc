@@ -1,5 +1,5 @@
 // Measures for how long a shard is held at a time.  Two trainers push the same two million rows, or pull them,
-// or end a pass at which all rows are judged.  Each call on the shard by the thread of a port, for a request or
+// or load them, or end a pass at which all rows are judged.  Each call on the shard by the thread of a port, for a request or
 // a slice of a step, is timed by itself, since the shard serves no other request during a call.
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,14 @@ class CountedReply final : public Reply {
   uint64_t& answers_;
 };
 
-enum class HeldBy { kFirstStep, kStep, kEndOfPass, kPull, kRead };
+enum class HeldBy { kFirstStep, kSecondStep, kStep, kCheckpoint, kEndOfPass, kPull, kRead, kLoad };
+
+// Takes a snapshot, and drops it.
+class DroppedSnapshot final : public SnapshotTarget {
+ public:
+  void add_rows(const TableLayout&, uint32_t, SnapshotRows&&) override {}
+  void add_dense(const TableLayout&, const BlockCyclicRows&, std::vector<float>) override {}
+};
 
 struct HoldSettings {
   const char* name;
@@ -45,6 +52,8 @@ struct HoldSettings {
   HeldBy by = HeldBy::kStep;
   bool sparse = true, spilled = false;
   const char* policy = nullptr;  // of the rows
+  bool averages = false;         // means of weights begin with the second step
+  bool evicts = false;           // the table has no room for all rows
 };
 
 // Steps in which all rows are created, or are found; pulls of all rows; ends of passes.  One owner thread.
@@ -69,15 +78,20 @@ class ShardHolds final : public Workload {
   // without rows each time; the others need one whose rows are there, and get it by a step that is not
   // counted.
   void prepare() override {
-    const bool is_new = what_.by == HeldBy::kFirstStep || !shard_;
+    const bool makes_rows = what_.by == HeldBy::kFirstStep || what_.by == HeldBy::kLoad;
+    const bool is_new = makes_rows || what_.by == HeldBy::kSecondStep || !shard_;
     if (is_new) make_shard();
-    if (what_.by == HeldBy::kEndOfPass || (is_new && what_.by != HeldBy::kFirstStep)) step();
+    if (what_.by == HeldBy::kEndOfPass || (is_new && !makes_rows)) step();
+    shard_->tables().parameters().end_snapshot();
     forget();
   }
 
   void run() override {
     forget();
     if (what_.by == HeldBy::kPull || what_.by == HeldBy::kRead) return pull_all();
+    if (what_.by == HeldBy::kLoad) return load_all();
+    if (what_.by == HeldBy::kCheckpoint)
+      hold([&] { shard_->tables().parameters().begin_snapshot(kSnapshotBytes, snapshot_); });
     what_.by == HeldBy::kEndOfPass ? end_pass() : step();
   }
 
@@ -85,6 +99,7 @@ class ShardHolds final : public Workload {
   void check() override {
     if (messages_ == 0) fail(Code::kInternal, "nothing was pushed");
     expect_equal("answers", answers_, messages_);
+    if (what_.evicts) return check_evicted();
     const std::vector<float> weights = some_weights();
     for (size_t i = 0; i < weights.size(); ++i) {
       expect_near("weight", weights[i], double{beginning_[i]} - kHolders * static_cast<double>(trained_),
@@ -98,6 +113,15 @@ class ShardHolds final : public Workload {
   }
 
  private:
+  static constexpr uint64_t kSnapshotBytes = uint64_t{256} << 20;  // as much as shards give a checkpoint
+
+  // Every step makes the rows that the one before has evicted.
+  void check_evicted() const {
+    const RowReport report = shard_->tables().row_report(0);
+    if (report.evicted > 0 && report.rows < keys_.size()) return;
+    fail(Code::kInternal, "evicted ", report.evicted, " rows, and has ", report.rows);
+  }
+
   // Makes a shard without rows, which two trainers have joined.  With on_busy set the shard leaves work for
   // later calls, as it does for a port; without it, steps would be applied at once.  The functions
   // themselves have nothing to do, since go_on() and pull_all() make those calls.
@@ -106,7 +130,10 @@ class ShardHolds final : public Workload {
                                              what_.sparse ? 0 : std::ssize(keys_), kHeldWidth);
     if (what_.policy != nullptr)
       spec.row_policy = RowPolicy::spec().parse(parse_json(what_.policy, "rows"), "rows");
-    OptimizerPlan plan = make_optimizer_plan({{"type", "sgd"}, {"learning_rate", 1}}, "sum");
+    if (what_.evicts) spec.row_policy->limit = std::ssize(keys_) / 2;
+    Json optimizer = {{"type", "sgd"}, {"learning_rate", 1}};
+    if (what_.averages) optimizer["average"] = {{"begin_step", 1}};
+    OptimizerPlan plan = make_optimizer_plan(optimizer, "sum");
     plan.cpu = cpu_;
     ShardLimits limits;
     if (what_.spilled) limits.spill = {scratch_, keys_.size() * kHeldWidth};  // a quarter of the rows
@@ -144,6 +171,25 @@ class ShardHolds final : public Workload {
       }
     }
     ++steps_, ++trained_;
+  }
+
+  // Sets all rows to ones, which are new, in the largest messages that a shard takes.
+  void load_all() {
+    const size_t rows = std::min<size_t>(kMostMessageKeys, kMostRowBytes / (kHeldWidth * sizeof(float)));
+    const std::vector<float> ones(rows * static_cast<size_t>(kHeldWidth), 1.0f);
+    for (size_t first = 0; first < keys_.size(); first += rows) {
+      const auto some = std::span(keys_).subspan(first, std::min(rows, keys_.size() - first));
+      std::string row_slices;
+      encode_key_slice(0, some, row_slices);
+      std::string body = encode_load(1, row_slices);
+      body.append(reinterpret_cast<const char*>(ones.data()),
+                  some.size() * static_cast<size_t>(kHeldWidth) * sizeof(float));
+      body.resize(padded(body.size()));
+      Buffer received = to_buffer(pool_, body);
+      hold([&] { shard_->load(decode_load(std::move(received), shard_->tables().widths())); });
+      ++messages_, ++answers_;
+    }
+    beginning_.assign(beginning_.size(), 1.0f);
   }
 
   // Ends the pass by a push without gradients from each trainer, whereupon the shard judges all rows.
@@ -226,6 +272,7 @@ class ShardHolds final : public Workload {
   const std::string scratch_;
   std::vector<uint64_t> keys_;
   BufferPool pool_;
+  DroppedSnapshot snapshot_;
   std::unique_ptr<Shard> shard_;
   std::vector<float> beginning_;         // some weights before the first step
   uint64_t steps_ = 0;                   // the next step of both trainers
@@ -236,8 +283,9 @@ class ShardHolds final : public Workload {
   double longest_ = 0;  // longest processor time of a call, in seconds
 };
 
-// Each case is a kind of work that could hold a shard for long: making rows, stepping them, fetching them
-// from disk, steps of a whole dense table, counting uses for a policy, judging all rows, and large answers.
+// Each case is a kind of work that could hold a shard for long: making rows, for which indexes grow, stepping them, fetching
+// them from disk, steps of a whole dense table, the step with which means of weights begin, the first step after a checkpoint has
+// begun, counting uses for a policy, judging all rows, evicting half of them, large answers, and large messages that set rows.
 constexpr HoldSettings kHolds[] = {
     {.name = "pull-push/hold/first",
      .help = "the first step of two million rows of 16, pushed by two trainers",
@@ -247,11 +295,29 @@ constexpr HoldSettings kHolds[] = {
      .help = "the same, with three quarters of the rows on disk",
      .spilled = true},
     {.name = "pull-push/hold/dense", .help = "a step of as many rows without sparse_update", .sparse = false},
+    {.name = "pull-push/hold/average",
+     .help = "the step with which means of weights begin",
+     .by = HeldBy::kSecondStep,
+     .averages = true},
+    {.name = "pull-push/hold/average-dense",
+     .help = "the same without sparse_update",
+     .by = HeldBy::kSecondStep,
+     .sparse = false,
+     .averages = true},
+    {.name = "pull-push/hold/checkpoint",
+     .help = "a checkpoint begins, and the rows without sparse_update make a step",
+     .by = HeldBy::kCheckpoint,
+     .sparse = false},
     {.name = "pull-push/hold/policy", .help = "a step of rows with a policy", .policy = "{}"},
     {.name = "pull-push/hold/shrink",
      .help = "the end of a pass, at which the same rows are judged",
      .by = HeldBy::kEndOfPass,
      .policy = R"({"expire": {"unseen": 9}})"},
+    {.name = "pull-push/hold/evict",
+     .help = "a step of rows that evicts half of them, since the table is full",
+     .policy = R"({"limit": 64, "when_full": "evict"})",
+     .evicts = true},
+    {.name = "pull-push/hold/load", .help = "the largest messages that set new rows", .by = HeldBy::kLoad},
     {.name = "pull-push/hold/pull", .help = "pulls of the rows by a trainer", .by = HeldBy::kPull},
     {.name = "pull-push/hold/read", .help = "pulls of the rows by a reader", .by = HeldBy::kRead},
 };

@@ -47,13 +47,11 @@ void TableUpdater::begin(size_t parameter, const Table& table, std::span<const C
   in_step_ = removes_ = false;
   num_ready_ = num_pushed_ = num_values_ = 0;
   if (table.optimizer() == nullptr) return;
-  in_parts_ = table.takes_parts();
   if (tables_.spec(parameter).kind != ParameterKind::kRows) return;
   rows_left_.begin(contributions, table.width());
   lie_apart_ = rows_left_.lie_apart();
 }
 
-// A step that changes how rows are read is applied at once.
 bool TableUpdater::go_on(size_t parameter, Table& table, std::span<const Contribution> contributions,
                          const StepSize& step, SliceWork& work) {
   const ParameterSpec& spec = tables_.spec(parameter);
@@ -64,11 +62,7 @@ bool TableUpdater::go_on(size_t parameter, Table& table, std::span<const Contrib
   if (spec.kind == ParameterKind::kMatrix) return apply_matrix(table, contributions, step, work);
   if (spec.kind == ParameterKind::kStatistic) return apply_statistic(table, contributions), true;
   if (table.whole() != nullptr) return apply_dense_rows(table, step, work);
-  if (in_parts_) return apply_rows(table, step, work);
-  SliceWork all;
-  apply_rows(table, step, all);
-  work.use(table.size() * work_of_row(table));
-  return true;
+  return apply_rows(table, step, work);
 }
 
 // Measures the same sums that apply pushes: those of ranges of a matrix, or of slices of rows.  Rows with
@@ -370,7 +364,7 @@ bool TableUpdater::apply_dense_rows(Table& table, const StepSize& step, SliceWor
   if (!in_step_) table.begin_step(step.learning_rate);
   in_step_ = true;
   while (num_values_ < num_rows * cols) {
-    if (work.used_up() && in_parts_) return false;
+    if (work.used_up()) return false;
     const uint64_t blocks = std::clamp<uint64_t>(work.left / (block * cols), 1, kMostBlocks);
     const size_t first = num_values_ / cols, last = std::min(num_rows, first + blocks * block);
     const auto key_of = [&table](size_t row) {
@@ -431,10 +425,10 @@ bool TableUpdater::for_ranges(const Table& table, std::span<const Contribution> 
   const size_t block = static_cast<size_t>(dense_rows_at_once(table.width())) * cols;
   const bool whole = contributions.size() == 1 && contributions[0].slice->count == table.size();
   while (num_values_ < total) {
-    if (work.used_up() && in_parts_) return false;
+    if (work.used_up()) return false;
     // All ranges but the last have whole blocks, at least one.  They are compared as numbers of blocks, since
     // a number of values would overflow when the work is unlimited.
-    const uint64_t most = in_parts_ ? std::max<uint64_t>(1, work.left / block) : SliceWork::kUnlimited;
+    const uint64_t most = std::max<uint64_t>(1, work.left / block);
     const size_t left = total - num_values_;
     const size_t count = most > left / block ? left : most * block;
     body(num_values_, count,

@@ -102,7 +102,6 @@ class TableUpdater {
 
   // State from call to call, while a parameter is worked on.
   bool begun_ = false;
-  bool in_parts_ = false;         // the table may be read in between
   bool lie_apart_ = false;        // no key is in two contributions: no sums are needed
   bool in_step_ = false;          // the table's step has begun
   bool removes_ = false;          // all rows are trained, and a policy may remove some

@@ -59,5 +59,37 @@ TEST(DenseValues, MeansDoNotDependOnHowAMatrixIsDivided) {
   }
 }
 
+// Averages begin with the second of these steps.
+TEST(DenseValues, ReadAsBeforeAStepUntilTheirRangeHasMadeIt) {
+  const auto optimizer =
+      make_optimizer_plan({{"type", "sgd"}, {"average", {{"begin_step", 1}}}}, "sum").make({});
+  Device device(2, best_cpu_level());
+  DenseValues values(kRows, kCols, optimizer.get());
+  constexpr size_t kCount = kRows * kCols, kHalf = kCount / 2 + 10 * kCols;
+  std::vector<float> gradient(kCount), before(kCount), between(kCount), after(kCount), rows(2 * kCols);
+  for (size_t i = 0; i < kCount; ++i) gradient[i] = static_cast<float>(std::sin(i));
+  values.load_range(0, kRows, gradient.data(), device);
+  for (int step = 0; step < kSteps; ++step) {
+    values.read_all(before.data(), device);
+    values.begin_step(0.5);
+    values.push_range(0, kHalf, gradient.data(), 1, device);
+    values.read_all(between.data(), device);
+    values.read_range(kHalf / kCols - 1, 2, rows.data());
+    values.push_range(kHalf, kCount - kHalf, gradient.data() + kHalf, 1, device);
+    values.end_step();
+    values.read_all(after.data(), device);
+    const auto first = [&](const std::vector<float>& all) {
+      return std::vector(all.begin(), all.begin() + kHalf);
+    };
+    const auto rest = [&](const std::vector<float>& all) {
+      return std::vector(all.begin() + kHalf, all.end());
+    };
+    EXPECT_EQ(first(between), first(after)) << step;
+    EXPECT_EQ(rest(between), rest(before)) << step;
+    EXPECT_NE(rest(between), rest(after)) << step;
+    EXPECT_EQ(rows, std::vector(between.begin() + kHalf - kCols, between.begin() + kHalf + kCols)) << step;
+  }
+}
+
 }  // namespace
 }  // namespace ps::dense_values_test

@@ -267,6 +267,34 @@ TEST(TableInterface, SparseAndDenseRowsAreTheSameBits) {
   EXPECT_EQ(dense.num_missing(keys), 0);
 }
 
+// Averages begin with the third step; row 9 sits out all steps but the first.
+TEST(SparseTableParts, RowsReadAsBeforeAStepUntilTheirPartHasMadeIt) {
+  const OptimizerPlan plan = make_optimizer_plan({{"type", "sgd"}, {"average", {{"begin_step", 2}}}}, "sum");
+  Device device(1, best_cpu_level());
+  SparseTable table(2, 0, {Distribution::kNormal, 0, 1, 3}, plan.make({}));
+  const std::vector<uint64_t> keys = {3, 5, 9};
+  const std::vector<float> gradients = {1, 2, 3, 4, 5, 6};
+  const auto read = [&](size_t row) {
+    std::vector<float> weights(2);
+    table.read_rows({&keys[row], 1}, weights.data());
+    return weights;
+  };
+  for (int step = 0; step < 5; ++step) {
+    const std::vector<float> before = read(1);
+    std::vector<float*> rows(step == 0 ? 3 : 2);
+    table.pull(std::span(keys).first(rows.size()), device, rows);
+    table.begin_step(0.5);
+    table.push_part({std::span(keys).first(1), std::span(rows).first(1), gradients.data()}, 1, device);
+    const std::vector<float> first = read(0);
+    EXPECT_EQ(read(1), before) << step;
+    table.push_part({std::span(keys).subspan(1, rows.size() - 1), std::span(rows).subspan(1), &gradients[2]},
+                    1, device);
+    table.end_step();
+    EXPECT_EQ(read(0), first) << step;
+    EXPECT_NE(read(1), before) << step;
+  }
+}
+
 TEST(SparseTableBound, KeyThatIsNotBelowItIsRefused) {
   Device device(1, best_cpu_level());
   SparseTable table(1, 10, Initializer{}, std::make_unique<StillOptimizer>());
