@@ -16,6 +16,7 @@
 #include "optim/row_policy.h"
 #include "optim/synthetic_parameter.h"
 #include "ps/server/shard.h"
+#include "ps/server/slice_checks.h"
 #include "ps/server/snapshot_fields.h"
 
 namespace ps {
@@ -175,7 +176,7 @@ class ShardHolds final : public Workload {
 
   // Sets all rows to ones, which are new, in the largest messages that a shard takes.
   void load_all() {
-    const size_t rows = std::min<size_t>(kMostMessageKeys, kMostRowBytes / (kHeldWidth * sizeof(float)));
+    const size_t rows = std::min<size_t>(kMostSetRows, kMostRowBytes / (kHeldWidth * sizeof(float)));
     const std::vector<float> ones(rows * static_cast<size_t>(kHeldWidth), 1.0f);
     for (size_t first = 0; first < keys_.size(); first += rows) {
       const auto some = std::span(keys_).subspan(first, std::min(rows, keys_.size() - first));

@@ -85,6 +85,7 @@ ReturnedRows decode_returned(const ParameterTables& tables, std::string_view bod
     rows += slice.rows.size();
     bytes += slice.rows.size() * tables.layout(slice.parameter).row_bytes();
     check_message_rows(rows, bytes);
+    check_set_rows(rows);
     check_returned(tables, slice);
   }
   check_counted(tables, returned.counted);

@@ -50,6 +50,11 @@ void check_message_rows(uint64_t rows, uint64_t bytes) {
   fail(Code::kData, "the rows of a message take more than ", human_bytes(kMostRowBytes));
 }
 
+void check_set_rows(uint64_t rows) {
+  if (rows > kMostSetRows)
+    fail(Code::kData, "a message sets ", rows, " rows by their keys, expected at most ", kMostSetRows);
+}
+
 void check_slices(const ParameterTables& tables, std::span<const RowSlice> slices) {
   uint64_t rows = 0, bytes = 0;
   for (const RowSlice& slice : slices) {
@@ -82,7 +87,9 @@ void check_gradients(const ParameterTables& tables, std::span<const RowSlice> sl
 
 void check_weights(const ParameterTables& tables, std::span<const RowSlice> slices) {
   check_slices(tables, slices);
+  uint64_t rows = 0;
   for (const RowSlice& slice : slices) {
+    check_set_rows(rows += slice.keys.size());
     const ParameterSpec& spec = tables.spec(slice.parameter);
     if (slice.by_keys && !spec.sparse) fail(Code::kData, quote(spec.name), " is loaded by numbers of rows");
     if (is_of_state(slice, *tables.table(slice.parameter)) && !spec.by_trainers)

@@ -11,6 +11,13 @@
 
 namespace ps {
 
+// The largest number of rows that one message may set by their keys.  They are set at once, and new ones take some 0.3 µs
+// each (ps-bench pull-push --filter hold/load).  Trainers send fewer.
+inline constexpr uint64_t kMostSetRows = 1 << 15;
+
+// Throws kData if a message sets more rows by their keys.
+void check_set_rows(uint64_t rows);
+
 // Throws kData unless the slices name rows that these tables have, either of at most kMostRowBytes or a
 // single one.
 void check_slices(const ParameterTables& tables, std::span<const RowSlice> slices);
@@ -19,7 +26,7 @@ void check_slices(const ParameterTables& tables, std::span<const RowSlice> slice
 // only.
 void check_gradients(const ParameterTables& tables, std::span<const RowSlice> slices);
 
-// Checks weights that are set likewise.  They may be of state only for parameters that trainers move.
+// Checks weights that are set likewise, of at most kMostSetRows rows by keys.  They may be of state only for parameters that trainers move.
 void check_weights(const ParameterTables& tables, std::span<const RowSlice> slices);
 
 // Throws kData if a message has too many rows, which take so many bytes.

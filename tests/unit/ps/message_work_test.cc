@@ -8,6 +8,7 @@
 #include "config/json.h"
 #include "optim/synthetic_parameter.h"
 #include "ps/server/shard.h"
+#include "ps/server/slice_checks.h"
 #include "ps/wire/stored_rows.h"
 #include "recording_reply.h"
 
@@ -164,12 +165,15 @@ TEST_F(MessageWork, OfPushesIsOfSoManyKeysAndBytes) {
 TEST_F(MessageWork, OfLoadsAndRowsAsTheyAreStoredIsTheSame) {
   EXPECT_EQ(load(range(0, kMatrixRows), kMostRowBytes), 0);
   EXPECT_EQ(load(range(0, kMatrixRows + 1), kMostRowBytes + kMatrixCols * sizeof(float)), kRefused);
+  constexpr uint64_t kNarrowBytes = kNarrowCols * sizeof(float);
+  EXPECT_EQ(load(keyed(kNarrow, 0, kMostSetRows), kMostSetRows * kNarrowBytes), 0);
+  EXPECT_EQ(load(keyed(kNarrow, 0, kMostSetRows + 1), (kMostSetRows + 1) * kNarrowBytes), kRefused);
   EXPECT_EQ(stored(kWide, kWideRows / 2), 0);
   EXPECT_EQ(stored(kWide, kWideRows + 1), kRefused);
   EXPECT_EQ(stored(kNarrow, kMostMessageKeys + 1), kRefused);
-  EXPECT_EQ(give_back(kNarrow, kNarrowCols, kMostMessageKeys, 1), 0);
-  EXPECT_EQ(give_back(kNarrow, kNarrowCols, kMostMessageKeys / 2 + 1, 2), kRefused)
-      << "of all slices together";
+  EXPECT_EQ(give_back(kNarrow, kNarrowCols, kMostSetRows, 1), 0);
+  EXPECT_EQ(give_back(kNarrow, kNarrowCols, kMostSetRows / 2 + 1, 2), kRefused) << "of all slices together";
+  EXPECT_THAT(message_, HasSubstr("sets 32770 rows by their keys, expected at most 32768"));
   EXPECT_EQ(give_back(kWide, kWideCols, kWideRows / 2, 1), 0);
   EXPECT_EQ(give_back(kWide, kWideCols, kWideRows / 2 + 1, 2), kRefused);
 }
