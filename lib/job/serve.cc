@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <ranges>
 #include <thread>
 #include <vector>
 
@@ -116,10 +117,14 @@ class ShardThread {
   // Returns true if the server cannot go on.
   bool failed() const { return failed_; }
 
-  // Once the thread is joined, throws the reason why the server could not go on.  A server whose last checkpoint
-  // has failed does not end as if all were saved.
+  // Once the thread is joined, throws the reason why the server could not go on.
   void check() const {
     if (failed_) throw *failure_;
+  }
+
+  // The same: throws the error of the last checkpoint, if that has failed, so that no server ends as if all were
+  // saved.
+  void check_checkpoint() const {
     if (const auto failure = server_.checkpoint_failure())
       throw failure->within("the last checkpoint has failed");
   }
@@ -363,6 +368,8 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   for (auto& shard : shards) shard->join();
   if (auto why = lease->fenced()) throw *why;
   for (auto& shard : shards) shard->check();
+  // The first shard waits for the files of the others, and fails with them: they know the cause.
+  for (auto& shard : std::views::reverse(shards)) shard->check_checkpoint();
 }
 
 }  // namespace ps

@@ -275,7 +275,7 @@ end_without_servers() {
 echo "a run that ends while rows cannot come back saves no model, and says so"
 until_true end_without_servers
 
-# only_some RANK: trainers of which one has no device, or one alone has.
+# only_some RANK: trainers of which that one alone has a device.
 only_some() {
   local rank status
   rm -f some.*

@@ -90,6 +90,7 @@ class CsvLearner final : public Learner {
   void read(std::string_view text, const std::vector<std::string>& names) {
     std::vector<ColumnStatistics*> columns;
     for (const std::string& name : names) columns.push_back(columns_.find(name));
+    shared_ = !all_differ(columns);
     CsvDialect dialect = dialect_;
     if (text.find(dialect.quote) == std::string_view::npos) dialect.quote = 0;
     CsvFields fields(dialect);
@@ -125,8 +126,9 @@ class CsvLearner final : public Learner {
   }
 
   // Learns from waiting_ [records, columns].  A header in which a name comes twice is refused later; until then no two
-  // threads may share its statistics.
+  // threads may share its statistics.  Few fields are not worth waking threads.
   void learn_waiting(const std::vector<ColumnStatistics*>& columns) {
+    if (waiting_.empty()) return;
     auto learn_column = [&](int64_t c) {
       ColumnStatistics* seen = columns[static_cast<size_t>(c)];
       if (seen == nullptr) return;
@@ -134,7 +136,7 @@ class CsvLearner final : public Learner {
         learn(waiting_[i], *seen);
     };
     const auto size = static_cast<int64_t>(columns.size());
-    if (all_differ(columns)) {
+    if (waiting_.size() >= kFewestFields && !shared_) {
       pool_.run(size, learn_column);
     } else {
       for (int64_t c = 0; c < size; ++c) learn_column(c);
@@ -149,9 +151,11 @@ class CsvLearner final : public Learner {
   }
 
   static constexpr size_t kFieldsAtOnce = 1 << 14;  // some half a millisecond of learning
+  static constexpr size_t kFewestFields = 1 << 10;
 
   const CsvDialect dialect_;
   ThreadPool pool_;
+  bool shared_ = false;  // two columns of the present file have the same statistics
   std::vector<std::string_view>
       waiting_;  // the fields of records, of which each has as many as there are columns
 };

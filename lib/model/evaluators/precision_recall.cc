@@ -79,7 +79,7 @@ class PrecisionRecall : public Evaluator {
   void load(ByteReader& in) override {
     uint64_t classes = in.get<uint64_t>();
     if (classes != classes_) {
-      fail(Code::kCorrupt, "state of precision_recall has ", classes, " classes, expected ", classes_);
+      fail(Code::kCorrupt, "state of precision and recall has ", classes, " classes, expected ", classes_);
     }
     std::vector<Counts> loaded(classes_);
     for (Counts& counts : loaded) counts = {load_weight(in), load_weight(in), load_weight(in)};

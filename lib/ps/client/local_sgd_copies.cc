@@ -28,7 +28,10 @@ struct LocalSgdCopies::Restoring {
 
 void LocalSgdCopy::add_count(float* row, const KeyCount& more) const {
   const KeyCount count = end_count(row);
-  const uint32_t sums[] = {count.shows + more.shows, count.clicks + more.clicks};
+  const auto sum = [](uint64_t a, uint64_t b) {
+    return static_cast<uint32_t>(std::min<uint64_t>(a + b, UINT32_MAX));
+  };
+  const uint32_t sums[] = {sum(count.shows, more.shows), sum(count.clicks, more.clicks)};
   std::memcpy(row + cols + 1, sums, sizeof sums);
 }
 

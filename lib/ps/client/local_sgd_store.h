@@ -11,7 +11,7 @@
 // trainer's weight w and its base b, the weight that it read last; both operations round.  If no other trainer
 // has changed the weight, s was b, and the trainer knows the sum.  It then goes on with w, and the next
 // difference contains the rounding error of this one.  So a job with one trainer has the same bits as without
-// servers, also on the servers at the end of a pass.
+// servers, also on the servers at the end of a pass, but for rows that come and go.
 //
 // Rows that come and go by a policy do so on the servers, which get the shows and clicks of a round with its differences.
 // A trainer keeps its copies: of a key without a row it reads what the servers give for such a key, once a round.

@@ -1,5 +1,6 @@
-// DividedTable: the rows of one table on several devices of a process, each of which asks for rows and has gradients.  Used by
-// code that trains on several devices; compiled for CUDA and for the emulator.
+// DividedTable: the rows of one table on several devices of a process, each of which asks for rows and has gradients.  For
+// programs whose batches are on several devices; a job's batch is on one, and SplitDevice divides its rows.  Compiled for
+// CUDA and for the emulator.
 //
 // The hash of a key says which device has its row.  Each device sorts the keys of its call by owner, and copies of memory
 // between devices bring them there; weights go back the same way.  An owner has the keys and gradients of all
