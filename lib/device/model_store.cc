@@ -47,7 +47,7 @@ Json ModelStore::counters() const {
 void ModelStore::push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                       const StepInfo& info) {
   inner().push(plans, views, info);
-  kernels_->hold_work();
+  kernels_->hold_work(BatchPart::kSteps);
   for (const auto& dense : dense_) dense->push();
   kernels_->start_work();
 }

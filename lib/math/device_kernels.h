@@ -26,6 +26,9 @@ struct Upload {
   void *here, *there;
 };
 
+// The parts of a batch whose work a device may hold back.
+enum class BatchPart { kForward, kBackward, kSteps };
+
 class DeviceKernels {
  public:
   virtual ~DeviceKernels() = default;
@@ -58,8 +61,8 @@ class DeviceKernels {
 
   // Work that is queued between hold_work and start_work is held back until start_work, or until something waits for it or
   // allocates or releases memory.  Work that was the same before is then started by one call.  Nothing else may
-  // queue work in the device's memory meanwhile.
-  virtual void hold_work() = 0;
+  // queue work in the device's memory meanwhile.  A part that is other work in each batch is not held for long.
+  virtual void hold_work(BatchPart part) = 0;
   virtual void start_work() = 0;
 
   // Calls body(i) for every item i in [0, items), at least one, on the device.

@@ -16,9 +16,13 @@ static void settle(Device& device) noexcept {
   if (device.kernels() == nullptr) return;
   try {
     device.kernels()->start_work();
+  } catch (const Error&) {
+    // The caller throws the first error; what was started is waited for all the same.
+  }
+  try {
     device.kernels()->wait();
   } catch (const Error&) {
-    return;  // the caller throws the first error
+    return;
   }
 }
 
@@ -32,7 +36,7 @@ NetworkExecution<T>::NetworkExecution(const NetworkLayers<T>& layers)
 template <class T>
 double NetworkExecution<T>::forward(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
                                     Device& device) {
-  run_work(device, [&] {
+  run_work(BatchPart::kForward, device, [&] {
     forward_nodes(prepared, views, device);
     evaluate_costs();
     make_predictions();
@@ -58,10 +62,10 @@ void NetworkExecution<T>::evaluate_costs() {
 // the batch.
 template <class T>
 template <class Work>
-void NetworkExecution<T>::run_work(Device& device, const Work& work) {
+void NetworkExecution<T>::run_work(BatchPart part, Device& device, const Work& work) {
   DeviceKernels* const kernels = device.kernels().get();
   try {
-    if (kernels != nullptr) kernels->hold_work();
+    if (kernels != nullptr) kernels->hold_work(part);
     work();
     if (kernels != nullptr) kernels->start_work();
   } catch (...) {
@@ -73,7 +77,7 @@ void NetworkExecution<T>::run_work(Device& device, const Work& work) {
 template <class T>
 void NetworkExecution<T>::predict(const PreparedBatch& prepared, std::span<const ParameterView<T>> views,
                                   Device& device) {
-  run_work(device, [&] {
+  run_work(BatchPart::kForward, device, [&] {
     forward_nodes(prepared, views, device);
     make_predictions();
   });
@@ -263,7 +267,7 @@ void NetworkExecution<T>::tell_final_gradients(size_t index, const OnFinalGradie
 template <class T>
 void NetworkExecution<T>::backward(const OnFinalGradient& on_final, Gradients gradients) {
   PS_CHECK(prepared_ != nullptr && prepared_->training);
-  run_work(*device_, [&] {
+  run_work(BatchPart::kBackward, *device_, [&] {
     if (gradients == Gradients::kSet) zero_gradients();
     zero_node_gradients();
     for (size_t i = nodes_.size(); i-- > 0;) {

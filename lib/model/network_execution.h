@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "math/device_buffer.h"
+#include "math/device_kernels.h"
 #include "math/matrix.h"
 #include "model/calibration.h"
 #include "model/computation.h"
@@ -77,7 +78,7 @@ class NetworkExecution {
   void resize_outputs();
   void forward_nodes(const PreparedBatch& prepared, std::span<const ParameterView<T>> views, Device& device);
   template <class Work>
-  void run_work(Device& device, const Work& work);
+  void run_work(BatchPart part, Device& device, const Work& work);
   void forward_node(size_t index);
   void backward_node(size_t index);
   void evaluate_costs();

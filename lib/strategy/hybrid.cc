@@ -84,11 +84,14 @@ class RowsOnDevice {
   DeviceStore store_;
 };
 
-// Throws kUsage, on all trainers, unless all have a device for rows or none has.
-void check_same_devices(Communicator& communicator, bool has_device) {
+// Throws kUsage, on all trainers, unless all have a device for rows or none has.  The trainer leaves the others before it
+// throws: one that ends by an exception would be taken for dead by those that have not read yet what it has told them.
+void check_same_devices(std::unique_ptr<Communicator>& met, bool has_device) {
+  Communicator& communicator = *met;
   const std::vector<std::string> all = communicator.gather(has_device ? "d" : "");
   const auto without = std::ranges::find(all, ""), with = std::ranges::find(all, "d");
   if (without == all.end() || with == all.end()) return;
+  met.reset();
   fail(Code::kUsage, "trainer ", with - all.begin(), " has rows on a device, and trainer ",
        without - all.begin(), " none: give --device to all trainers of the job, or to none");
 }
@@ -108,7 +111,7 @@ class Hybrid final : public WithServers {
     if (run_.finished()) return;
     communicator_ = meet_in_run(servers_, setup.peer_transport->loop(), setup.peers->join_timeout,
                                 [&](Duration timeout) { return meet(setup, options.algorithm, timeout); });
-    check_same_devices(*communicator_, setup.row_device != nullptr);
+    check_same_devices(communicator_, setup.row_device != nullptr);
     sent_before_ = bytes_sent_to_all(*communicator_);
     HybridStore::Context context{servers_, local_, *communicator_, peers_, gradient_placement(setup)};
     if (setup.row_device != nullptr) {

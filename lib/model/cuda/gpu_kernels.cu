@@ -151,7 +151,7 @@ class GpuKernels final : public ModelDevice {
     mirrored_.clear();
   }
 
-  void hold_work() override { held_.begin(); }
+  void hold_work(BatchPart part) override { held_.begin(part); }
   void start_work() override {
     add_rules();
     held_.end();

@@ -8,6 +8,7 @@
 #define PS_MODEL_CUDA_HELD_WORK_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -30,8 +31,12 @@ class HeldWork {
  public:
   explicit HeldWork(gpu::Stream& stream) : stream_(stream) {}
 
-  // Work is held from begin to end; end starts what is held.  holds returns true between them.
-  void begin() { holds_ = true; }
+  // Work is held from begin to end; end starts what is held.  holds returns true between them, unless the work of this part
+  // has been new for long: a device that waits for work which is no graph in the end has only lost time.
+  void begin(BatchPart part) {
+    num_new_ = &num_new_of_[static_cast<size_t>(part)];
+    holds_ = *num_new_ < kMostNew || ++*num_new_ % kTryAgain < 2;
+  }
   void end() {
     holds_ = false;
     start();
@@ -60,6 +65,9 @@ class HeldWork {
   const StartedWork& counts() const { return counts_; }
 
  private:
+  // Work that was new kMostNew times in a row is held two of kTryAgain times, to see if it has come to be the same.
+  static constexpr uint32_t kMostNew = 8, kTryAgain = 32;
+
   // One piece of work is started faster than a graph is.  No more than kMostKnown kinds are known; the one that was
   // started last before all others is forgotten for a new one.
   static constexpr size_t kLeastWork = 2, kMostKnown = 64;
@@ -83,6 +91,7 @@ class HeldWork {
     const auto [found, is_new] = known_.try_emplace(description);
     Known& known = found->second;
     known.last_start = counts_.started;
+    *num_new_ = is_new ? *num_new_ + 1 : 0;
     if (is_new) forget_oldest();
     if (is_new || known.cannot_be_captured) return false;
     if (!known.graph) capture(work, known);
@@ -104,7 +113,7 @@ class HeldWork {
     }
     try {
       start_each(work);
-    } catch (const Error&) {
+    } catch (...) {  // whatever it is, the capture has to end
       known.cannot_be_captured = true;
     }
     try {
@@ -126,6 +135,9 @@ class HeldWork {
 
   gpu::Stream& stream_;
   bool holds_ = false;
+  std::array<uint32_t, 3>
+      num_new_of_{};  // by part: how many times in a row its work was new, or was not looked at
+  uint32_t* num_new_ = num_new_of_.data();  // of the present part
   Pieces work_;
   std::string description_;                       // of work_: types and arguments
   std::unordered_map<std::string, Known> known_;  // by description

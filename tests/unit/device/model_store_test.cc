@@ -42,9 +42,11 @@ class Trained {
 
   ParameterStore& store() { return on_device_ ? static_cast<ParameterStore&>(*on_device_) : local_; }
   LocalStore& local() { return local_; }
+  uint64_t graphs() const { return kernels_->started_work().graphs; }
   ModelStore& on_device() { return *on_device_; }
 
   void step(int64_t number) {
+    if (kernels_) kernels_->begin_batch();
     const std::vector<KeyPlan> plans(parameters().size());
     std::vector<ParameterView<float>> views;
     store().pull(plans, PullMode::kTrain, views);
@@ -108,6 +110,7 @@ TEST(ModelStore, GivesTheBitsOfTheStoreForEveryOptimizer) {
       if (number % 2 == 1) expect_same(plain, device);
       EXPECT_EQ(plain.store().learning_rate(), device.store().learning_rate());
     }
+    EXPECT_GT(device.graphs(), 0u);
   }
 }
 
