@@ -239,7 +239,7 @@ void RowCache::load(std::span<const uint64_t> keys, uint64_t touched) {
   if (!stand_ins_left_.empty()) {
     for (uint64_t key : keys) stand_ins_left_.erase(key);
   }
-  write(round_.leaving);
+  write(round_.leaving, /*used_too=*/true, /*evicted=*/true);
 }
 
 // ---- the next batch
@@ -391,11 +391,13 @@ bool RowCache::is_changed(uint64_t key, uint64_t stamp) const {
 }
 
 // Gives the lender the rows that differ from its own, in ascending order of keys, but none that stands in.  Rows that a
-// batch uses are remembered instead, unless they are to be written too.
-void RowCache::write(const StampedRows& rows, bool used_too) {
+// batch uses are remembered instead, unless they are to be written too.  An evicted row that was trained and written before,
+// and that a coming batch uses, is given too: the lender keeps a copy for that batch, which need not be fetched.
+void RowCache::write(const StampedRows& rows, bool used_too, bool evicted) {
   std::vector<size_t> order;
   for (size_t i = 0; i < rows.keys.size(); ++i) {
-    if (!is_changed(rows.keys[i], rows.stamps[i]) || stands_in(rows.keys[i])) continue;
+    const bool wanted = evicted && rows.stamps[i] > 0 && lender_.is_used(parameter_, rows.keys[i]);
+    if (!(wanted || is_changed(rows.keys[i], rows.stamps[i])) || stands_in(rows.keys[i])) continue;
     if (used_too || !lender_.is_used(parameter_, rows.keys[i])) {
       order.push_back(i);
     } else {

@@ -142,7 +142,7 @@ class RowCache final : public RowBorrower {
   void bring_up_to_date(float* row, uint64_t stamp, int64_t to) const;
   void copy_buckets(uint32_t first, uint32_t count);
   bool is_changed(uint64_t key, uint64_t stamp) const;
-  void write(const StampedRows& rows, bool used_too = true);
+  void write(const StampedRows& rows, bool used_too = true, bool evicted = false);
   void write_unwritten(bool used_too);
   uint64_t steps() const { return static_cast<uint64_t>(lender_.optimizer(parameter_).steps()); }
 

@@ -101,7 +101,7 @@ class RowLender {
   // whose rows have not come are left out.
   // is_used returns true if the present batch, or one that was announced, uses the row.
   virtual bool next_has_come() const { return false; }
-  virtual bool is_used(int parameter, uint64_t key) const { return (void)parameter, (void)key, true; }
+  virtual bool is_used(int parameter, uint64_t key) const { return (void)parameter, (void)key, false; }
   virtual void take_stored(int parameter, std::span<const uint64_t> keys, bool untrained, RowBlock& rows) {
     (void)parameter, (void)keys, (void)untrained;
     rows.clear();
