@@ -30,7 +30,7 @@ void check_read(const ByteReader& in, size_t rank, const char* what) {
   fail(Code::kData, "trainer ", rank, " sent ", in.ok() ? "too many" : "too few", " bytes of ", what);
 }
 
-void check_batch(uint64_t bytes) {
+void check_row_bytes(uint64_t bytes) {
   if (bytes <= kMaxGatheredBytes) return;
   fail(Code::kUsage, "a batch has ", human_bytes(bytes), " of rows of one trainer, which takes up to ",
        human_bytes(kMaxGatheredBytes), ": make data.batch_size smaller, or device.window");
@@ -59,7 +59,7 @@ OwnedRows::OwnedRows(const std::vector<ParameterSpec>& specs, ParameterStore& ow
 }
 
 OwnedRows::ByRank OwnedRows::exchange(ByRank bytes) {
-  for (const std::string& each : bytes) check_batch(each.size());
+  for (const std::string& each : bytes) check_row_bytes(each.size());
   ScopedSeconds seconds(exchange_seconds_);
   return communicator_.all_to_all(std::move(bytes));
 }
@@ -69,7 +69,7 @@ OwnedRows::ByRank OwnedRows::exchange(ByRank bytes) {
 // unsent_ <- also the keys of this batch, which go to their owners with the next pull.
 void OwnedRows::look_ahead(std::span<const KeyPlan> plans) {
   for (const Rows& rows : rows_) add_keys(rows, plans[rows.parameter]);
-  std::ranges::for_each(unsent_bytes_, check_batch);
+  for (uint64_t bytes : unsent_bytes_) check_row_bytes(bytes);
   ++num_told_, ++num_unsent_;
   has_all_ = false;
 }
