@@ -239,7 +239,8 @@ void RowCache::load(std::span<const uint64_t> keys, uint64_t touched) {
   if (!stand_ins_left_.empty()) {
     for (uint64_t key : keys) stand_ins_left_.erase(key);
   }
-  write(round_.leaving, /*used_too=*/true, /*evicted=*/true);
+  keep_wanted(round_.leaving);
+  write(round_.leaving);
 }
 
 // ---- the next batch
@@ -390,33 +391,50 @@ bool RowCache::is_changed(uint64_t key, uint64_t stamp) const {
   return rows_->bucket(key) < early_.next_bucket ? early_.unwritten.contains(key) : stamp >= written_up_to_;
 }
 
-// Gives the lender the rows that differ from its own, in ascending order of keys, but none that stands in.  Rows that a
-// batch uses are remembered instead, unless they are to be written too.  An evicted row that was trained and written before,
-// and that a coming batch uses, is given too: the lender keeps a copy for that batch, which need not be fetched.
-void RowCache::write(const StampedRows& rows, bool used_too, bool evicted) {
-  std::vector<size_t> order;
+// Gives the lender the rows that differ from its own, but none that stands in.  Rows that a batch uses are remembered
+// instead, unless they are to be written too.
+void RowCache::write(const StampedRows& rows, bool used_too) {
+  std::vector<size_t> changed;
   for (size_t i = 0; i < rows.keys.size(); ++i) {
-    const bool wanted = evicted && rows.stamps[i] > 0 && lender_.is_used(parameter_, rows.keys[i]);
-    if (!(wanted || is_changed(rows.keys[i], rows.stamps[i])) || stands_in(rows.keys[i])) continue;
+    if (!is_changed(rows.keys[i], rows.stamps[i]) || stands_in(rows.keys[i])) continue;
     if (used_too || !lender_.is_used(parameter_, rows.keys[i])) {
-      order.push_back(i);
+      changed.push_back(i);
     } else {
       early_.unwritten.insert(rows.keys[i]);
     }
   }
-  if (order.empty()) return;
+  if (changed.empty()) return;
   Timer timer(*this, seconds_.writing_back);
-  std::ranges::sort(order, {}, [&](size_t i) { return rows.keys[i]; });
+  const RowBlock block = stored_block(rows, std::move(changed));
+  for (uint64_t key : block.keys) early_.unwritten.erase(key);
+  counts_.written += block.size();
+  lender_.put_rows(parameter_, block);
+}
+
+// Rows that leave the device unchanged since they were written, and that a coming batch uses, are offered to the lender:
+// nobody has asked for them, since they were on the device when that batch was announced.
+void RowCache::keep_wanted(const StampedRows& rows) {
+  std::vector<size_t> wanted;
+  for (size_t i = 0; i < rows.keys.size(); ++i) {
+    const uint64_t key = rows.keys[i];
+    if (rows.stamps[i] > 0 && !is_changed(key, rows.stamps[i]) && !stands_in(key) &&
+        lender_.is_used(parameter_, key))
+      wanted.push_back(i);
+  }
+  if (!wanted.empty()) lender_.keep_rows(parameter_, stored_block(rows, std::move(wanted)));
+}
+
+// Returns the rows with these indices as they are stored, in ascending order of keys.
+RowBlock RowCache::stored_block(const StampedRows& rows, std::vector<size_t> indices) const {
+  std::ranges::sort(indices, {}, [&](size_t i) { return rows.keys[i]; });
   RowBlock block;
-  for (size_t i : order) {
+  for (size_t i : indices) {
     const auto row = rows.rows.begin() + static_cast<ptrdiff_t>(i * values_);
     block.keys.push_back(rows.keys[i]);
     block.values.insert(block.values.end(), row, row + static_cast<ptrdiff_t>(values_));
     if (layout_.stamped) block.stamps.push_back(static_cast<uint32_t>(rows.stamps[i]));
-    early_.unwritten.erase(rows.keys[i]);
   }
-  counts_.written += block.size();
-  lender_.put_rows(parameter_, block);
+  return block;
 }
 
 // leaving <- the rows of buckets [first, first + count).

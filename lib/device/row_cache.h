@@ -1,6 +1,6 @@
 // RowCache: some rows of a sparse parameter in the memory of a device, where they are trained; the lender has
 // all rows.  It writes back: a row that leaves the device goes to the lender if it was trained since it was
-// last written.  Used by DeviceStore.
+// last written; else the lender may keep a copy for a coming batch.  Used by DeviceStore.
 //
 // Rows that sat out steps are brought up to date as in a table: before they are pulled, with the same result.
 // So a row has the same bits, and the same stamp, as one that never was on a device.
@@ -142,7 +142,9 @@ class RowCache final : public RowBorrower {
   void bring_up_to_date(float* row, uint64_t stamp, int64_t to) const;
   void copy_buckets(uint32_t first, uint32_t count);
   bool is_changed(uint64_t key, uint64_t stamp) const;
-  void write(const StampedRows& rows, bool used_too = true, bool evicted = false);
+  void write(const StampedRows& rows, bool used_too = true);
+  void keep_wanted(const StampedRows& rows);
+  RowBlock stored_block(const StampedRows& rows, std::vector<size_t> indices) const;
   void write_unwritten(bool used_too);
   uint64_t steps() const { return static_cast<uint64_t>(lender_.optimizer(parameter_).steps()); }
 

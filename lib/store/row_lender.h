@@ -91,6 +91,10 @@ class RowLender {
   virtual void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) = 0;
   virtual void put_rows(int parameter, const RowBlock& rows) = 0;
 
+  // Rows that leave the borrower as the lender has them, in the same form: it may keep copies of those that a coming batch
+  // uses, which it need not fetch then.
+  virtual void keep_rows(int parameter, const RowBlock& rows) { (void)parameter, (void)rows; }
+
   // To be called when all borrowers have applied the step of the last push.
   virtual void end_step() {}
 

@@ -1,6 +1,7 @@
 #include "strategy/hybrid_store.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/bytes.h"
@@ -166,6 +167,24 @@ void HybridStore::take_dense(std::span<const ParameterView<float>> views) {
   for (size_t p = 0; p < specs_.size(); ++p) {
     if (dense_of_[p] >= 0) dense_views_[static_cast<size_t>(dense_of_[p])] = views[p];
   }
+}
+
+// After an error of this thread the batch may have begun to exchange its gradients on another one.  That exchange ends
+// first, since the caller goes on to use the same connections; its error is a consequence.
+void HybridStore::run_beside(const std::function<void()>& compute) {
+  if (!rows_) return compute();
+  std::exception_ptr failed;
+  try {
+    return rows_->store.run_beside(compute);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  try {
+    dense_.end_begun_push();
+  } catch (...) {
+    std::rethrow_exception(failed);
+  }
+  std::rethrow_exception(failed);
 }
 
 // A batch may be computed on another thread than the owner's, which has the connections that the exchange needs.

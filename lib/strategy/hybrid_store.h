@@ -79,9 +79,7 @@ class HybridStore final : public ParameterStore {
   size_t looks_ahead() const override { return rows_ ? rows_->store.looks_ahead() : 0; }
   void look_ahead(std::span<const KeyPlan> plans) override { owned_->look_ahead(plans); }
   void end_looking_ahead() override { owned_->end_looking_ahead(); }
-  void run_beside(const std::function<void()>& compute) override {
-    rows_ ? rows_->store.run_beside(compute) : compute();
-  }
+  void run_beside(const std::function<void()>& compute) override;
   bool may_wait() const override { return true; }
   KeyOrder key_order() const override { return remote_.key_order(); }
   void begin_push(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,

@@ -33,7 +33,7 @@ void check_read(const ByteReader& in, size_t rank, const char* what) {
 void check_row_bytes(uint64_t bytes) {
   if (bytes <= kMaxGatheredBytes) return;
   fail(Code::kUsage, "a batch has ", human_bytes(bytes), " of rows of one trainer, which takes up to ",
-       human_bytes(kMaxGatheredBytes), ": make data.batch_size smaller, or device.window");
+       human_bytes(kMaxGatheredBytes), ": make data.batch_size smaller");
 }
 
 }  // namespace
@@ -42,8 +42,6 @@ OwnedRows::OwnedRows(const std::vector<ParameterSpec>& specs, ParameterStore& ow
     : specs_(specs),
       communicator_(communicator),
       own_(own),
-      unsent_(static_cast<size_t>(communicator.size())),
-      unsent_bytes_(static_cast<size_t>(communicator.size())),
       coming_(static_cast<size_t>(communicator.size())),
       plans_(specs.size()) {
   for (size_t p = 0; p < specs.size(); ++p) {
@@ -66,11 +64,13 @@ OwnedRows::ByRank OwnedRows::exchange(ByRank bytes) {
 
 // ---- ahead
 
-// unsent_ <- also the keys of this batch, which go to their owners with the next pull.
+// unsent_ <- also the keys of this batch, which go to their owners with one of the next pulls.
 void OwnedRows::look_ahead(std::span<const KeyPlan> plans) {
-  for (const Rows& rows : rows_) add_keys(rows, plans[rows.parameter]);
-  for (uint64_t bytes : unsent_bytes_) check_row_bytes(bytes);
-  ++num_told_, ++num_unsent_;
+  const size_t ranks = static_cast<size_t>(num_ranks());
+  Unsent& batch = unsent_.emplace_back(Unsent{ByRank(ranks), std::vector<uint64_t>(ranks)});
+  for (const Rows& rows : rows_) add_keys(rows, plans[rows.parameter], batch);
+  for (uint64_t bytes : batch.bytes) check_row_bytes(bytes);
+  ++num_told_;
   has_all_ = false;
 }
 
@@ -84,30 +84,42 @@ std::vector<std::vector<uint32_t>> OwnedRows::split(const KeyPlan& plan) const {
   return positions;
 }
 
-void OwnedRows::add_keys(const Rows& rows, const KeyPlan& plan) {
+void OwnedRows::add_keys(const Rows& rows, const KeyPlan& plan, Unsent& batch) const {
   const std::vector<std::vector<uint32_t>> positions = split(plan);
   std::vector<uint64_t> keys;
-  for (size_t owner = 0; owner < unsent_.size(); ++owner) {
+  for (size_t owner = 0; owner < batch.keys.size(); ++owner) {
     keys.clear();
     for (uint32_t n : positions[owner]) keys.push_back(plan.keys[n]);
-    encode_keys(keys, unsent_[owner]);
-    unsent_bytes_[owner] += keys.size() * rows.bytes_of_row();
+    encode_keys(keys, batch.keys[owner]);
+    batch.bytes[owner] += keys.size() * rows.bytes_of_row();
     if (!rows.counted) continue;
-    for (uint32_t n : positions[owner]) put(unsent_[owner], plan.counts[n]);
+    for (uint32_t n : positions[owner]) put(batch.keys[owner], plan.counts[n]);
   }
 }
 
-// Returns the messages with the keys of all batches that the others do not know of.
+// Returns the messages with the keys of the batches that the others do not know of: of the first, and of as many more as
+// messages have room for.  Each pull tells of one at least, so that the present batch is always among those that are
+// known.
 OwnedRows::ByRank OwnedRows::told_keys() {
-  ByRank messages(unsent_.size());
-  for (size_t owner = 0; owner < messages.size(); ++owner) {
-    put(messages[owner], static_cast<uint32_t>(num_unsent_));
-    put(messages[owner], static_cast<uint8_t>(has_all_));
-    messages[owner] += unsent_[owner];
-    unsent_[owner].clear();
-    unsent_bytes_[owner] = 0;
+  ByRank messages(static_cast<size_t>(num_ranks()));
+  std::vector<uint64_t> bytes(messages.size());
+  const auto has_room = [&](const Unsent& batch) {
+    for (size_t owner = 0; owner < bytes.size(); ++owner) {
+      if (bytes[owner] + batch.bytes[owner] > kMaxGatheredBytes) return false;
+    }
+    return true;
+  };
+  size_t told = 0;
+  while (told < unsent_.size() && has_room(unsent_[told])) {
+    for (size_t owner = 0; owner < bytes.size(); ++owner) bytes[owner] += unsent_[told].bytes[owner];
+    ++told;
   }
-  num_unsent_ = 0;
+  for (size_t owner = 0; owner < messages.size(); ++owner) {
+    put(messages[owner], static_cast<uint32_t>(told));
+    put(messages[owner], static_cast<uint8_t>(has_all_ && told == unsent_.size()));
+    for (size_t batch = 0; batch < told; ++batch) messages[owner] += unsent_[batch].keys[owner];
+  }
+  unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<ptrdiff_t>(told));
   return messages;
 }
 

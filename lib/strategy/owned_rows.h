@@ -84,6 +84,12 @@ class OwnedRows {
     std::vector<KeyCount> counts;  // if keys are counted
   };
 
+  // A batch of this trainer, by owner: its keys as they are sent, and the bytes of their rows.
+  struct Unsent {
+    ByRank keys;
+    std::vector<uint64_t> bytes;
+  };
+
   // The batches of a trainer that this one has heard of and that are not pulled: each has its keys in the order of rows_.
   struct Coming {
     std::deque<std::vector<AskedKeys>> batches;
@@ -93,7 +99,7 @@ class OwnedRows {
   int num_ranks() const { return communicator_.size(); }
   ByRank exchange(ByRank bytes);
   std::vector<std::vector<uint32_t>> split(const KeyPlan& plan) const;
-  void add_keys(const Rows& rows, const KeyPlan& plan);
+  void add_keys(const Rows& rows, const KeyPlan& plan, Unsent& batch) const;
   ByRank told_keys();
   void read_batches(ByteReader& in, size_t rank);
   AskedKeys read_keys(ByteReader& in, size_t rank, const Rows& rows, uint64_t& bytes_left) const;
@@ -111,11 +117,9 @@ class OwnedRows {
   KeyPlanner planner_{KeyOrder::kAscending};
   std::vector<Rows> rows_;
 
-  // Batches of this trainer: how many it knows of that are not pulled; those that the others do not know of, and their
-  // keys, by owner, with the bytes of their rows.
-  size_t num_told_ = 0, num_unsent_ = 0;
-  ByRank unsent_;
-  std::vector<uint64_t> unsent_bytes_;
+  // The batches of this trainer: how many it knows of that are not pulled, and those that the others do not know of.
+  size_t num_told_ = 0;
+  std::deque<Unsent> unsent_;
   bool has_all_ = false;  // it knows of all that are left in this pass
 
   std::vector<Coming> coming_;                   // by rank

@@ -91,7 +91,11 @@ class HeldWork {
     const auto [found, is_new] = known_.try_emplace(description);
     Known& known = found->second;
     known.last_start = counts_.started;
-    *num_new_ = is_new ? *num_new_ + 1 : 0;
+    if (!is_new) {
+      *num_new_ = 0;
+    } else if (*num_new_ < kMostNew) {
+      ++*num_new_;
+    }
     if (is_new) forget_oldest();
     if (is_new || known.cannot_be_captured) return false;
     if (!known.graph) capture(work, known);

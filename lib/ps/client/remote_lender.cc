@@ -362,21 +362,24 @@ void RemoteLender::look_ahead(std::span<const KeyPlan> plans) {
   }
 }
 
-// local_ <- those of the returned rows that a coming batch uses.  The device may still have such a row; it
-// returns the row again when the row leaves the device changed.
 void RemoteLender::put_rows(int parameter, const RowBlock& rows) {
   constexpr size_t kMostOnTheirWay = 64;  // messages; further ones wait
+  returns_.send(static_cast<size_t>(parameter), rows);
+  keep_rows(parameter, rows);
+  wait_for_returns(kMostOnTheirWay);
+}
+
+// local_ <- those of the rows that a coming batch uses.  The device may still have such a row; it returns the row
+// again when the row leaves the device changed.
+void RemoteLender::keep_rows(int parameter, const RowBlock& rows) {
   const size_t p = static_cast<size_t>(parameter);
-  returns_.send(p, rows);
   RowBlock used;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (coming_[p].is_used(rows.keys[i])) append_row(rows, i, used);
   }
-  if (!used.keys.empty()) {
-    local_.put_rows(sparse_of_[p], used);
-    coming_[p].expect(used.keys, 0);
-  }
-  wait_for_returns(kMostOnTheirWay);
+  if (used.keys.empty()) return;
+  local_.put_rows(sparse_of_[p], used);
+  coming_[p].expect(used.keys, 0);
 }
 
 void RemoteLender::put_back_all() {

@@ -88,6 +88,7 @@ class RemoteLender final : public StoreInFront, public RowLender {
   void fetch_rows(int parameter, std::span<const uint64_t> keys, float* rows) override;
   void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) override;
   void put_rows(int parameter, const RowBlock& rows) override;
+  void keep_rows(int parameter, const RowBlock& rows) override;
   void end_step() override;
   bool next_has_come() const override {
     return window_.requests.size() > 1 && rows_.arrived(window_.requests[1]);

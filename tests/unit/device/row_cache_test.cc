@@ -419,7 +419,7 @@ TEST(RowCache, RowsThatAreSetElsewhereAreFetchedAgain) {
   EXPECT_EQ(training.cache().counts().fetched, 2 * keys.size());
 }
 
-// A store that remembers for which rows of the next batch it was asked.
+// A store that remembers for which rows of the next batch it was asked, and what it got.
 class AskedStore final : public RowLender {
  public:
   explicit AskedStore(LocalStore& store) : store_(store) {}
@@ -434,7 +434,12 @@ class AskedStore final : public RowLender {
   void fetch_stored(int parameter, std::span<const uint64_t> keys, RowBlock& rows) override {
     store_.fetch_stored(parameter, keys, rows);
   }
-  void put_rows(int parameter, const RowBlock& rows) override { store_.put_rows(parameter, rows); }
+  void put_rows(int parameter, const RowBlock& rows) override {
+    store_.put_rows(parameter, rows);
+    put.insert(put.end(), rows.keys.begin(), rows.keys.end());
+  }
+  void keep_rows(int, const RowBlock& rows) override { kept = rows; }
+  bool is_used(int, uint64_t key) const override { return used.contains(key); }
   void take_stored(int, std::span<const uint64_t> keys, bool untrained, RowBlock& rows) override {
     keys_asked.assign(keys.begin(), keys.end());
     untrained_asked = untrained;
@@ -443,10 +448,48 @@ class AskedStore final : public RowLender {
 
   std::vector<uint64_t> keys_asked;
   std::optional<bool> untrained_asked;
+  std::set<uint64_t> used;  // by coming batches
+  std::vector<uint64_t> put;
+  RowBlock kept;
 
  private:
   LocalStore& store_;
 };
+
+// The device has room for one of the two batches.
+TEST(RowCache, RowsThatLeaveUnchangedAreKeptIfABatchUsesThem) {
+  const OptimizerPlan plan = make_optimizer_plan({{"type", "adagrad"}}, "mean");
+  Device processor(1, best_cpu_level());
+  LocalStore store(std::vector{table_spec()}, plan, UINT64_MAX, processor);
+  AskedStore lender(store);
+  const auto device = open_row_device("emulated");
+  RowCache cache(device->make_rows({static_cast<uint32_t>(kWidth), 1, /*rows=*/64, /*most_keys=*/64, {}}),
+                 lender, 0, {});
+  KeyPlan first, second;
+  for (uint64_t key = 0; key < 60; ++key) first.keys.push_back(key), second.keys.push_back(100 + key);
+  std::vector<ParameterView<float>> views;
+  std::vector<float> weights(60 * kWidth);
+  store.pull({&first, 1}, PullMode::kTrain, views);
+  cache.pull(first.keys, weights.data());
+  std::fill_n(views[0].row_gradients, weights.size(), 1.0f);
+  store.push({&first, 1}, views, {4, 0});
+  cache.push(first.keys, views[0].row_gradients);
+  cache.put_back();
+  EXPECT_EQ(lender.put, first.keys);
+  EXPECT_TRUE(lender.kept.keys.empty());
+
+  for (uint64_t key = 0; key < 60; key += 2) lender.used.insert(key);
+  lender.put.clear();
+  store.pull({&second, 1}, PullMode::kTrain, views);
+  cache.pull(second.keys, weights.data());
+  EXPECT_THAT(lender.put, testing::IsEmpty()) << "they have not changed";
+  ASSERT_GT(lender.kept.size(), 20u);
+  for (uint64_t key : lender.kept.keys) EXPECT_TRUE(lender.used.contains(key));
+  RowBlock stored;
+  store.copy_rows(0, lender.kept.keys, stored);
+  EXPECT_EQ(lender.kept.values, stored.values);
+  EXPECT_EQ(lender.kept.stamps, stored.stamps);
+}
 
 TEST(RowCache, UntrainedRowsAreAskedForAheadOnlyIfTheDeviceTypeHoldsThem) {
   const OptimizerPlan plan = make_optimizer_plan({{"type", "sgd"}}, "mean");
