@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
-#include <ranges>
 #include <thread>
 #include <vector>
 
@@ -369,7 +368,7 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   if (auto why = lease->fenced()) throw *why;
   for (auto& shard : shards) shard->check();
   // The first shard waits for the files of the others, and fails with them: they know the cause.
-  for (auto& shard : std::views::reverse(shards)) shard->check_checkpoint();
+  for (auto shard = shards.rbegin(); shard != shards.rend(); ++shard) (*shard)->check_checkpoint();
 }
 
 }  // namespace ps
