@@ -115,7 +115,7 @@ RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradi
       make_room(round, before);
       take_idle_steps();
     }
-    changed_ = true;
+    early_.changed = true;
     if (early_.begun) early_.unwritten.insert(round.begin(), round.end());
     if (round.size() == keys.size()) break;
     rows_->step(round, steps(), gradients, *step, lender_.last_scale(parameter_));
@@ -158,7 +158,8 @@ void RowCache::look_up(std::span<const uint64_t> keys) {
 void RowCache::find_absent(std::span<const uint64_t> keys) {
   if (new_rows_ == NewRows::kAtFirstUse) return;
   reloaded_.clear();
-  forget_stand_ins();
+  for (uint64_t key : stand_ins_left_) stand_ins_.erase(key);
+  stand_ins_left_.clear();
   for (uint64_t key : keys) {
     if (stand_ins_.erase(key) != 0) reloaded_.insert(key);
   }
@@ -166,11 +167,6 @@ void RowCache::find_absent(std::span<const uint64_t> keys) {
     reloaded_.insert(key);
     if (new_rows_ == NewRows::kByAdmission) stand_ins_.insert(key);
   }
-}
-
-void RowCache::forget_stand_ins() {
-  for (uint64_t key : stand_ins_left_) stand_ins_.erase(key);
-  stand_ins_left_.clear();
 }
 
 // Gives the keys that are not on the device, `missing`, their positions in `incoming`.
@@ -391,6 +387,21 @@ bool RowCache::is_changed(uint64_t key, uint64_t stamp) const {
   return rows_->bucket(key) < early_.next_bucket ? early_.unwritten.contains(key) : stamp >= written_up_to_;
 }
 
+// Returns the rows with these indices as they are stored, in ascending order of keys.
+static RowBlock stored_block(const StampedRows& rows, const TableLayout& layout,
+                             std::vector<size_t> indices) {
+  const size_t values = static_cast<size_t>(layout.values());
+  std::ranges::sort(indices, {}, [&](size_t i) { return rows.keys[i]; });
+  RowBlock block;
+  for (size_t i : indices) {
+    const auto row = rows.rows.begin() + static_cast<ptrdiff_t>(i * values);
+    block.keys.push_back(rows.keys[i]);
+    block.values.insert(block.values.end(), row, row + static_cast<ptrdiff_t>(values));
+    if (layout.stamped) block.stamps.push_back(static_cast<uint32_t>(rows.stamps[i]));
+  }
+  return block;
+}
+
 // Gives the lender the rows that differ from its own, but none that stands in.  Rows that a batch uses are remembered
 // instead, unless they are to be written too.
 void RowCache::write(const StampedRows& rows, bool used_too) {
@@ -405,7 +416,7 @@ void RowCache::write(const StampedRows& rows, bool used_too) {
   }
   if (changed.empty()) return;
   Timer timer(*this, seconds_.writing_back);
-  const RowBlock block = stored_block(rows, std::move(changed));
+  const RowBlock block = stored_block(rows, layout_, std::move(changed));
   for (uint64_t key : block.keys) early_.unwritten.erase(key);
   counts_.written += block.size();
   lender_.put_rows(parameter_, block);
@@ -421,20 +432,7 @@ void RowCache::keep_wanted(const StampedRows& rows) {
         lender_.is_used(parameter_, key))
       wanted.push_back(i);
   }
-  if (!wanted.empty()) lender_.keep_rows(parameter_, stored_block(rows, std::move(wanted)));
-}
-
-// Returns the rows with these indices as they are stored, in ascending order of keys.
-RowBlock RowCache::stored_block(const StampedRows& rows, std::vector<size_t> indices) const {
-  std::ranges::sort(indices, {}, [&](size_t i) { return rows.keys[i]; });
-  RowBlock block;
-  for (size_t i : indices) {
-    const auto row = rows.rows.begin() + static_cast<ptrdiff_t>(i * values_);
-    block.keys.push_back(rows.keys[i]);
-    block.values.insert(block.values.end(), row, row + static_cast<ptrdiff_t>(values_));
-    if (layout_.stamped) block.stamps.push_back(static_cast<uint32_t>(rows.stamps[i]));
-  }
-  return block;
+  if (!wanted.empty()) lender_.keep_rows(parameter_, stored_block(rows, layout_, std::move(wanted)));
 }
 
 // leaving <- the rows of buckets [first, first + count).
@@ -446,8 +444,7 @@ void RowCache::copy_buckets(uint32_t first, uint32_t count) {
 // Goes through the buckets of the device in order, as many at once as a call takes, and lets write choose
 // the rows that have changed.  In the buckets that put_back_unused has been to, only the rows that it has left are read.
 void RowCache::put_back() {
-  if (!changed_) return;
-  changed_ = false;
+  if (!early_.changed) return;
   const uint32_t at_once = std::max(1u, rows_->most_keys() / CachedRows::kBucketRows);
   for (uint32_t first = early_.next_bucket; first < rows_->num_buckets(); first += at_once) {
     copy_buckets(first, at_once);
@@ -462,7 +459,7 @@ void RowCache::put_back() {
 // uses is left out of what is written: it changes again.
 bool RowCache::put_back_unused() {
   constexpr uint32_t kMostBuckets = 64;
-  if (!changed_ || new_rows_ != NewRows::kAtFirstUse) return false;
+  if (!early_.changed || new_rows_ != NewRows::kAtFirstUse) return false;
   ahead_ = true;
   const bool goes_on = early_.next_bucket < rows_->num_buckets();
   if (goes_on) {

@@ -112,6 +112,7 @@ class RowCache final : public RowBorrower {
   // changed rows there that no batch uses; it remembers the others, and all that are trained from its beginning on.
   // In the buckets that it has been to, these rows alone may differ from the lender's.
   struct EarlyReturn {
+    bool changed = false;  // a row was trained
     bool begun = false;
     uint32_t next_bucket = 0;
     std::unordered_set<uint64_t> unwritten = {};  // keys
@@ -125,7 +126,6 @@ class RowCache final : public RowBorrower {
   RowsLookUp part_of_look_up(std::span<const uint64_t> keys);
   void look_up(std::span<const uint64_t> keys);
   void find_absent(std::span<const uint64_t> keys);
-  void forget_stand_ins();
   void add_stored(std::span<const uint64_t> keys, const RowBlock& stored, int64_t to);
   void note_found(std::span<const uint64_t> keys);
   void take_stored(std::span<const uint64_t> keys, int64_t to);
@@ -144,7 +144,6 @@ class RowCache final : public RowBorrower {
   bool is_changed(uint64_t key, uint64_t stamp) const;
   void write(const StampedRows& rows, bool used_too = true);
   void keep_wanted(const StampedRows& rows);
-  RowBlock stored_block(const StampedRows& rows, std::vector<size_t> indices) const;
   void write_unwritten(bool used_too);
   uint64_t steps() const { return static_cast<uint64_t>(lender_.optimizer(parameter_).steps()); }
 
@@ -160,7 +159,6 @@ class RowCache final : public RowBorrower {
   // Rows with a stamp below this one equal the lender's, except that they may have been brought up to date.  A row
   // that has seen no step is the one that the lender makes.
   uint64_t written_up_to_ = 1;
-  bool changed_ = false;    // a row was trained since put_back
   EarlyReturn early_;       // since put_back
   bool all_there_ = false;  // the rows of the last pull are on the device
   bool ahead_ = false;      // load_ahead or put_back_unused runs

@@ -308,7 +308,9 @@ void RemoteLender::take_stored(int parameter, std::span<const uint64_t> keys, bo
 }
 
 // Waits until local_ has the rows of these keys that the servers have.  Asks for rows that have not been asked
-// for before.
+// for before: a shard answers at once, also while it waits for a push.  If some of these rows are on their way back to
+// a shard, the request waits for them first, since that message may have been lost with a connection and be sent
+// again.
 void RemoteLender::wait_for_rows(int parameter, std::span<const uint64_t> keys) {
   uint64_t last = 0;  // number of the last request that brings one of them
   std::vector<uint64_t> missing;
@@ -318,23 +320,17 @@ void RemoteLender::wait_for_rows(int parameter, std::span<const uint64_t> keys) 
     last = std::max(last, request.value_or(0));
     rows_ahead_ += request && *request != window_.present;
   }
-  if (!missing.empty()) last = ask(parameter, std::move(missing));
+  if (!missing.empty()) {
+    const size_t p = static_cast<size_t>(parameter);
+    if (std::ranges::any_of(missing, [&](uint64_t key) { return returns_.is_on_its_way(p, key); }))
+      wait_for_returns();
+    std::ranges::sort(missing);
+    std::vector<std::vector<uint64_t>> asked(specs_.size());
+    asked[p] = std::move(missing);
+    last = rows_.ask(std::move(asked));
+  }
   ScopedSeconds seconds(waited_seconds_);
   remote_.wait_for([&] { return rows_.arrived(last); });
-}
-
-// Asks the shards for rows.  A shard answers at once, also while it waits for a push.  If some of these rows are
-// on their way back to a shard, the request waits for them first, since that message may have been lost with a
-// connection and be sent again.
-uint64_t RemoteLender::ask(int parameter, std::vector<uint64_t> keys) {
-  const size_t p = static_cast<size_t>(parameter);
-  const bool some_return =
-      std::ranges::any_of(keys, [&](uint64_t key) { return returns_.is_on_its_way(p, key); });
-  if (some_return) wait_for_returns();
-  std::ranges::sort(keys);
-  std::vector<std::vector<uint64_t>> asked(specs_.size());
-  asked[p] = std::move(keys);
-  return rows_.ask(std::move(asked));
 }
 
 // Asks for the rows that a coming batch uses and that are neither on the device nor on the list.  A row that is

@@ -46,9 +46,9 @@ std::vector<ParameterSpec> sparse_parameters(std::span<const ParameterSpec> spec
 // One owner thread, that of the servers' connections.  Calls throw what RemoteStore throws.
 class RemoteLender final : public StoreInFront, public RowLender {
  public:
-  // `remote` has RemoteOptions::sparse_here and rows as f32, and is that of a synchronous job.  `local` has the sparse_parameters of `specs`, and nothing was trained in it.  All
-  // outlive this.  Rows are asked for `window` batches before the one that
-  // needs them.
+  // `remote` has RemoteOptions::sparse_here and rows as f32, and is that of a synchronous job.  `local` has the
+  // sparse_parameters of `specs`, and nothing was trained in it.  All outlive this.  Rows are asked for `window`
+  // batches before the one that needs them.
   RemoteLender(const std::vector<ParameterSpec>& specs, const OptimizerPlan& optimizers, RemoteStore& remote,
                LocalStore& local, size_t window = 0);
 
@@ -112,7 +112,6 @@ class RemoteLender final : public StoreInFront, public RowLender {
   void take_from_servers();
   void bind_gradients(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
   void wait_for_rows(int parameter, std::span<const uint64_t> keys);
-  uint64_t ask(int parameter, std::vector<uint64_t> keys);
   void wait_for_returns(size_t most = 0);
   void push_here(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                  const StepInfo& info);
