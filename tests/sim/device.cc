@@ -112,7 +112,7 @@ TEST(DeviceBeforeServers, RowsOfTheNextBatchAreOnTheDeviceBeforeItIsPulled) {
       watched.on_push = [&](size_t, int64_t, int64_t number) {
         if (number == 0) late_after_first = late();
       };
-      train_pass(store, watched, 0, 1, 0, step);
+      train_pass(store, watched, 0, 0, 0, step);
       EXPECT_GT(count("rows_fetched") - fetched, 100);
       EXPECT_LE(late() - late_before, (count("rows_fetched") - fetched) / 2);
       EXPECT_LE(late() - late_after_first, 8);
