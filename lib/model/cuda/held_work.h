@@ -40,6 +40,12 @@ class HeldWork {
   void end() {
     holds_ = false;
     start();
+    if (found_known_) {
+      *num_new_ = 0;
+    } else if (found_new_ && *num_new_ < kMostNew) {
+      ++*num_new_;
+    }
+    found_new_ = found_known_ = false;
   }
   bool holds() const { return holds_; }
 
@@ -91,11 +97,7 @@ class HeldWork {
     const auto [found, is_new] = known_.try_emplace(description);
     Known& known = found->second;
     known.last_start = counts_.started;
-    if (!is_new) {
-      *num_new_ = 0;
-    } else if (*num_new_ < kMostNew) {
-      ++*num_new_;
-    }
+    (is_new ? found_new_ : found_known_) = true;
     if (is_new) forget_oldest();
     if (is_new || known.cannot_be_captured) return false;
     if (!known.graph) capture(work, known);
@@ -141,7 +143,8 @@ class HeldWork {
   bool holds_ = false;
   std::array<uint32_t, 3>
       num_new_of_{};  // by part: how many times in a row its work was new, or was not looked at
-  uint32_t* num_new_ = num_new_of_.data();  // of the present part
+  uint32_t* num_new_ = num_new_of_.data();        // of the present part
+  bool found_new_ = false, found_known_ = false;  // since begin: work that was new, and work that was not
   Pieces work_;
   std::string description_;                       // of work_: types and arguments
   std::unordered_map<std::string, Known> known_;  // by description
