@@ -13,8 +13,8 @@ namespace ps {
 // One owner thread, which starts a function only after the one before has been finished.
 class ComputeThread {
  public:
-  // `on_end` is called on the thread when a function has ended or waits for its owner.  Throws kExhausted if the system has no more
-  // threads.
+  // `on_end` is called on the thread when a function has ended or waits for its owner.  Throws kExhausted if the
+  // system has no more threads.
   explicit ComputeThread(std::function<void()> on_end);
   ~ComputeThread();
   ComputeThread(const ComputeThread&) = delete;

@@ -107,9 +107,9 @@ class Table {
   // ---- training in parts: the same as push with all pieces, but in several calls, between which rows may be
   // read; a table with a policy takes parts through it (RowPolicyState::find_part)
 
-  // Parts are pieces by keys, or, in a table that has all rows, ascending ranges.  begin_step comes first, when the rows of all pieces have been pulled and are up to date; end_step comes
-  // last.  In between no row may be loaded or erased; nor pulled, if rows have stamps.  A row reads as before
-  // the step until its part has come.
+  // Parts are pieces by keys, or, in a table that has all rows, ascending ranges.  begin_step comes first, when the
+  // rows of all pieces have been pulled and are up to date; end_step comes last.  In between no row may be loaded
+  // or erased; nor pulled, if rows have stamps.  A row reads as before the step until its part has come.
   virtual void begin_step(double learning_rate) = 0;
   virtual void end_step() {}
 

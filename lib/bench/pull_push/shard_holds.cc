@@ -285,8 +285,9 @@ class ShardHolds final : public Workload {
 };
 
 // Each case is a kind of work that could hold a shard for long: making rows, for which indexes grow, stepping them, fetching
-// them from disk, steps of a whole dense table, the step with which means of weights begin, the first step after a checkpoint has
-// begun, counting uses for a policy, judging all rows, evicting half of them, large answers, and large messages that set rows.
+// them from disk, steps of a whole dense table, the step with which means of weights begin, the first step after a
+// checkpoint has begun, counting uses for a policy, judging all rows, evicting half of them, large answers, and
+// large messages that set rows.
 constexpr HoldSettings kHolds[] = {
     {.name = "pull-push/hold/first",
      .help = "the first step of two million rows of 16, pushed by two trainers",

@@ -28,8 +28,8 @@ std::optional<TableGuess> guess_table(std::string_view head);
 // Fills in options.csv, whose format is csv, tsv or jsonl: the label, its classes, all columns, their types, and
 // the numbers, bins and words that are learnt from the first `most_records` records.  Keys that are not auto are kept.
 // Records that are no good are passed over.  `cut_short`: the data are the beginning of others, and may end within a
-// record or a compressed block.  `threads` share the columns of csv and tsv; their number changes nothing.  Throws kData for a header without sense, and kUsage when it has not the columns that
-// the options name.
+// record or a compressed block.  `threads` share the columns of csv and tsv; their number changes nothing.  Throws
+// kData for a header without sense, and kUsage when it has not the columns that the options name.
 CsvOptions learn_table(const DataOptions& options, const std::vector<std::string>& paths,
                        const SourceContext& context, int64_t most_records, bool cut_short = false,
                        int threads = 1);

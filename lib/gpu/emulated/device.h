@@ -1,5 +1,5 @@
-// Device, DeviceArray, HostArray, Stream, Event, Graph, Timer and launch of the emulator: the host's side of gpu/device.h, with the
-// same names as its CUDA half.  Used by code that owns device memory or launches kernels.
+// Device, DeviceArray, HostArray, Stream, Event, Graph, Timer and launch of the emulator: the host's side of
+// gpu/device.h, with the same names as its CUDA half.  Used by code that owns device memory or launches kernels.
 //
 // A device belongs to one thread of the process, and so do its arrays, streams and events; other threads may
 // have other devices.  Work is queued on streams, and runs when its stream is waited for, or at random

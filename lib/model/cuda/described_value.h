@@ -1,5 +1,5 @@
-// append_value: the bytes of a value, member by member, so that two values that are equal have equal bytes.  A plain copy of its
-// memory would have what happens to lie between its members too.  Used by HeldWork.
+// append_value: the bytes of a value, member by member, so that two values that are equal have equal bytes.  A
+// plain copy of its memory would have what happens to lie between its members too.  Used by HeldWork.
 #ifndef PS_MODEL_CUDA_DESCRIBED_VALUE_H_
 #define PS_MODEL_CUDA_DESCRIBED_VALUE_H_
 

@@ -26,7 +26,8 @@ void check_slices(const ParameterTables& tables, std::span<const RowSlice> slice
 // only.
 void check_gradients(const ParameterTables& tables, std::span<const RowSlice> slices);
 
-// Checks weights that are set likewise, of at most kMostSetRows rows by keys.  They may be of state only for parameters that trainers move.
+// Checks weights that are set likewise, of at most kMostSetRows rows by keys.  They may be of state only for
+// parameters that trainers move.
 void check_weights(const ParameterTables& tables, std::span<const RowSlice> slices);
 
 // Throws kData if a message has too many rows, which take so many bytes.
