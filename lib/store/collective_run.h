@@ -54,9 +54,6 @@ class CollectiveRun final : public RunControl, private PeerCheckpoints {
   void end_step(const StepWishes& of_all);
   bool ends() const { return ends_; }
 
-  // Returns true if this trainer was asked to end, or if all trainers are to end.
-  bool is_to_end() const { return ends_ || end_asked_; }
-
  private:
   void on_checkpoint(std::function<bool()> due, std::function<void()> take) override {
     due_ = std::move(due);

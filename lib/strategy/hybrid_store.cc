@@ -59,7 +59,7 @@ auto HybridStore::with_trainers(Body&& body) {
   } catch (const Error& error) {
     if (error.code() != Code::kUnavailable) throw;
     remote_.check_links();
-    if (run_.is_to_end()) throw WaitStopped();
+    if (run_.ends() || remote_.links().is_stopping()) throw WaitStopped();
     if (remote_.can_go_back()) remote_.links().lose_run(error.message());
     throw;
   }

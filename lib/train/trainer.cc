@@ -108,10 +108,10 @@ PassResult Trainer::train_pass(int pass, BatchSource& source, const std::functio
   reporter_.begin(cat("pass ", pass));
   const bool resumed = progress_.resumed();
   begin_pass(pass, source, stop);
-  if (!progress_.pass_is_over()) train_batches(source, times, stop);
+  const bool own_data = progress_.pass_is_over() || train_batches(source, times, stop);
   PassResult result;
   result.pass = pass;
-  const bool whole_pass = train_rest(times, stop);
+  const bool whole_pass = own_data && train_rest(times, stop);
   result.batches = progress_.batches();
   result.interrupted = stop() || !whole_pass || !end_with_others(result, times);
   const Measures& whole = progress_.whole();
@@ -134,7 +134,7 @@ bool Trainer::train_rest(PassTimes& times, const std::function<bool()>& stop) {
       BatchSource* const source = next_source_(progress_.pass());
       if (source == nullptr) return true;
       begin_source(*source, stop);
-      train_batches(*source, times, stop);
+      if (!train_batches(*source, times, stop)) return false;
     }
     return true;
   } catch (const WaitStopped&) {
@@ -160,12 +160,17 @@ bool Trainer::end_with_others(PassResult& result, PassTimes& times) {
 // Trains all batches of the source.  `begun` carries the pull of the next batch from one round to the next,
 // since the store fetches its rows while the present batch is computed.  The figures since the last report
 // are merged at the end, so that none are lost when a pass ends between two reports.
-void Trainer::train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop) {
+//
+// Returns false if this process is to end and the others do not come to one of the batches.  The store may then be in the
+// middle of a step, so that this process cannot end the pass together with the others either.
+bool Trainer::train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop) {
   auto next = [&] { return times.reading([&] { return source.next(stop); }); };
   PullTicket begun;  // the pull of the next batch
   looked_ahead_ = 0;
+  bool all_came = true;
   while (const PreparedBatch* prepared = stop() ? nullptr : next()) {
-    if (!try_train_batch(*prepared, source, begun)) break;
+    all_came = try_train_batch(*prepared, source, begun);
+    if (!all_came) break;
     looked_ahead_ -= std::min<size_t>(looked_ahead_, 1);
     reporter_.advance(progress_.samples(), source.fraction_read());
     reporter_.costs(progress_.pass(), progress_.totals());
@@ -175,6 +180,7 @@ void Trainer::train_batches(BatchSource& source, PassTimes& times, const std::fu
   if (stop()) after_batch_(/*stopping=*/true);
   progress_.merge_current();
   source.end_pass();
+  return all_came;
 }
 
 void Trainer::report_batches(PassTimes& times) {

@@ -125,7 +125,7 @@ class Trainer {
  private:
   void begin_pass(int pass, BatchSource& source, const std::function<bool()>& stop);
   void begin_source(BatchSource& source, const std::function<bool()>& stop);
-  void train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop);
+  bool train_batches(BatchSource& source, PassTimes& times, const std::function<bool()>& stop);
   bool train_rest(PassTimes& times, const std::function<bool()>& stop);
   template <class Evaluate>
   void evaluate_pass(BatchSource& source, const std::function<bool()>& stop, Evaluate&& evaluate);

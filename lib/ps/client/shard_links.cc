@@ -214,7 +214,7 @@ void ShardLinks::ask_absent() {
 // Returns the seconds since this process was first seen to be told to end, or 0 if it was not.  The first
 // call already returns more than 0, so that callers need only compare with 0.
 double ShardLinks::stopping_seconds() {
-  if (!options_.stop || !options_.stop()) return 0;
+  if (!is_stopping()) return 0;
   if (!stopping_since_) stopping_since_ = monotonic_seconds();
   return std::max(monotonic_seconds() - *stopping_since_, 1e-9);
 }

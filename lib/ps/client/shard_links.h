@@ -142,6 +142,9 @@ class ShardLinks {
   // Sends one request, and returns its answer.
   Frame call(size_t shard, Message type, Payload payload);
 
+  // Returns true if this process was told to end.
+  bool is_stopping() const { return options_.stop && options_.stop(); }
+
  private:
   struct Link;
 
