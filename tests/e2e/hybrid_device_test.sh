@@ -268,7 +268,7 @@ end_without_servers() {
   trainers=()
   kill -CONT "${servers[@]}"
   end_all_servers
-  [[ $status == 143 ]] || fail "trainer 0 ended with $status: $(tail -n 3 killed.0.err)"
+  [[ $status == 143 ]] || return 1
   grep -q 'No model is saved: rows are on devices of trainers that have ended otherwise' killed.0.err || return 1
   [[ -z $(find killed -name model.safetensors 2>/dev/null) ]] || fail "a model without all rows: $(find killed)"
 }
