@@ -30,12 +30,14 @@ void check_stored_size(const ParameterTables& tables, std::span<const RowSlice> 
 
 // Throws kData unless the rows are of this shard, with finite values.  A stamp is the number of steps that
 // a row has seen: the trainer may be one step ahead of the table, but not more.
-void check_returned(const ParameterTables& tables, const ReturnedRows::Slice& slice) {
+void check_returned(const ParameterTables& tables, const ReturnedRows::Slice& slice,
+                    ShardCounters& counters) {
   const RowBlock& rows = slice.rows;
   const std::string& name = tables.spec(slice.parameter).name;
   const RowSlice keys = rows_of_keys(slice.parameter, rows.keys);
   check_slices(tables, {&keys, 1});
   if (!all_finite(rows.values.data(), rows.values.size())) {
+    ++counters.refused_not_finite;
     fail(Code::kData, "returned rows of ", quote(name), " have values that are not finite");
   }
   const int64_t next_step = tables.optimizer(slice.parameter)->steps() + 1;
@@ -73,7 +75,7 @@ std::string stored_rows(const ParameterTables& tables, std::span<const RowSlice>
 
 // The width of a row depends on the layout of its table, so each parameter is checked while the body is
 // decoded, before its rows are read.
-ReturnedRows decode_returned(const ParameterTables& tables, std::string_view body) {
+ReturnedRows decode_returned(const ParameterTables& tables, std::string_view body, ShardCounters& counters) {
   const ReturnedRows returned = decode_returned_rows(body, [&tables](uint32_t parameter) {
     const RowSlice none = rows_of_keys(parameter, {});
     check_slices(tables, {&none, 1});
@@ -86,7 +88,7 @@ ReturnedRows decode_returned(const ParameterTables& tables, std::string_view bod
     bytes += slice.rows.size() * tables.layout(slice.parameter).row_bytes();
     check_message_rows(rows, bytes);
     check_set_rows(rows);
-    check_returned(tables, slice);
+    check_returned(tables, slice, counters);
   }
   check_counted(tables, returned.counted);
   return returned;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "math/device.h"
+#include "ps/status/shard_status.h"
 #include "ps/wire/protocol.h"
 #include "ps/wire/stored_rows.h"
 #include "store/parameter_tables.h"
@@ -32,8 +33,9 @@ std::string stored_rows(const ParameterTables& tables, std::span<const RowSlice>
 
 // Decodes rows that a trainer returns in the form in which stored_rows gave them.  Throws kData unless all of
 // them are rows of this shard, of sparse parameters, with finite values and with stamps of steps up to the
-// next, and all counted keys are of this shard, of parameters with a row policy.
-ReturnedRows decode_returned(const ParameterTables& tables, std::string_view body);
+// next, and all counted keys are of this shard, of parameters with a row policy.  Counts the messages with values that are
+// not finite.
+ReturnedRows decode_returned(const ParameterTables& tables, std::string_view body, ShardCounters& counters);
 
 // Throws kData unless trainer `rank` of so many owns all these rows and counted keys.
 void check_owner(const ReturnedRows& returned, int rank, size_t trainers);

@@ -202,7 +202,7 @@ std::string Shard::return_rows(int rank, std::string_view body) {
   runner_.finish();
   roster_.at(rank);
   runner_.check();
-  const ReturnedRows returned = decode_returned(tables_.parameters(), body);
+  const ReturnedRows returned = decode_returned(tables_.parameters(), body, counters_);
   check_owner(returned, rank, roster_.size());
   auto answer = [&] { return absent_keys(tables_.parameters(), returned.counted, tables_.device()); };
   if (returned.number <= states_.of(rank).last_return) return answer();

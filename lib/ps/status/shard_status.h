@@ -22,7 +22,7 @@ struct ShardCounters {
   uint64_t pushes = 0, rows_pushed = 0;  // pushes accepted, and their rows
   uint64_t pushes_repeated = 0, pushes_dropped = 0;
   uint64_t refused_for_memory = 0;
-  uint64_t refused_not_finite = 0;  // pushes and loads with NaN or infinite values
+  uint64_t refused_not_finite = 0;  // pushes, loads, returned rows and norms with NaN or infinite values
   uint64_t pulls_repeated = 0;      // pulls answered with an earlier answer
   uint64_t trainers_given_up = 0, trainers_returned = 0, trainers_joined = 0;
 };

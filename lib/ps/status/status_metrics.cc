@@ -101,7 +101,8 @@ void add_requests(MetricsText& text, const ServerStatus& server) {
           &ShardCounters::pushes_dropped);
   counter("pskit_shard_refused_for_memory_total", "Requests refused, or put off, for want of memory.",
           &ShardCounters::refused_for_memory);
-  counter("pskit_shard_refused_not_finite_total", "Gradients and weights refused, being NaN or infinite.",
+  counter("pskit_shard_refused_not_finite_total",
+          "Messages refused, with gradients, weights or norms that are NaN or infinite.",
           &ShardCounters::refused_not_finite);
   counter("pskit_shard_trainers_returned_total", "Processes that took the place of one that had gone.",
           &ShardCounters::trainers_returned);

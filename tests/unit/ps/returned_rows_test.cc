@@ -1,5 +1,8 @@
 // Trainers that train rows themselves: a shard sets those that come back from their owner once, says whose rows were lost, and
 // makes all of it again from its log.
+#include <cmath>
+#include <limits>
+
 #include "ps/server/shard_replay.h"
 #include "ps/wire/row_owner.h"
 #include "ps/wire/stored_rows.h"
@@ -29,6 +32,21 @@ TEST_F(ShardTest, ARowThatComesBackIsSetOnce) {
   shard_->return_rows(0, message(2, {2}, 6));
   shard_->return_rows(0, message(1, {1, 2}, 5));
   EXPECT_THAT(weights({1, 2}), ElementsAre(5, 6)) << "the first message came again, late";
+}
+
+TEST_F(ShardTest, ReturnedRowsThatAreNotNumbersAreRefusedAndCounted) {
+  make(1);
+  shard_->return_rows(0, message(1, {1, 2}, 5));
+  const float infinite = std::numeric_limits<float>::infinity();
+  uint64_t refused = 0;
+  for (const float bad : {infinite, -infinite, std::nanf("")}) {
+    EXPECT_THAT(refusal([&] { shard_->return_rows(0, message(2, {2}, bad)); }, Code::kData),
+                HasSubstr("have values that are not finite"));
+    EXPECT_EQ(shard_->counters().refused_not_finite, ++refused);
+  }
+  EXPECT_THAT(weights({1, 2}), ElementsAre(5, 5));
+  shard_->return_rows(0, message(2, {2}, 6));
+  EXPECT_THAT(weights({1, 2}), ElementsAre(5, 6)) << "the number of a refused message is free";
 }
 
 TEST_F(ShardTest, AnotherProcessCountsItsMessagesAnew) {

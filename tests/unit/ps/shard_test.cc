@@ -196,6 +196,11 @@ TEST_F(ShardTest, AClippedStepIsMeasuredThenAppliedOnce) {
   EXPECT_EQ(push(0, 0, {1}, 1)->done().squares[0].value(), 18) << "also when it is asked again";
   EXPECT_THAT(refusal([&] { commit(0, 1, {100, 0}); }, Code::kData), HasSubstr("not waiting"));
   EXPECT_THAT(refusal([&] { commit(0, 0, {100}); }, Code::kData), HasSubstr("not waiting"));
+  for (const double bad : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+    EXPECT_THAT(refusal([&] { commit(0, 0, {bad, 0}); }, Code::kData), HasSubstr("not finite"));
+  }
+  EXPECT_EQ(shard_->counters().refused_not_finite, 2u);
+  EXPECT_THAT(weights({1}), ElementsAre(0));
   commit(0, 0, {100, 0});  // with what other shards have the norm is 10: the gradient is halved
   EXPECT_THAT(weights({1}), ElementsAre(-1.5));
   EXPECT_FALSE(commit(1, 0, {100, 0})->waits());

@@ -184,21 +184,27 @@ class ReturnedRowsTest : public StoredRows {
     return encode_returned_rows({7, {{parameter, rows}}});
   }
 
+  ReturnedRows decoded(std::string_view body) {
+    return decode_returned(tables_->parameters(), body, counters_);
+  }
+
   std::optional<Code> refusal(const std::string& body) {
     try {
-      decode_returned(tables_->parameters(), body);
+      decoded(body);
     } catch (const Error& error) {
       message_ = error.message();
       return error.code();
     }
     return std::nullopt;
   }
+
+  ShardCounters counters_;
 };
 
 TEST_F(ReturnedRowsTest, AreThenThoseOfTheTable) {
   step({2, 5, 7});
   step({5});
-  const ReturnedRows rows = decode_returned(tables_->parameters(), returned({2, 5}, 1));
+  const ReturnedRows rows = decoded(returned({2, 5}, 1));
   EXPECT_EQ(rows.number, 7u);
   ASSERT_EQ(rows.slices.size(), 1u);
   put_rows(tables_->parameters(), rows.slices[0], tables_->device());
@@ -212,8 +218,7 @@ TEST_F(ReturnedRowsTest, AreThenThoseOfTheTable) {
 TEST_F(ReturnedRowsTest, NewRowsAreMade) {
   step({2});
   RowBlock rows{.keys = {9}, .values = {1, 2, 3, 4, 5, 6}, .stamps = {1}, .statistics = {}};
-  const ReturnedRows returned =
-      decode_returned(tables_->parameters(), encode_returned_rows({1, {{0, rows}}}));
+  const ReturnedRows returned = decoded(encode_returned_rows({1, {{0, rows}}}));
   put_rows(tables_->parameters(), returned.slices[0], tables_->device());
   const RowSlice asked = slice({9});
   EXPECT_EQ(decode(stored_rows(tables_->parameters(), {&asked, 1})).values, rows.values);
@@ -237,6 +242,7 @@ TEST_F(ReturnedRowsTest, AreOfThisShardFiniteAndNotFromTheFuture) {
   RowBlock rows{.keys = {9}, .values = {1, 2, 3, NAN, 5, 6}, .stamps = {1}, .statistics = {}};
   EXPECT_EQ(refusal(encode_returned_rows({1, {{0, rows}}})), Code::kData);
   EXPECT_THAT(message_, HasSubstr("not finite"));
+  EXPECT_EQ(counters_.refused_not_finite, 1u) << "the others are refused for other reasons";
   EXPECT_EQ(refusal(encode_returned_rows({0, {}})), Code::kData) << "messages count from 1";
   EXPECT_EQ(refusal(encode_returned_rows({1, {}})), std::nullopt) << "a message may have no rows";
 }
@@ -260,7 +266,7 @@ class CountedKeysTest : public ReturnedRowsTest {
   // Counts keys for the next step, which has no gradients.
   void count(std::vector<uint64_t> keys) {
     const std::string body = encode_returned_rows({1, {}, {counted(std::move(keys))}});
-    apply_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
+    apply_returned(tables_->parameters(), decoded(body), tables_->device());
   }
   void empty_step() { TableUpdater(*tables_).apply(0, {}, {.learning_rate = 0.1, .scale = 1}); }
 
@@ -324,7 +330,7 @@ TEST_F(CountedKeysTest, ARowThatComesBeforeTheStepThatMakesItKeepsItsValues) {
       .keys = {4, 9}, .values = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, .stamps = {1, 1}, .statistics = {}};
   count({4});
   const std::string body = encode_returned_rows({2, {{0, early}}});
-  apply_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
+  apply_returned(tables_->parameters(), decoded(body), tables_->device());
   EXPECT_THAT(stored({4, 9}).values, ElementsAre(1, 2, 3, 4, 5, 6))
       << "it is given back too; the other is not held";
   EXPECT_THAT(absent({4, 9}), ElementsAre(4, 9));
@@ -349,7 +355,7 @@ TEST_F(CountedKeysTest, RowsThatCameTooLateAreDropped) {
   set_policy(policy);
   const RowBlock late{.keys = {4}, .values = {1, 2, 3, 4, 5, 6}, .stamps = {1}, .statistics = {}};
   const std::string body = encode_returned_rows({2, {{0, late}}});
-  apply_returned(tables_->parameters(), decode_returned(tables_->parameters(), body), tables_->device());
+  apply_returned(tables_->parameters(), decoded(body), tables_->device());
   EXPECT_EQ(stored({4}).size(), 0u);
   for (int step = 0; step < 3; ++step) count({4}), empty_step();
   EXPECT_THAT(absent({4}), ElementsAre()) << "three steps have counted to six";
