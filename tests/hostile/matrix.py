@@ -30,9 +30,8 @@ ROLES = {"status": 0, "read": 1, "train": 2, "admin": 3}
 # What a server asks for, and what peers show.
 CERTIFICATES_ASKED = ("none", "own", "both")  # no TLS; its own is shown; and peers have to show one
 CERTIFICATES = ("plain", "none", "self-signed", "other", "expired", "right")  # plain: without TLS
-TOKENS = ("none", "wrong", "status", "read", "train", "admin", "read as admin", "status as train")
-BEARERS = ("none", "wrong", "status", "read", "train", "admin")
-PATHS = {"/": 200, "/metrics": 200, "/livez": 200, "/readyz": 200, "/status.json": 200, "/elsewhere": 404}
+TOKENS = ("none", "wrong", "expired train", "status", "read", "train", "admin", "read as admin", "status as train")
+BEARERS = ("none", "wrong", "expired status", "status", "read", "train", "admin")
 # From whom servers take what, by type: all but describe, hello and run_end.
 SERVER_ROLES = {}
 # Texts that a stranger must not get: of the job, its parameters and its pages.
@@ -55,6 +54,7 @@ class Port:
 
     REQUESTS = wire.REQUESTS  # all that may be said there
     LET_IN = ("read", "train", "admin")  # tokens
+    PATHS = {"/": 200, "/metrics": 200, "/livez": 200, "/readyz": 200, "/status.json": 200, "/elsewhere": 404}
     host = "127.0.0.1"
 
     def __init__(self, folder, certificates, secrets):
@@ -69,6 +69,13 @@ class Port:
         if self.secrets:
             flags += ["--token-file", "tokens"]
         return flags
+
+    def write_tokens(self, beginning=""):
+        """Writes the token file with the secrets whose names begin so, which have a role behind it."""
+        with open(os.path.join(self.folder, "tokens"), "w") as file:
+            for name, secret in self.secrets.items():
+                if name.startswith(beginning) and name.removeprefix(beginning) in ROLES:
+                    file.write(f"{name.removeprefix(beginning)} {secret.hex()}\n")
 
     def start(self, name, command):
         self.errors = os.path.join(self.folder, f"{name}.err")
@@ -87,25 +94,33 @@ class Port:
     def lets_in_token(self, token):
         return token in self.LET_IN if self.secrets else token == "none"
 
+    def lets_in_bearer(self, bearer):
+        return bearer == "status" or not self.secrets
+
 
 class Server(Port):
-    """ps-serve."""
+    """ps-serve.  One that asks for tokens has begun with others, which have expired since: SIGHUP made it read new ones."""
 
     def __init__(self, folder, certificates, secrets):
         super().__init__(folder, certificates, secrets)
+        if secrets:
+            self.write_tokens("expired ")
         self.process = self.start("serve", ["ps-serve", "job.json", "--port", "0", "--status-port", "0"])
         line = self.process.stdout.readline()
         assert line, self.said()
         ready = wire.json.loads(line)
         self.port, self.pages = ready["ports"][0], ready["status_port"]
+        if secrets:
+            self.write_tokens()
+            self.process.send_signal(signal.SIGHUP)
+            while "Read the tokens and certificates again" not in self.said():
+                assert self.process.poll() is None, self.said()
+                time.sleep(0.01)
 
     def end(self):
         self.process.terminate()
         status = self.process.wait(60)
         assert status == 0, f"the server ended with {status}"
-
-    def lets_in_bearer(self, bearer):
-        return bearer == "status" or not self.secrets
 
     def check_peer(self, certificate, token, hello):
         """Whoever is let in hears what there is, and does what the token and the hello grant: nothing before a hello."""
@@ -201,6 +216,31 @@ class Ranks(Port):
             peer.send(self.HELLO, another)
             kind, _, _, body = peer.read()
             expect(kind == self.GAVE_UP and struct.unpack("<I", body[:4])[0] != AUTHENTICATION, "a rank of another job", kind, body)
+
+
+class Trainer(Port):
+    """A trainer without servers, which reads a FIFO and shows its pages meanwhile."""
+
+    PATHS = {"/": 200, "/livez": 200, "/readyz": 200, "/status.json": 200, "/metrics": 404, "/elsewhere": 404}
+
+    def __init__(self, folder, certificates, secrets):
+        super().__init__(folder, certificates, secrets)
+        data = os.path.join(folder, "data")
+        if not os.path.exists(data):
+            os.mkfifo(data)
+        self.process = self.start("trainer", ["ps-train", "job.json", "--data", "data", "--save-dir", "", "--passes", "1",
+                                              "--status-port", "0"])
+        while not (shown := re.search(r"The status page is at \w+://[^/]*:(\d+)/", self.said())):
+            assert self.process.poll() is None, self.said()
+            time.sleep(0.01)
+        self.pages = int(shown[1])
+
+    def end(self):
+        with open(os.path.join(self.folder, "data"), "w") as data, open(os.path.join(self.folder, "train.txt")) as examples:
+            data.write(examples.read())
+        self.process.stdout.read()
+        status = self.process.wait(300)
+        assert status == 0, f"the trainer ended with {status}: {self.said()}"
 
 
 class SecurePeer(Peer):
@@ -324,7 +364,7 @@ def check_page(server, certificate, bearer, path, basic):
         connection.close()
     admitted = server.lets_in_certificate(certificate)
     served = admitted and server.lets_in_bearer(bearer)
-    expect(status == (PATHS[path] if served else 401 if admitted else None), "status", status)
+    expect(status == (server.PATHS[path] if served else 401 if admitted else None), "status", status)
     if not served:
         expect(not any(secret in page for secret in SECRETS), "a stranger is told", page)
     if status == 401:
@@ -351,15 +391,15 @@ def connections(server, hello):
     return [(functools.partial(check_connection, server, hello), certificate, token) for certificate in CERTIFICATES for token in TOKENS]
 
 
+def page_requests(port):
+    return [(functools.partial(check_page, port), certificate, bearer, path, number % 2 == 1)
+            for certificate in CERTIFICATES for bearer in BEARERS for number, path in enumerate(port.PATHS)]
+
+
 def check_server(server, hello):
     keeper = SecurePeer(server, "plain" if server.certificates == "none" else "right", "train" if server.secrets else "none")
     keeper.ask(wire.HELLO, hello)  # readers are let in when a trainer has come
-    cells = connections(server, hello)
-    for certificate in CERTIFICATES:
-        for bearer in BEARERS:
-            for number, path in enumerate(PATHS):
-                cells.append((functools.partial(check_page, server), certificate, bearer, path, number % 2 == 1))
-    counts = check_cells(server, cells)
+    counts = check_cells(server, connections(server, hello) + page_requests(server))
     keeper.socket.close()
     return counts
 
@@ -392,12 +432,16 @@ def main():
     reader_hello = hello_of_reader(folder)
     with open(os.path.join(folder, "tokens")) as tokens:
         secrets = {role: bytes.fromhex(secret) for role, secret in map(str.split, tokens)}
+    secrets |= {f"expired {role}": os.urandom(32) for role in ROLES}
     for certificates in CERTIFICATES_ASKED:
         for asked in ({}, secrets):
             told = []
             server = Server(folder, certificates, asked)
             told.append(("servers", *check_server(server, hello)))
             server.end()
+            pages = Trainer(folder, certificates, asked)
+            told.append(("pages of trainers", *check_cells(pages, page_requests(pages))))
+            pages.end()
             # Trainers that are connected to know each other by an authority.
             for port, said in ((Compute, reader_hello), (Ranks, b"")) if certificates != "own" else ():
                 trainers = port(folder, certificates, asked)
