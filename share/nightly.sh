@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs for hours what the tests run for seconds: ten thousand kills in every mode, simulated clusters and hostile
-# peers of many seeds, and every resource failing: the first 500 calls of each kind, and 500 spread over all.  Needs
-# build/release; with build/asan a tenth of the killed processes are of that, and resources fail in it too.
+# peers of many seeds, every resource failing: the first 500 calls of each kind, and 500 spread over all; and every
+# reader of bytes fuzzed.  Needs build/release; with build/asan a tenth of the killed processes are of that, and
+# resources fail in it too; with build/fuzz each night adds two hours of fuzzing.
 #
 # usage: nightly.sh [KILLS]      10000 unless told, over all modes
 set -euo pipefail
@@ -22,3 +23,4 @@ for build in release asan; do
     PS_BIN=build/$build/bin FAIL_FIRST=500 FAIL_POINTS=500 tests/e2e/resources_test.sh
   fi
 done
+if [[ -x build/fuzz/bin/fuzz_ps_shard ]]; then share/fuzz_all.sh 2; fi

@@ -56,6 +56,14 @@ check_the_table_names_the_machine() {
   grep -qE '^limits/hash .* [0-9.]+ [GMk]?B/s .* [0-9.]+ %' "$scratch/table" || fail "no rate and share of the limit"
 }
 
+# The default measures on small data: a full run takes minutes and gigabytes.
+check_the_default_size_is_small() {
+  "$bench" limits --filter limits/hash --runs 1 --threads 1 --scratch "$scratch" >"$scratch/default"
+  "$bench" limits --filter limits/hash --runs 1 --threads 1 --scratch "$scratch" --size small >"$scratch/small"
+  grep -q '^runs  *1 of each, size 0\.' "$scratch/default" || fail "the default size: $(cat "$scratch/default")"
+  [[ $(grep '^runs' "$scratch/default") == "$(grep '^runs' "$scratch/small")" ]] || fail "another size than small"
+}
+
 check_json_is_one_document() {
   need jq
   "$bench" "${one[@]}" --json >"$scratch/base.json"
@@ -167,6 +175,7 @@ check_nothing_is_left_behind() {
 check_benchmarks_are_listed
 check_wrong_flags_are_refused
 check_the_table_names_the_machine
+check_the_default_size_is_small
 check_nothing_is_left_behind
 check_the_emulated_gpu_is_measured
 check_peers_on_a_gpu_are_measured_or_skipped

@@ -106,6 +106,25 @@ for task in test predict; do
   expect_text err 'is not finite'
 done
 
+echo "a model of others that is not finite is told of by test and predict"
+python3 - finite/pass-00000/model.safetensors nan.safetensors <<'PY'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+(size,) = struct.unpack("<Q", data[:8])
+header = json.loads(data[8 : 8 + size])
+del header["__metadata__"]  # its checksums, too
+begin, end = next(tensor["data_offsets"] for tensor in header.values() if tensor["dtype"] == "F32")
+values = bytearray(data[8 + size :])
+values[begin:end] = struct.pack("<f", float("nan")) * ((end - begin) // 4)
+text = json.dumps(header).encode()
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + values)
+PY
+echo '1 1:1 2:2' >plain.txt
+for task in test predict; do
+  expect_status 3 ps-train linear.json --job $task --init-model nan.safetensors --data plain.txt --set data.labels=true
+  expect_text err 'is not finite'
+done
+
 echo "a last checkpoint that fails ends the run with an error"
 mkfifo feed
 ps-train quickstart --data feed --passes 1 --save-dir '' --checkpoint-dir full --set data.cache=none --set train.log_period=1 \
