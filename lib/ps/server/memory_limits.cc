@@ -51,13 +51,14 @@ uint64_t least_memory_bytes(int shards) {
 }
 
 TableMemory::TableMemory(std::shared_ptr<MemoryBudget> budget, const DenseBytes& dense)
-    : budget_(std::move(budget)) {
-  if (resize(dense.total)) return;
+    : budget_(std::move(budget)), copies_(dense.total) {
+  if (dense.total <= UINT64_MAX / 2 && resize(dense.total + copies_)) return;
   const ParameterSpec& worst = *dense.worst;
   fail(Code::kExhausted, "dense parameters need ", human_bytes(dense.total), " (", dense.total,
-       " bytes) on this shard, tables have ", human_bytes(budget_->used_bytes()), " of ",
-       human_bytes(budget_->max_bytes()), "; the largest, ", quote(worst.name), " [", worst.rows, ", ",
-       worst.cols, "] with its optimizer state, needs ", human_bytes(dense.largest), kWayOut,
+       " bytes) on this shard, and as much for their copies in a checkpoint; tables have ",
+       human_bytes(budget_->used_bytes()), " of ", human_bytes(budget_->max_bytes()), "; the largest, ",
+       quote(worst.name), " [", worst.rows, ", ", worst.cols, "] with its optimizer state, needs ",
+       human_bytes(dense.largest), kWayOut,
        worst.kind == ParameterKind::kRows
            ? ", or the layer \"sparse_update\": true, which keeps only the rows that are used"
            : "");
@@ -90,7 +91,7 @@ bool TableMemory::set_aside(uint64_t bytes) {
 void TableMemory::make_room(const ShardTables& tables, std::span<const RowSlice> row_slices) {
   const uint64_t most = tables.row_bytes(row_slices);
   if (most <= room_) return void(room_ -= most);
-  const uint64_t used = tables.memory_bytes() + aside_;
+  const uint64_t used = tables.memory_bytes() + copies_ + aside_;
   if (used > taken_) budget_->take(used - taken_), taken_ = used;
   room_ = 0;
   if (resize(used + most + kAhead)) return void(room_ = kAhead);

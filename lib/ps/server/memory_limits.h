@@ -69,7 +69,8 @@ uint64_t least_memory_bytes(int shards);
 // counted for every request.  One owner thread.
 class TableMemory {
  public:
-  // Takes the memory with which the shard begins; throws kExhausted, naming the largest parameter.
+  // Takes the memory of dense parameters, and as much again, since a checkpoint copies them when their next step begins.
+  // Throws kExhausted, naming the largest parameter.
   TableMemory(std::shared_ptr<MemoryBudget> budget, const DenseBytes& dense);
   ~TableMemory();
   TableMemory(const TableMemory&) = delete;
@@ -89,9 +90,10 @@ class TableMemory {
   bool resize(uint64_t bytes);
 
   const std::shared_ptr<MemoryBudget> budget_;
-  uint64_t taken_ = 0;  // bytes of the budget
-  uint64_t aside_ = 0;  // part of taken_ that is set aside
-  uint64_t room_ = 0;   // part of taken_ that no row has used since it was counted
+  const uint64_t copies_;  // of dense parameters, for checkpoints
+  uint64_t taken_ = 0;     // bytes of the budget
+  uint64_t aside_ = 0;     // part of taken_ that is set aside
+  uint64_t room_ = 0;      // part of taken_ that no row has used since it was counted
   uint64_t refused_ = 0;
 };
 

@@ -180,6 +180,17 @@ TEST_F(MemoryTest, DenseParametersThatDoNotFitAreRefusedBeforeAnyIsMade) {
   make(limits, {small});
 }
 
+TEST_F(MemoryTest, DenseParametersCountTwiceSinceACheckpointCopiesThem) {
+  const auto dense =
+      synthetic_parameter("dense", ParameterKind::kRows, false, 100000, 16);  // 12.2 MiB with AdaGrad
+  const uint64_t bytes = 100000 * 2 * 16 * sizeof(float);
+  ShardLimits limits = tables_of(2 * bytes - 1);
+  EXPECT_THROW(make(limits, {dense}), Error);
+  limits = tables_of(2 * bytes + kMebi);
+  const auto shard = make(limits, {dense});
+  EXPECT_EQ(limits.tables->used_bytes(), 2 * bytes);
+}
+
 TEST_F(MemoryTest, WhatWaitsForOtherTrainersIsBounded) {
   ShardLimits limits;
   limits.held_bytes = kMebi;
