@@ -1,6 +1,7 @@
 #include "store/all_reduce_store.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -17,6 +18,12 @@ constexpr float kNothing = -0.0f;
 
 int64_t values_of(const ParameterSpec& spec) {
   return spec.rows * spec.cols;
+}
+
+// Returns the parameter of a group whose gradient is final last.  The header alone waits for none.
+template <class Group>
+size_t first_parameter_of(const Group& group) {
+  return group.parameters.empty() ? SIZE_MAX : group.parameters.front();
 }
 
 }  // namespace
@@ -75,7 +82,7 @@ void AllReduceStore::begin_push(std::span<const KeyPlan> plans, std::span<const 
 
 // Groups are exchanged in their order, even if a group becomes final before another one that is ahead of it.
 void AllReduceStore::final_gradient(size_t parameter) {
-  if (!worker_.is_begun() || compressed_[parameter]) return;
+  if (!worker_.is_begun()) return;
   --exchanges_.groups[group_of_[parameter]].not_final;
   const size_t before = exchanges_.num_allowed, ahead = exchanges_.header_ahead ? 1 : 0;
   size_t& allowed = exchanges_.num_allowed;
@@ -133,7 +140,7 @@ bool AllReduceStore::finish_step() {
   whole_bytes_ += step_bytes();
   const StepHeader sum = read_step_header(header_, all.own.info.pass);
   if (sum.pushers > 0) exchange_there();
-  if (all.compresses && sum.pushers > 0) compress(all.views, sum.info);
+  if (all.compresses && sum.pushers > 0) compression_->end_step();
   exchange_seconds_ += monotonic_seconds() - begin;
   if (sum.pushers > 0) apply(all.views, sum.info);
   exchanges_ = {};
@@ -191,9 +198,15 @@ void AllReduceStore::plan_exchanges(std::span<const KeyPlan> plans,
   exchanges_.header_ahead = has_statistics_ || exchanges_.compresses;
   if (!exchanges_.header_ahead) exchanges_.arrays.push_back(std::span(header_));
   plan_groups(parameters);
+  if (exchanges_.compresses) plan_compressed_groups();
+  std::ranges::stable_sort(exchanges_.groups, std::greater(), &first_parameter_of<Group>);
+  group_of_.resize(specs_.size());
+  for (size_t g = 0; g < exchanges_.groups.size(); ++g) {
+    for (const size_t p : exchanges_.groups[g].parameters) group_of_[p] = g;
+  }
 }
 
-// Divides the arrays into groups, and reverses their order: the last group of the model is exchanged first.
+// Divides the arrays into groups.
 void AllReduceStore::plan_groups(std::span<const size_t> parameters) {
   std::span<const Elements> arrays = exchanges_.arrays;
   for (const size_t count : fused_groups(arrays)) {
@@ -204,10 +217,28 @@ void AllReduceStore::plan_groups(std::span<const size_t> parameters) {
     group.not_final = members.size();
     arrays = arrays.subspan(count), parameters = parameters.subspan(members.size());
   }
-  std::ranges::reverse(exchanges_.groups);
-  group_of_.resize(specs_.size());
-  for (size_t g = 0; g < exchanges_.groups.size(); ++g) {
-    for (const size_t p : exchanges_.groups[g].parameters) group_of_[p] = g;
+}
+
+// Divides the compressed parameters into groups, from the end of the model on.  A group has neighbours with at
+// least kFusedBytes of gradients, and a part of all of them that leaves few groups, since each costs the latency
+// of an exchange.  Exchanges that the owner thread must make have one parameter more to wait for.
+void AllReduceStore::plan_compressed_groups() {
+  constexpr size_t kMostGroups = 8;
+  const auto bytes_of = [&](size_t p) { return static_cast<size_t>(values_of(specs_[p])) * sizeof(float); };
+  size_t all = 0, bytes = SIZE_MAX;
+  for (size_t p = 0; p < specs_.size(); ++p) all += compressed_[p] ? bytes_of(p) : 0;
+  const size_t enough = std::max(kFusedBytes, (all + kMostGroups - 1) / kMostGroups);
+  for (size_t p = specs_.size(); p-- > 0;) {
+    if (!compressed_[p]) continue;
+    if (bytes >= enough) {
+      bytes = 0;
+      exchanges_.groups.push_back(
+          {.not_final = compression_->may_change_threads() ? 0u : 1u, .compressed = true});
+    }
+    Group& group = exchanges_.groups.back();
+    group.parameters.insert(group.parameters.begin(), p);
+    ++group.not_final;
+    bytes += bytes_of(p);
   }
 }
 
@@ -226,6 +257,7 @@ Elements AllReduceStore::array_of(size_t parameter) {
 void AllReduceStore::exchange(size_t index) {
   if (exchanges_.header_ahead && index == 0) return communicator_.all_reduce(header_);
   const Group& group = exchanges_.groups[index - (exchanges_.header_ahead ? 1 : 0)];
+  if (group.compressed) return compress(group);
   for (const size_t p : group.parameters) fill(p);
   all_reduce_fused(communicator_, group.arrays);
 }
@@ -283,21 +315,22 @@ uint64_t AllReduceStore::step_bytes() const {
   return 2 * (ranks - 1) * values * sizeof(float) / ranks;
 }
 
-// Lets the compression exchange its gradients.  The sums that come back are of all rows, so that all rows
-// count as used.
-void AllReduceStore::compress(std::span<const ParameterView<float>> views, const StepInfo& info) {
+// Lets the compression exchange the gradients of a group, after the header, which says how large the step is.
+// The sums that come back are of all rows, so that all rows count as used.
+void AllReduceStore::compress(const Group& group) {
+  const StepHeader sum = read_step_header(header_, exchanges_.own.info.pass);
+  if (sum.pushers == 0) return;
   std::vector<GradientCompression::Gradient> gradients;
-  for (size_t p = 0; p < specs_.size(); ++p) {
-    if (!compressed_[p]) continue;
+  for (const size_t p : group.parameters) {
     const size_t count = static_cast<size_t>(values_of(specs_[p]));
     const bool by_ids = specs_[p].kind == ParameterKind::kRows;
     if (by_ids) array_of(p);
     fill(p);
-    float* const values = by_ids ? arrays_[p].data() : views[p].gradient;
+    float* const values = by_ids ? arrays_[p].data() : exchanges_.views[p].gradient;
     gradients.push_back({p, {values, values != nullptr ? count : 0}});
     if (by_ids) std::fill(arrays_[p].begin() + static_cast<int64_t>(count), arrays_[p].end(), 1.0f);
   }
-  compression_->step(gradients, StepRule(local_.schedule()).next(info));
+  compression_->step(gradients, StepRule(local_.schedule()).next(sum.info));
 }
 
 // Makes the step as one process would whose batch has the sums of all trainers.

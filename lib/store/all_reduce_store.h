@@ -4,7 +4,7 @@
 //
 // A step gives the same bits as a step of servers if the communicator adds in rank order: gradients are
 // summed over the trainers in that order, statistics are weighted by their examples, and the optimizer runs
-// on the sums.  A GradientCompression exchanges the gradients that it compresses itself.
+// on the sums.  A GradientCompression exchanges the gradients that it compresses itself, in groups of their own.
 //
 // Arrays are exchanged in groups (collective/fused.h), the last of the model first, since backward computes
 // gradients in about that order.  With begin_push, a thread of the store exchanges a group as soon as its
@@ -110,11 +110,12 @@ class AllReduceStore final : public StoreInFront {
   bool adds_there() const { return adds_there_; }
 
  private:
-  // The arrays of one all-reduce.
+  // The arrays of one all-reduce, or the parameters of one step of the compression.
   struct Group {
-    std::span<const Elements> arrays;
-    std::vector<size_t> parameters;
+    std::span<const Elements> arrays = {};
+    std::vector<size_t> parameters = {};
     size_t not_final = 0;  // parameters of the group whose gradients are not final
+    bool compressed = false;
   };
 
   // The exchanges of the present step: with header_ahead the exchange of the header, then one for each group.
@@ -137,9 +138,10 @@ class AllReduceStore final : public StoreInFront {
   void plan_exchanges(std::span<const KeyPlan> plans, std::span<const ParameterView<float>> views,
                       const StepHeader& own);
   void plan_groups(std::span<const size_t> parameters);
+  void plan_compressed_groups();
   Elements array_of(size_t parameter);
   void exchange(size_t index);
-  void compress(std::span<const ParameterView<float>> views, const StepInfo& info);
+  void compress(const Group& group);
   void fill(size_t parameter);
   void fill_rows(const KeyPlan* plan, const ParameterView<float>& view, const ParameterSpec& spec,
                  std::vector<float>& rows) const;
@@ -167,7 +169,7 @@ class AllReduceStore final : public StoreInFront {
   double exchange_seconds_ = 0;  // time that the owner has waited
   uint64_t whole_bytes_ = 0;
   Exchanges exchanges_;
-  // By parameter, its group in exchanges_; unspecified for compressed parameters.
+  // By parameter, its group in exchanges_; unspecified for parameters without one.
   std::vector<size_t> group_of_;
   std::function<void(std::span<const ParameterView<float>>)> compute_for_others_ = [](auto) {};
   OrderedWorker worker_;  // last member: ends before all that it uses

@@ -18,6 +18,9 @@
 // The weights stay there too, and the device trains them.  Only encoded bytes come to the processor, and go
 // back.
 //
+// A step has one exchange for each group of matrices that AllReduceStore makes.  Each matrix has codecs of its
+// own, so that groups do not change the bits.
+//
 // With several codecs, or if it may exchange matrices whole, the exchange chooses for each matrix before the
 // first step, by the cost model (store/codec_choice.h).  The choice is part of checkpoints, since it decides
 // the bits.
@@ -73,6 +76,7 @@ class CodecExchange final : public GradientCompression {
   bool moves_weights() const override { return false; }
   void bind_there(std::span<ParameterView<float>> views) override;
   void push_there() override;
+  bool may_change_threads() const override { return options_.device == nullptr; }
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
 
   // Save and load the state of this trainer, for checkpoints: for each matrix its codec, and the residuals

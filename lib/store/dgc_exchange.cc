@@ -114,7 +114,7 @@ void DgcExchange::begin(size_t parameter) {
 }
 
 // First makes the local step of every parameter, which selects the values to send; then adds up the selected
-// values of all trainers in one exchange; and then applies the sums as moves.
+// values of all trainers in one exchange.  The sums are kept, since backward may still read the weights.
 void DgcExchange::step(std::span<const Gradient> gradients, const StepSize& step) {
   std::vector<SparseShare> shares(gradients.size());
   std::string bytes;
@@ -135,10 +135,14 @@ void DgcExchange::step(std::span<const Gradient> gradients, const StepSize& step
   }
   const SparseEncoding encoding = find_sparse_encoding(options_.dgc.encoding);
   sparse_all_reduce(communicator_, options_.exchange, encoding, shares);
-  for (size_t n = 0; n < gradients.size(); ++n) {
-    const size_t p = gradients[n].parameter;
-    states_[p]->apply(shares[n].vector, local_.whole(static_cast<int>(p)));
-  }
+  for (size_t n = 0; n < gradients.size(); ++n)
+    moves_.push_back({gradients[n].parameter, std::move(shares[n].vector)});
+}
+
+void DgcExchange::end_step() {
+  for (const Moves& moves : moves_)
+    states_[moves.parameter]->apply(moves.sum, local_.whole(static_cast<int>(moves.parameter)));
+  moves_.clear();
 }
 
 // state := { parameter:u32 u and v, as DeepGradientCompression::save writes them }...

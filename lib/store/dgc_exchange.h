@@ -49,7 +49,9 @@ class DgcExchange final : public GradientCompression {
   bool compresses(size_t parameter) const override;
   bool moves_weights() const override { return true; }
   void bind_there(std::span<ParameterView<float>> views) override;
+  bool may_change_threads() const override { return options_.device == nullptr; }
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
+  void end_step() override;
 
   // Returns {"compressed_there": the number of parameters that are compressed on a device by now}.
   Json describe() const;
@@ -60,6 +62,12 @@ class DgcExchange final : public GradientCompression {
   void load(ByteReader& in);
 
  private:
+  // The sum of the moves of all trainers.
+  struct Moves {
+    size_t parameter = 0;
+    SparseVector sum;
+  };
+
   bool compresses_at(size_t parameter, int64_t step) const;
   DgcOptions options_of(size_t parameter) const;
   bool runs_there(size_t parameter) const;
@@ -71,6 +79,7 @@ class DgcExchange final : public GradientCompression {
   LocalStore& local_;
   Communicator& communicator_;
   std::vector<std::unique_ptr<DeepGradientCompression>> states_;  // by parameter; null: not compressed yet
+  std::vector<Moves> moves_;  // of the present step, which end_step applies
 };
 
 }  // namespace ps

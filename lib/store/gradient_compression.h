@@ -12,7 +12,7 @@
 
 namespace ps {
 
-// One owner thread, that of the communicator.
+// One owner thread, that of the communicator.  While another thread is in `step`, the owner calls nothing here.
 class GradientCompression {
  public:
   // The gradient of one compressed parameter: [rows, cols], the sum over this trainer's examples.  It is
@@ -39,9 +39,17 @@ class GradientCompression {
   // make it.
   virtual void push_there() {}
 
-  // Makes the step of all parameters that it compresses; `step` is that of the sum of all trainers'
-  // gradients.  Throws kData if a gradient is not finite, and what the communicator throws.
+  // Returns true if `step` may run on another thread than its owner's, while backward goes on with other
+  // parameters.  Weights are read then, and none may change before end_step.
+  virtual bool may_change_threads() const = 0;
+
+  // Exchanges the gradients of some of the parameters that it compresses; the calls of one step have all of
+  // them, each once.  All trainers make the same calls in the same order. `step` is that of the sum of all
+  // trainers' gradients.  Throws kData if a gradient is not finite, and what the communicator throws.
   virtual void step(std::span<const Gradient> gradients, const StepSize& step) = 0;
+
+  // Called by the owner thread after the last call of a step: moves the weights, if the step moves them.
+  virtual void end_step() {}
 };
 
 }  // namespace ps

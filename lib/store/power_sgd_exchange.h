@@ -9,8 +9,8 @@
 //   M <- g + e        P <- sum of M Q over the trainers, orthogonalised
 //   T <- M^T P        e <- M - P T^T        Q <- sum of T over the trainers        gradient of all: P Q^T
 //
-// Q starts with its value of the last step.  The P's of all matrices travel in one exchange, the Q's in
-// another. e has the units of the optimizer's gradient, which is the mean over a step's examples unless the
+// Q starts with its value of the last step.  The P's of all matrices of a group travel in one exchange, the
+// Q's in another (AllReduceStore makes the groups). e has the units of the optimizer's gradient, which is the mean over a step's examples unless the
 // job says otherwise.
 //
 // The gradient of a matrix that is made on a device stays there, with e and the weights.  The device trains
@@ -58,6 +58,7 @@ class PowerSgdExchange final : public GradientCompression {
   bool moves_weights() const override { return false; }
   void bind_there(std::span<ParameterView<float>> views) override;
   void push_there() override;
+  bool may_change_threads() const override { return options_.device == nullptr; }
   void step(std::span<const Gradient> gradients, const StepSize& step) override;
 
   // Returns {"compressed_there": the number of parameters that are compressed on a device by now}.

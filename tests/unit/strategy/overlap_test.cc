@@ -11,13 +11,15 @@
 #include "collective/fused.h"
 #include "exchange_trainer.h"
 #include "store/codec_exchange.h"
+#include "store/dgc_exchange.h"
+#include "store/power_sgd_exchange.h"
 
 namespace ps::overlap_test {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);
 
-// Tells of each all-reduce that has ended.
+// Tells of each collective of a step that has ended.
 class Observed final : public Communicator {
  public:
   explicit Observed(Communicator& inner) : inner_(inner) {}
@@ -33,9 +35,15 @@ class Observed final : public Communicator {
   }
   void all_gather(Elements data, std::span<const size_t> counts) override { inner_.all_gather(data, counts); }
   void broadcast(Elements data, int root) override { inner_.broadcast(data, root); }
-  std::vector<std::string> gather(std::string bytes) override { return inner_.gather(std::move(bytes)); }
+  std::vector<std::string> gather(std::string bytes) override {
+    auto all = inner_.gather(std::move(bytes));
+    ended.release();
+    return all;
+  }
   std::vector<std::string> all_to_all(std::vector<std::string> bytes) override {
-    return inner_.all_to_all(std::move(bytes));
+    auto all = inner_.all_to_all(std::move(bytes));
+    ended.release();
+    return all;
   }
   void barrier() override { inner_.barrier(); }
   bool may_change_threads() const override { return may_change; }
@@ -71,13 +79,24 @@ std::vector<ParameterSpec> layered_parameters(bool statistics) {
 // The ways to order what backward gives.
 enum class Backward { kAtOnce, kLastFirst, kFirstFirst };
 
+// Makes the compression of a trainer.
+using MakeCompression = std::function<std::unique_ptr<GradientCompression>(std::span<const ParameterSpec>,
+                                                                           LocalStore&, Communicator&)>;
+
 struct OverlapCase {
   std::vector<ParameterSpec> specs;
   std::vector<int64_t> steps = {4, 2};
   std::string algorithm = "direct";
   Backward backward = Backward::kLastFirst;
-  std::optional<CodecExchangeOptions> codec = std::nullopt;
+  MakeCompression compression = nullptr;  // null: all gradients are exchanged whole
 };
+
+template <class Exchange, class Options>
+MakeCompression compression_of(const Options& options) {
+  return [options](std::span<const ParameterSpec> specs, LocalStore& local, Communicator& communicator) {
+    return std::make_unique<Exchange>(options, specs, local, communicator);
+  };
+}
 
 class Layered {
  public:
@@ -85,8 +104,8 @@ class Layered {
       : run_(run),
         local_(run.specs, make_optimizer_plan(kExchangeMomentum, "mean"), UINT64_MAX, device_),
         control_(communicator.rank(), [] {}) {
-    if (run.codec) codec_ = std::make_unique<CodecExchange>(*run.codec, run.specs, local_, communicator);
-    store_ = std::make_unique<AllReduceStore>(run.specs, local_, communicator, control_, codec_.get());
+    if (run.compression) compression_ = run.compression(run.specs, local_, communicator);
+    store_ = std::make_unique<AllReduceStore>(run.specs, local_, communicator, control_, compression_.get());
   }
 
   using Given = std::function<void(size_t parameter)>;  // a gradient of backward
@@ -132,7 +151,7 @@ class Layered {
   Device device_{1, best_cpu_level()};
   LocalStore local_;
   CollectiveRun control_;
-  std::unique_ptr<CodecExchange> codec_;
+  std::unique_ptr<GradientCompression> compression_;
   std::unique_ptr<AllReduceStore> store_;
 };
 
@@ -178,15 +197,90 @@ TEST(Overlap, GivesTheBitsOfAnExchangeAfterBackward) {
   }
 }
 
-// Long vectors are exchanged whole, each in a group; matrices are encoded from the second step on.
-TEST(Overlap, LeavesEncodedGradientsToTheEndOfBackward) {
-  OverlapCase run{.specs = layered_parameters(true),
-                  .codec = CodecExchangeOptions{.codecs = {Json{{"type", "int8"}}}, .begin_step = 1}};
-  for (const char* name : {"long", "longer"}) run.specs.push_back(matrix(name, 1, kLargeRows * kLargeCols));
-  run.backward = Backward::kAtOnce;
-  const auto expected = train(run);
-  run.backward = Backward::kLastFirst;
-  for (const auto& weights : train(run)) expect_same_bits(weights, expected[0]);
+// The compressions, and the collectives that one of their groups needs.
+struct Compression {
+  const char* name;
+  MakeCompression make;
+  int calls;
+};
+
+std::vector<Compression> compressions(int64_t begin_step) {
+  DgcOptions dgc;
+  dgc.sparsity = {0.99}, dgc.rampup_begin_step = begin_step, dgc.l2 = 0.001, dgc.clip_norm = 2;
+  return {
+      {"codec",
+       compression_of<CodecExchange>(
+           CodecExchangeOptions{.codecs = {Json{{"type", "int8"}}}, .begin_step = begin_step}),
+       2},
+      {"dgc",
+       compression_of<DgcExchange>(DgcExchangeOptions{.dgc = dgc, .exchange = SparseExchange::kAllGather}),
+       1},
+      {"power_sgd", compression_of<PowerSgdExchange>(PowerSgdOptions{.begin_step = begin_step}), 2}};
+}
+
+// Vectors are exchanged whole, two of them each in a group; matrices are compressed from the second step on.
+TEST(Overlap, GivesTheBitsOfACompressionAfterBackward) {
+  for (const Compression& compression : compressions(1)) {
+    SCOPED_TRACE(compression.name);
+    OverlapCase run{.specs = layered_parameters(true), .compression = compression.make};
+    for (const char* name : {"long", "longer"}) run.specs.push_back(matrix(name, 1, kLargeRows * kLargeCols));
+    run.backward = Backward::kAtOnce;
+    const auto expected = train(run);
+    for (const Backward backward : {Backward::kLastFirst, Backward::kFirstFirst}) {
+      run.backward = backward;
+      for (const auto& weights : train(run)) expect_same_bits(weights, expected[0]);
+    }
+  }
+}
+
+// Exchanges: header; wider; rows and wide; the vectors; first.
+TEST(Overlap, ACompressedExchangeEndsWhileBackwardIsAtTheLayersBelow) {
+  for (const Compression& compression : compressions(0)) {
+    SCOPED_TRACE(compression.name);
+    const OverlapCase run{
+        .specs = layered_parameters(false), .steps = {1, 1}, .compression = compression.make};
+    run_ranks(run, [&](int rank, Observed& communicator, Layered& trainer) {
+      trainer.step(rank, 0, [&](size_t parameter) {
+        const int calls = parameter == 5 ? 1 + compression.calls : parameter == 2 ? compression.calls : 0;
+        for (int n = 0; n < calls; ++n)
+          EXPECT_TRUE(communicator.ended.try_acquire_for(kPatience)) << parameter;
+      });
+      for (int n = 0; n < 1 + compression.calls; ++n) EXPECT_TRUE(communicator.ended.try_acquire());
+      EXPECT_FALSE(communicator.ended.try_acquire());
+      trainer.store().end_pass(0);
+    });
+  }
+}
+
+// A compression of one thread, as those with a device are.
+class OfOneThread final : public GradientCompression {
+ public:
+  explicit OfOneThread(std::unique_ptr<GradientCompression> inner) : inner_(std::move(inner)) {}
+  bool compresses(size_t parameter) const override { return inner_->compresses(parameter); }
+  bool moves_weights() const override { return inner_->moves_weights(); }
+  bool may_change_threads() const override { return false; }
+  void step(std::span<const Gradient> gradients, const StepSize& step) override {
+    EXPECT_EQ(std::this_thread::get_id(), owner_);
+    inner_->step(gradients, step);
+  }
+  void end_step() override { inner_->end_step(); }
+
+ private:
+  const std::unique_ptr<GradientCompression> inner_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+};
+
+TEST(Overlap, ACompressionOfOneThreadIsCalledOnThatThreadAlone) {
+  for (const Compression& compression : compressions(0)) {
+    SCOPED_TRACE(compression.name);
+    OverlapCase run{.specs = layered_parameters(true), .compression = compression.make};
+    const auto expected = train(run);
+    run.compression = [&](std::span<const ParameterSpec> specs, LocalStore& local,
+                          Communicator& communicator) {
+      return std::make_unique<OfOneThread>(compression.make(specs, local, communicator));
+    };
+    for (const auto& weights : train(run)) expect_same_bits(weights, expected[0]);
+  }
 }
 
 // Groups: last and the header; wider; wide.bias and rows; wide; first and its bias.  A trainer that waits in the middle of
