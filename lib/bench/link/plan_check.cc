@@ -1,6 +1,8 @@
 #include "bench/link/plan_check.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <utility>
@@ -13,7 +15,10 @@
 #include "bench/link/steps.h"
 #include "bench/plan/columns.h"
 #include "bench/statistics.h"
+#include "codec/dgc_options.h"
+#include "codec/selection_sample.h"
 #include "collective/algorithm.h"
+#include "collective/link_measure.h"
 
 namespace ps {
 
@@ -22,19 +27,31 @@ namespace {
 constexpr const char* kServer = "server";
 constexpr const char* kDgc = "dgc";
 
-// The rates of DGC's codec while all ranks are busy, measured on tensors that none of the models has.
+// Returns true if DGC looks at a sample of the tensor to select from it, and not at all of its values, which
+// takes much longer for a value.
+bool is_sampled(const TensorShape& tensor) {
+  const DgcOptions options;
+  const uint64_t values = static_cast<uint64_t>(tensor.elements());
+  return selection_sample(values, dgc_selected(options, options.rampup_begin_step, values)).num_lines > 0;
+}
+
+// The rates of DGC's codec while all ranks are busy.
 struct CodecRates {
-  double encode = 0, decode = 0;  // bytes a second of dense gradients, and of packed ones
+  double encode_sampled = 0, encode_whole = 0;  // bytes a second of dense gradients, by is_sampled
+  double decode = 0;                            // bytes a second of packed gradients
 };
 
-// Times DGC on one tensor of 1500 x 1500 on all ranks at once: encode is dense bytes by the median seconds
-// of packing, decode the packed bytes of all ranks by those of adding.  The first step is not timed, since
-// it allocates.  The probe comes before the strategies, so that the model predicts what it has not seen.
-CodecRates probe_codec(ExchangeCommunicator& communicator) {
-  constexpr int64_t kSize = 1500;
-  constexpr int kRuns = 3;
-  const ModelShape model{.name = "probe", .tensors = {{kSize, kSize}}};
-  DgcExchangeStep step(communicator, model, 0);
+// Seconds of a probe of the codec, by the slowest rank.
+struct CodecProbe {
+  double pack = 0, apply = 0;
+};
+
+// Packs and adds the model on all ranks at once, each time after a wait like that of the steps: medians of runs.
+// The first step is not timed, since it allocates.
+CodecProbe probe_codec(ExchangeCommunicator& communicator, const ModelShape& model) {
+  constexpr int kRuns = 11;
+  constexpr double kWait = 0.05;
+  DgcExchangeStep step(communicator, model, kWait, DgcExchangeStep::Packing::kAfterwards);
   std::vector<double> pack, apply;
   step.run();
   for (int i = 0; i < kRuns; ++i) {
@@ -43,9 +60,72 @@ CodecRates probe_codec(ExchangeCommunicator& communicator) {
     pack.push_back(step.terms().pack);
     apply.push_back(step.terms().apply);
   }
-  const double packed = link_payload(model).packed_bytes * communicator.size();
-  return {model.bytes() / median(pack), packed / median(apply)};
+  return {median(largest_of_all(communicator, pack)), median(largest_of_all(communicator, apply))};
 }
+
+double compressed_bytes(const ModelShape& model, bool sampled) {
+  double bytes = 0;
+  for (const TensorShape& tensor : model.tensors) {
+    if (!tensor.one_dimensional() && is_sampled(tensor) == sampled)
+      bytes += sizeof(float) * static_cast<double>(tensor.elements());
+  }
+  return bytes;
+}
+
+// Returns equal tensors of size x size values with about as many bytes in all, since the rates of a model that
+// the caches hold are others than those of a large one.
+ModelShape equal_tensors(int64_t size, double bytes) {
+  constexpr double kMost = 40e6;
+  const double count = std::min(bytes, kMost) / static_cast<double>(sizeof(float) * size * size);
+  return {.name = "probe",
+          .tensors = {std::max<size_t>(1, static_cast<size_t>(std::lround(count))), {size, size}}};
+}
+
+// Measures the rates on tensors that the model does not have.  The probes come before the strategies, so that the
+// plan predicts what it has not seen.
+CodecRates probe_rates(ExchangeCommunicator& communicator, const ModelShape& model) {
+  const ModelShape sampled = equal_tensors(1500, compressed_bytes(model, true));
+  const ModelShape whole = equal_tensors(450, compressed_bytes(model, false));
+  const CodecProbe of_sampled = probe_codec(communicator, sampled),
+                   of_whole = probe_codec(communicator, whole);
+  const double packed = link_payload(sampled).packed_bytes + link_payload(whole).packed_bytes;
+  return {sampled.bytes() / of_sampled.pack, whole.bytes() / of_whole.pack,
+          communicator.size() * packed / (of_sampled.apply + of_whole.apply)};
+}
+
+// Sets the rates of `cluster` for the tensors of this model.  Tensors of one dimension are not packed, but count in the
+// bytes of the cost model.
+void set_rates(const CodecRates& rates, const ModelShape& model, ClusterParameters& cluster) {
+  ModelShape compressed = model;
+  std::erase_if(compressed.tensors, [](const TensorShape& tensor) { return tensor.one_dimensional(); });
+  if (compressed.tensors.empty()) return;
+  cluster.encode_rate = model.bytes() / (compressed_bytes(model, true) / rates.encode_sampled +
+                                         compressed_bytes(model, false) / rates.encode_whole);
+  cluster.decode_rate =
+      rates.decode * link_payload(model).packed_bytes / link_payload(compressed).packed_bytes;
+}
+
+// Counts the seconds of the codec in each run.  One owner thread, which is the rank's.
+class TimedDgc final : public LinkStep {
+ public:
+  TimedDgc(ExchangeCommunicator& communicator, const LinkRequest& link)
+      : step_(communicator, link.model, link.compute_seconds, DgcExchangeStep::Packing::kAfterwards) {}
+  void run() override {
+    step_.run();
+    seconds_.push_back(step_.terms().pack + step_.terms().apply);
+  }
+  uint64_t count_wrong() override { return step_.count_wrong(); }
+  double expected_bytes() const override { return step_.expected_bytes(); }
+
+  // Returns the seconds of the last `count` runs.
+  std::vector<double> last(size_t count) const {
+    return {seconds_.end() - static_cast<std::ptrdiff_t>(count), seconds_.end()};
+  }
+
+ private:
+  DgcExchangeStep step_;
+  std::vector<double> seconds_;
+};
 
 ExchangeCost divided(const ExchangeCost& cost, double by) {
   return {cost.latency / by, cost.overhead / by, cost.transfer / by, cost.sum / by, cost.codec / by};
@@ -54,21 +134,19 @@ ExchangeCost divided(const ExchangeCost& cost, double by) {
 // The runs of a strategy, by one rank, or by the slowest rank in each run.
 struct CheckedRun {
   StepRun run;
-  double codec_seconds = 0;  // seconds of DGC's codec in its last step
+  std::vector<double> codec_seconds = {};  // seconds of DGC's codec, by run; empty for other strategies
 };
 
 // Combines the runs of all ranks; all ranks call it and get the same result.  Runs travel as JSON.
 CheckedRun slowest_run(ExchangeCommunicator& communicator, const CheckedRun& own) {
   const Json json = {{"seconds", own.run.seconds}, {"wrong", own.run.wrong}, {"codec", own.codec_seconds}};
-  std::vector<StepRun> runs;
-  CheckedRun all;
+  std::vector<StepRun> runs, codecs;
   for (const std::string& text : communicator.gather(json.dump())) {
     const Json each = parse_json(text, "a rank's run");
     runs.push_back({.seconds = each.at("seconds"), .wrong = each.at("wrong")});
-    all.codec_seconds = std::max(all.codec_seconds, each.at("codec").get<double>());
+    codecs.push_back({.seconds = each.at("codec")});
   }
-  all.run = slowest(runs);
-  return all;
+  return {slowest(runs), slowest(codecs).seconds};
 }
 
 // A configuration: the links, the servers behind some of them, and the steps that ranks run.  Constant
@@ -95,7 +173,7 @@ class PlanCheck {
     run_ranks(*links_, link_.ranks, link_patience(link_),
               [&](ExchangeCommunicator& communicator, Transport& network) {
                 const LinkProbe probe = probe_links(communicator, link_.bits_per_second);
-                const CodecRates rates = probe_codec(communicator);
+                const CodecRates rates = probe_rates(communicator, link_.model);
                 for (const CheckedStrategy& strategy : request_.strategies) {
                   const CheckedRun slowest =
                       slowest_run(communicator, run_strategy(communicator, network, strategy));
@@ -111,15 +189,14 @@ class PlanCheck {
     return most;
   }
 
-  // Measures one strategy on this rank.  DGC packs after the compute, as the cost model supposes, and its
-  // codec's seconds are taken from the last step.  A period of local SGD counts as so many steps.
+  // Measures one strategy on this rank.  DGC packs after the compute, as the cost model supposes.  A period of
+  // local SGD counts as so many steps.
   CheckedRun run_strategy(ExchangeCommunicator& communicator, Transport& network,
                           const CheckedStrategy& strategy) const {
     if (strategy.name == kDgc) {
-      DgcExchangeStep step(communicator, link_.model, link_.compute_seconds,
-                           DgcExchangeStep::Packing::kAfterwards);
+      TimedDgc step(communicator, link_);
       CheckedRun done{timed(communicator, step)};
-      done.codec_seconds = step.terms().pack + step.terms().apply;
+      done.codec_seconds = step.last(done.run.seconds.size());
       return done;
     }
     const std::unique_ptr<LinkStep> step = make_step(communicator, network, strategy);
@@ -149,8 +226,7 @@ class PlanCheck {
   ExchangeCost modelled(const CheckedStrategy& strategy, const LinkProbe& probe,
                         const CodecRates& rates) const {
     ClusterParameters cluster = link_cluster(link_.ranks, probe);
-    cluster.encode_rate = rates.encode;
-    cluster.decode_rate = rates.decode;
+    set_rates(rates, link_.model, cluster);
     cluster.servers = strategy.servers;
     const ExchangeKind kind = strategy.period > 1 ? ExchangeKind::kDirect : exchange_named(strategy.name);
     return divided(exchange_cost(kind, cluster, link_payload(link_.model)), strategy.period);
@@ -192,7 +268,7 @@ class PlanCheck {
     row["modelled_sum_seconds"] = cost.sum;
     row["modelled_codec_seconds"] = cost.codec;
     row["codec_seconds"] = nullptr;
-    if (strategy.name == kDgc) row["codec_seconds"] = measured.codec_seconds;
+    if (strategy.name == kDgc) row["codec_seconds"] = median(measured.codec_seconds);
   }
 
   const PlanCheckRequest& request_;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "bench/plan/columns.h"
 #include "bench/statistics.h"
+#include "collective/algorithm.h"
 
 namespace ps {
 
@@ -84,7 +85,7 @@ std::string error_table(const std::vector<Json>& rows, bool markdown) {
   return titled_table("Errors of the plan, in percent of what was measured", cells, markdown);
 }
 
-std::string wrong_choices(const std::vector<PlanChoice>& choices, bool markdown) {
+std::string wrong_choices(const std::string& title, const std::vector<PlanChoice>& choices, bool markdown) {
   std::vector<Cells> cells = {{"configuration", "named", "s a step", "fastest", "s a step"}};
   for (const PlanChoice& each : choices) {
     if (each.right()) continue;
@@ -92,10 +93,10 @@ std::string wrong_choices(const std::vector<PlanChoice>& choices, bool markdown)
                      significant(each.fastest_seconds, 4)});
   }
   if (cells.size() == 1) return "";
-  return titled_table("Where the plan names one that is more than 5 % slower than the fastest", cells,
-                      markdown);
+  return titled_table(title, cells, markdown);
 }
 
+// `choices` is not empty.
 double share_right(const std::vector<PlanChoice>& choices) {
   const auto right =
       std::count_if(choices.begin(), choices.end(), [](const PlanChoice& choice) { return choice.right(); });
@@ -107,12 +108,32 @@ std::string bar_line(const char* what, double value, double bar, bool met) {
              "\n");
 }
 
-std::string bar_lines(const ErrorFigures& step, const std::vector<PlanChoice>& choices) {
+std::string choice_line(const char* what, const std::vector<PlanChoice>& choices) {
+  if (choices.empty()) return "";
   const double right = share_right(choices);
+  return bar_line(what, right, kRightBar, right >= kRightBar);
+}
+
+std::string bar_lines(const ErrorFigures& step, const std::vector<PlanChoice>& choices,
+                      const std::vector<PlanChoice>& uncompressed) {
   return cat(bar_line("median error of a step", step.median, kMedianBar, step.median <= kMedianBar),
              bar_line("90th percentile", step.ninetieth, kNinetiethBar, step.ninetieth <= kNinetiethBar),
              bar_line("worst", step.worst, kWorstBar, step.worst <= kWorstBar),
-             bar_line("named the fastest, or one within 5 % of it", right, kRightBar, right >= kRightBar));
+             choice_line("named the fastest, or one within 5 % of it", choices),
+             choice_line("the same among exchanges of whole gradients", uncompressed));
+}
+
+Json choices_json(const std::vector<PlanChoice>& choices) {
+  Json all = Json::array();
+  for (const PlanChoice& each : choices) {
+    all.push_back({{"configuration", each.configuration},
+                   {"named", each.named},
+                   {"named_seconds", each.named_seconds},
+                   {"fastest", each.fastest},
+                   {"fastest_seconds", each.fastest_seconds},
+                   {"right", each.right()}});
+  }
+  return all;
 }
 
 Json figures_json(const ErrorFigures& figures) {
@@ -163,16 +184,31 @@ std::vector<PlanChoice> plan_choices(const std::vector<Json>& rows) {
   return choices;
 }
 
+std::vector<Json> uncompressed_rows(const std::vector<Json>& rows) {
+  std::vector<Json> some;
+  for (const Json& row : rows) {
+    const std::string name = row.at("strategy");
+    const bool is_all_reduce = std::ranges::any_of(
+        all_reduce_catalog(), [&](const AllReduceAlgorithm* algorithm) { return algorithm->name == name; });
+    if (is_all_reduce || row.at("servers") != 0) some.push_back(row);
+  }
+  return some;
+}
+
 std::string plan_check_report(const Machine& machine, const std::vector<Json>& rows, bool markdown) {
-  const std::vector<PlanChoice> choices = plan_choices(rows);
-  std::string text = cat(machine.processor, ", ", machine.cores, " cores, ", machine.kernel, ", ",
-                         machine.program, "\n", rows.size(), " rows of ", choices.size(), " configurations\n",
-                         error_table(rows, markdown), wrong_choices(choices, markdown));
-  return text + "\n" + bar_lines(plan_errors(rows).back().step, choices);
+  const std::vector<PlanChoice> choices = plan_choices(rows),
+                                uncompressed = plan_choices(uncompressed_rows(rows));
+  std::string text =
+      cat(machine.processor, ", ", machine.cores, " cores, ", machine.kernel, ", ", machine.program, "\n",
+          rows.size(), " rows of ", choices.size(), " configurations\n", error_table(rows, markdown),
+          wrong_choices("Where the plan names one that is more than 5 % slower than the fastest", choices,
+                        markdown),
+          wrong_choices("The same among exchanges of whole gradients", uncompressed, markdown));
+  return text + "\n" + bar_lines(plan_errors(rows).back().step, choices, uncompressed);
 }
 
 Json plan_check_document(const Machine& machine, const std::vector<Json>& rows) {
-  Json errors = Json::array(), choices = Json::array();
+  Json errors = Json::array();
   for (const PlanErrors& each : plan_errors(rows)) {
     errors.push_back({{"strategy", each.strategy},
                       {"rows", each.count},
@@ -180,20 +216,16 @@ Json plan_check_document(const Machine& machine, const std::vector<Json>& rows) 
                       {"exchange", figures_json(each.exchange)},
                       {"codec", figures_json(each.codec)}});
   }
-  const std::vector<PlanChoice> all = plan_choices(rows);
-  for (const PlanChoice& each : all) {
-    choices.push_back({{"configuration", each.configuration},
-                       {"named", each.named},
-                       {"named_seconds", each.named_seconds},
-                       {"fastest", each.fastest},
-                       {"fastest_seconds", each.fastest_seconds},
-                       {"right", each.right()}});
-  }
+  const std::vector<PlanChoice> all = plan_choices(rows),
+                                uncompressed = plan_choices(uncompressed_rows(rows));
+  const bool has_some = !uncompressed.empty();
   return {{"machine", machine.json()},
           {"rows", rows},
           {"errors", errors},
-          {"choices", choices},
-          {"right_percent", share_right(all)}};
+          {"choices", choices_json(all)},
+          {"right_percent", share_right(all)},
+          {"uncompressed_choices", choices_json(uncompressed)},
+          {"uncompressed_right_percent", has_some ? Json(share_right(uncompressed)) : Json(nullptr)}};
 }
 
 }  // namespace ps

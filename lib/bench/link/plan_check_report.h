@@ -42,6 +42,11 @@ struct PlanChoice {
 std::vector<PlanErrors> plan_errors(const std::vector<Json>& rows);
 std::vector<PlanChoice> plan_choices(const std::vector<Json>& rows);
 
+// Returns the rows of strategies that exchange the whole gradient in every step: through servers, or by an
+// all-reduce.  Among all rows the plan mostly names a strategy that sends far fewer bytes, which says little of
+// the order of these.
+std::vector<Json> uncompressed_rows(const std::vector<Json>& rows);
+
 std::string plan_check_report(const Machine& machine, const std::vector<Json>& rows, bool markdown);
 Json plan_check_document(const Machine& machine, const std::vector<Json>& rows);
 
