@@ -28,6 +28,19 @@ fewer = [summary["post_local_sgd k=%d" % k]["fewer_bytes"] for k in (1, 4, 16)]
 assert 0.9 < fewer[0] < fewer[1] < fewer[2], fewer
 PY
 
+echo "after more steps the models have learned, those of compressed gradients nearly as much"
+ps-bench accuracy --samples 10000 --passes 5 --ranks 2 --strategies dgc,compressed_all_reduce --seeds 1 --json >learned.json 2>err
+python3 - <<'PY' || fail "a strategy does not learn"
+import json
+summary = {each["strategy"]: each for each in json.load(open("learned.json"))["summary"]}
+whole = summary["all_reduce"]["mean"]
+assert 0.8 < whole < 0.9, summary
+for name, each in summary.items():
+    rough = name == "dgc" or name.endswith("one_bit")
+    assert abs(each["mean"] - whole) < (0.05 if rough else 0.005), (name, summary)
+assert len(summary) == 8, summary
+PY
+
 ps-bench accuracy "${small[@]}" --strategies parameter_server,hybrid --seeds 1 --json >served.json 2>err
 python3 - <<'PY' || fail "the JSON of strategies with servers is not as it should be"
 import json

@@ -24,6 +24,12 @@ run quickstart.sh '"auc"' 'Eval: auc='
 run recipe.sh 'Looked at 100000 examples of multislot' '20000 predictions' '"auc"'
 run cluster.sh 'the weights are equal' 'the weights of one trainer are equal, bit for bit'
 run all_reduce.sh 'the same model'
+if command -v mpirun >/dev/null; then
+  echo "examples/all_reduce.sh, under mpirun"
+  models=tree/build/all_reduce
+  python3 "$PS_SOURCE/tests/e2e/close_models.py" $models/{peers,mpi}/pass-00001/model.safetensors ||
+    fail "under mpirun the model is another: $(tail -n 20 all_reduce.sh.out)"
+fi
 run hybrid.sh 'the same model' 'to the other trainers went'
 run device.sh 'rows evicted' 'the same model'
 run dgc.sh 'times fewer bytes'

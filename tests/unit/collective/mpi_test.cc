@@ -42,6 +42,16 @@ TEST(DISABLED_Mpi, CollectivesDoWhatOursDo) {
   const std::vector<std::string> texts = mpi->gather(std::string(static_cast<size_t>(rank), 'x'));
   ASSERT_EQ(texts.size(), static_cast<size_t>(size));
   for (int r = 0; r < size; ++r) EXPECT_EQ(texts[static_cast<size_t>(r)].size(), static_cast<size_t>(r));
+
+  std::vector<std::string> to_each;
+  for (int to = 0; to < size; ++to)
+    to_each.push_back(cat(rank, " to ", to, std::string(static_cast<size_t>(rank * to), '.')));
+  const std::vector<std::string> from_each = mpi->all_to_all(std::move(to_each));
+  ASSERT_EQ(from_each.size(), static_cast<size_t>(size));
+  for (int from = 0; from < size; ++from) {
+    EXPECT_EQ(from_each[static_cast<size_t>(from)],
+              cat(from, " to ", rank, std::string(static_cast<size_t>(from * rank), '.')));
+  }
   mpi->barrier();
   if (rank == 0) std::cout << "summed over " << size << " ranks\n";
 }

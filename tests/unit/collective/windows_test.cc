@@ -124,6 +124,19 @@ TEST_P(Links, CarryManyChunksOverALongWay) {
   EXPECT_LE(seconds_, least_seconds_ + 1.0);
 }
 
+// The busiest link of 4 ranks carries the data twice or three times.  If a chunk waited at a rank for the whole of a message,
+// the passes from rank to rank would follow one another: six of a chain, five of a tree, and four through a server.
+class Pipelines : public Links {};
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, Pipelines, testing::Values("chain", "tree", "server"),
+                         [](const auto& each) { return std::string(each.param); });
+
+TEST_P(Pipelines, KeepTheBusiestLinkBusy) {
+  run(12.5e6);
+  EXPECT_GE(seconds_, least_seconds_ * 0.99);
+  EXPECT_LE(seconds_, least_seconds_ * 1.1);
+}
+
 // ---- messages that are not due
 
 constexpr size_t kTwoChunks = 2 * kChunkBytes / sizeof(float);  // of each part, between two ranks
