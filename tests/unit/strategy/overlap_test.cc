@@ -233,20 +233,23 @@ TEST(Overlap, GivesTheBitsOfACompressionAfterBackward) {
   }
 }
 
-// Exchanges: header; wider; rows and wide; the vectors; first.
+// Exchanges: header; wider; rows and wide; the vectors; first.  Backward goes on with the weights of the step.
 TEST(Overlap, ACompressedExchangeEndsWhileBackwardIsAtTheLayersBelow) {
   for (const Compression& compression : compressions(0)) {
     SCOPED_TRACE(compression.name);
     const OverlapCase run{
         .specs = layered_parameters(false), .steps = {1, 1}, .compression = compression.make};
     run_ranks(run, [&](int rank, Observed& communicator, Layered& trainer) {
+      const std::vector<float> before = trainer.weights();
       trainer.step(rank, 0, [&](size_t parameter) {
         const int calls = parameter == 5 ? 1 + compression.calls : parameter == 2 ? compression.calls : 0;
         for (int n = 0; n < calls; ++n)
           EXPECT_TRUE(communicator.ended.try_acquire_for(kPatience)) << parameter;
+        if (parameter == 2) expect_same_bits(trainer.weights(), before);
       });
       for (int n = 0; n < 1 + compression.calls; ++n) EXPECT_TRUE(communicator.ended.try_acquire());
       EXPECT_FALSE(communicator.ended.try_acquire());
+      EXPECT_NE(trainer.weights(), before);
       trainer.store().end_pass(0);
     });
   }
