@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 
+#include "math/device.h"
 #include "math/matrix.h"
 #include "model/prepared_batch.h"
 #include "optim/parameter.h"
@@ -21,12 +22,24 @@ using OnFinalGradient = std::function<void(size_t parameter)>;
 // batch of the same rows has left.
 enum class Gradients { kSet, kAdd };
 
+// Predictions of a batch on the device with memory of its own that has computed them, until its next batch.
+struct FiguresThere {
+  Device* device = nullptr;           // null: there are none
+  Matrix<const float> predictions;    // [B, C]
+  const float* log_losses = nullptr;  // [B], or null
+};
+
 // The figures of a batch, which are in the memory of whoever has computed them.
 struct BatchFigures {
   std::span<const double> task_costs;  // sums of the costs of each task of the network
   Matrix<const float> predictions;     // [B, C]
   std::span<const float> log_losses;   // [B] as Network::log_losses returns them, or empty
+  FiguresThere there = {};
 };
+
+// The readers of a batch's figures.  On a device with memory of its own, the evaluators that run there read predictions and
+// log losses where they are; these come to the processor if another reader asks, or if an evaluator runs here.
+enum class FiguresFor { kAll, kEvaluators };
 
 struct FigureSizes {
   int64_t prediction_cols = 1;  // columns of the predictions
@@ -61,7 +74,7 @@ class Computation {
   // Returns the log losses of the last batch, as Network::log_losses does: [B], or empty.
   virtual std::span<const float> log_losses() const { return {}; }
 
-  BatchFigures figures() const { return {task_costs(), predictions(), log_losses()}; }
+  BatchFigures figures() const { return {task_costs(), predictions(), log_losses(), {}}; }
 };
 
 }  // namespace ps

@@ -33,6 +33,8 @@ class CostEvaluator final : public Evaluator {
   bool wants_log_losses() const override { return of_.main && measure_->wants_log_losses(); }
   void add_log_losses(std::span<const float> losses, const Batch& batch) override;
   bool use_label_sets(size_t slot) override { return measure_->use_label_sets(slot); }
+  bool runs_there() const override { return measure_->runs_there(); }
+  void add_there(Device& device, const ExamplesThere& there, const Batch& batch) override;
   void merge(const Evaluator& other) override;
   void reset() override { measure_->reset(); }
   std::vector<std::pair<std::string, double>> values() const override;
@@ -40,6 +42,7 @@ class CostEvaluator final : public Evaluator {
   void load(ByteReader& in) override { measure_->load(in); }
 
  private:
+  void find_labelled(const Batch& batch);
   void choose(Matrix<const float> values, const Batch& batch);
 
   const std::unique_ptr<Evaluator> measure_;
@@ -48,6 +51,7 @@ class CostEvaluator final : public Evaluator {
   std::vector<float> columns_;  // of all examples
   std::vector<float> chosen_;   // of the examples that have a label
   Batch labelled_;              // these examples
+  std::vector<int64_t> rows_;   // their positions in the batch
 };
 
 }  // namespace ps

@@ -10,11 +10,21 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/error.h"
 #include "config/fwd.h"
 #include "data/batch.h"
+#include "math/device.h"
+#include "math/items/measure_items.h"
 #include "math/matrix.h"
 
 namespace ps {
+
+// Examples whose arrays are in the memory of a device that has its own.
+struct ExamplesThere {
+  MeasuredExamples examples;          // without sets of labels
+  int64_t size = 0;                   // B
+  const float* log_losses = nullptr;  // [rows] of predictions; null: there are none
+};
 
 class Evaluator {
  public:
@@ -28,6 +38,14 @@ class Evaluator {
   virtual bool wants_log_losses() const { return false; }
   virtual void add_log_losses(std::span<const float> losses, const Batch& batch) {
     (void)losses, (void)batch;
+  }
+
+  // Returns true if it takes examples that are on a device, by work that is queued there, and with the same values.
+  // add_there then does what add does, or add_log_losses if there are any; the batch is the one that the device computes.
+  virtual bool runs_there() const { return false; }
+  virtual void add_there(Device& device, const ExamplesThere& there, const Batch& batch) {
+    (void)device, (void)there, (void)batch;
+    PS_CHECK(runs_there());
   }
 
   // Called before the first add if the labels of an example are the ids of this slot, any number of them.

@@ -6,12 +6,6 @@
 
 namespace ps {
 
-int64_t class_of(float label, int64_t classes) {
-  if (!(label >= 0 && label < static_cast<float>(classes))) return -1;  // NaN too
-  int64_t index = static_cast<int64_t>(label);
-  return static_cast<float>(index) == label ? index : -1;
-}
-
 void check_class(float label, int64_t classes) {
   if (class_of(label, classes) < 0) fail(Code::kData, "label ", label, " is not a class of ", classes);
 }

@@ -5,13 +5,17 @@
 #include <cstdint>
 #include <span>
 
+#include "math/items/measure_items.h"
+
 namespace ps {
 
 // Labels are float, which holds every integer up to this one.
 constexpr int64_t kMaxClasses = int64_t{1} << 24;
 
 // Returns the class in [0, classes) of `label`, or -1.
-int64_t class_of(float label, int64_t classes);
+inline int64_t class_of(float label, int64_t classes) {
+  return label_class(label, classes);
+}
 
 // With two classes, label 1 is positive; 0 and -1 are not.
 inline bool is_positive(float label) {

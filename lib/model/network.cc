@@ -36,9 +36,9 @@ void Network<T>::read_evaluators(const Json& evaluators) {
     const EvaluatorEntry& entry = find_entry(evaluator_catalog(), object, path, "evaluator");
     evaluators_.emplace_back(&entry, entry.spec().complete(without_type(object), path));
     try {
-      if (make_evaluator(evaluators_.size() - 1)->wants_log_losses()) {  // make_evaluator may throw
-        execution_->want_log_losses();
-      }
+      const std::unique_ptr<Evaluator> made = make_evaluator(evaluators_.size() - 1);  // may throw
+      if (made->wants_log_losses()) execution_->want_log_losses();
+      all_run_there_ = all_run_there_ && made->runs_there();
     } catch (const Error& error) {
       throw error.within(path);
     }
@@ -276,8 +276,8 @@ std::span<const float> Network<T>::log_losses() const {
 }
 
 template <class T>
-BatchFigures Network<T>::figures() const {
-  return execution_->figures();
+BatchFigures Network<T>::figures(FiguresFor reader) const {
+  return execution_->figures(all_run_there_ ? reader : FiguresFor::kAll);
 }
 
 #define PS_INSTANTIATE(T) template class Network<T>;

@@ -119,7 +119,7 @@ class Network {
 
   // Returns all of these of the last forward, with the sums of the costs of each task, which are together what it has
   // returned.
-  BatchFigures figures() const;
+  BatchFigures figures(FiguresFor reader = FiguresFor::kAll) const;
 
   // Returns new evaluators, as the job file lists them.
   std::vector<std::unique_ptr<Evaluator>> make_evaluators() const;
@@ -147,7 +147,8 @@ class Network {
   // Constant once the first batch is prepared.
   const NetworkLayers<T> layers_;
   std::vector<std::pair<const EvaluatorEntry*, Json>> evaluators_;
-  bool for_devices_ = false;  // batches are prepared for devices with memory of their own, too
+  bool all_run_there_ = true;  // the evaluators run on devices with memory of their own
+  bool for_devices_ = false;   // batches are prepared for devices with memory of their own, too
 
   const std::unique_ptr<NetworkExecution<T>> execution_;  // owner thread
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/reals.h"
@@ -189,68 +190,71 @@ double NetworkExecution<T>::evaluate(size_t index) {
   return static_cast<double>(cost.factor) * total_cost(*device_, state.costs.data(), outputs.rows);
 }
 
-template <class T>
-void NetworkExecution<T>::make_predictions() {
-  gather_predictions();
-  if (!calibration_ || prepared_->training) return;
-  const int64_t cols = layers_.prediction_cols();  // the main cost has the first alone
-  for (int64_t b = 0; b < batch_size(); ++b) {
-    float& prediction = predictions_[static_cast<size_t>(b * cols)];
-    prediction = calibration_->apply(prediction);
-  }
-}
-
 // predictions_ [B, C] <- the predictions of all costs in layers_.predicted, side by side: `first` is the
 // column at which those of a cost begin.  A single cost, the usual case, writes to predictions_ without a
 // copy.
 template <class T>
-void NetworkExecution<T>::gather_predictions() {
-  if (layers_.predicted.size() == 1) return predict_cost(0, predictions_);
+void NetworkExecution<T>::make_predictions() {
   const int64_t all = layers_.prediction_cols();
-  predictions_.resize(static_cast<size_t>(batch_size() * all));
+  figures_are_here_ = false;
+  predictions_.resize(*device_, batch_size() * all);
   int64_t first = 0;
-  for (size_t cost : layers_.predicted) {
-    predict_cost(cost, cost_predictions_);
-    const int64_t cols = layers_.cols_of(cost);
-    for (int64_t b = 0; b < batch_size(); ++b)
-      std::copy_n(cost_predictions_.data() + b * cols, cols, predictions_.data() + b * all + first);
-    first += cols;
+  for (size_t c : layers_.predicted) {
+    const NetworkCost<T>& cost = layers_.costs[c];
+    const Matrix<const T> outputs = output(cost.input);
+    const bool single = layers_.predicted.size() == 1;
+    DeviceBuffer<float>& own = single ? predictions_ : cost_predictions_;
+    own.resize(*device_, outputs.size());
+    cost.cost->predict(outputs, *device_, {own.data(), static_cast<size_t>(outputs.size())});
+    if (single) return;
+    const Matrix<float> together{predictions_.data(), batch_size(), all};
+    copy_columns(*device_, columns(Matrix<const float>{own.data(), batch_size(), outputs.cols}), batch_size(),
+                 columns(together, first, outputs.cols));
+    first += outputs.cols;
   }
 }
 
-template <class T>
-void NetworkExecution<T>::predict_cost(size_t index, std::vector<float>& predictions) {
-  const NetworkCost<T>& cost = layers_.costs[index];
-  const Matrix<const T> outputs = output(cost.input);
-  predictions.resize(static_cast<size_t>(outputs.size()));
-  if (!there()) return cost.cost->predict(outputs, *device_, predictions);
-  predictions_there_.resize(*device_, outputs.size());
-  cost.cost->predict(outputs, *device_, {predictions_there_.data(), predictions.size()});
-  device_->kernels()->receive(predictions.data(), predictions_there_.data(), predictions_there_.bytes());
-}
-
-// log_losses_ [B] <- -log of the probability that the logits of the main cost give to the label of each
+// losses [B] <- -log of the probability that the logits of the main cost give to the label of each
 // example, without factor and weight.  Computed from logits, the loss stays exact where the probability
 // rounds to 0 or 1.  There are none if no evaluator asks for them, if the cost takes probabilities instead
 // of logits, or if a calibration changes the probabilities afterwards.
 template <class T>
 void NetworkExecution<T>::make_log_losses() {
-  log_losses_.clear();
+  has_log_losses_ = false;
   const NetworkCost<T>& cost = layers_.main_cost();
   CostState<T>& state = costs_.front();
-  if (!wants_log_losses_ || !cost.cost->uses_logits() || (calibration_ && !prepared_->training)) return;
+  if (!wants_log_losses_ || !cost.cost->uses_logits() || calibrates()) return;
   Matrix<const T> scores = output(cost.input);
   scores.data = state.logits.data();
-  const size_t size = static_cast<size_t>(scores.rows);
   state.losses.resize(*device_, scores.rows);
-  if (!cost.cost->log_losses(scores, batch_of(0), *device_, {state.losses.data(), size})) return;
+  const std::span<T> losses(state.losses.data(), static_cast<size_t>(scores.rows));
+  has_log_losses_ = cost.cost->log_losses(scores, batch_of(0), *device_, losses);
+}
+
+// Brings predictions and log losses here.  The predictions of the main cost, which has the first column alone, are then
+// calibrated.
+template <class T>
+void NetworkExecution<T>::fetch_figures() {
+  if (std::exchange(figures_are_here_, true)) return;
+  CostState<T>& state = costs_.front();
+  const int64_t num_losses = has_log_losses_ ? state.losses.size() : 0;
   const T* losses = state.losses.data();
+  float* predictions = predictions_.data();
   if (there()) {
-    state.losses_here.resize(size);
-    device_->kernels()->receive(state.losses_here.data(), losses, state.losses.bytes());
+    predictions_here_.resize(static_cast<size_t>(predictions_.size()));
+    predictions = predictions_here_.data();
+    device_->kernels()->receive(predictions, predictions_.data(), predictions_.bytes());
+    state.losses_here.resize(static_cast<size_t>(num_losses));
+    if (num_losses > 0) device_->kernels()->receive(state.losses_here.data(), losses, state.losses.bytes());
     losses = state.losses_here.data();
   }
-  for (size_t b = 0; b < size; ++b) log_losses_.push_back(static_cast<float>(losses[b]));
+  log_losses_.resize(static_cast<size_t>(num_losses));
+  std::transform(losses, losses + num_losses, log_losses_.begin(),
+                 [](T loss) { return static_cast<float>(loss); });
+  for (int64_t b = 0; calibrates() && b < batch_size(); ++b) {
+    float& prediction = predictions[b * layers_.prediction_cols()];
+    prediction = calibration_->apply(prediction);
+  }
 }
 
 // Announces the parameters to whose gradients this node was the last to add, so that the trainer can send
@@ -355,10 +359,26 @@ void NetworkExecution<T>::backward_node(size_t index) {
   layers_.nodes[index].layer->backward(run);
 }
 
+// Predictions that the processor calibrates are not there.  Devices compute in float.
 template <class T>
-BatchFigures NetworkExecution<T>::figures() const {
+FiguresThere NetworkExecution<T>::figures_there() const {
+  if constexpr (std::is_same_v<T, float>) {
+    if (!there() || calibrates()) return {};
+    const float* const losses = has_log_losses_ ? costs_.front().losses.data() : nullptr;
+    return {device_, {predictions_.data(), batch_size(), layers_.prediction_cols()}, losses};
+  }
+  return {};
+}
+
+template <class T>
+BatchFigures NetworkExecution<T>::figures(FiguresFor reader) {
   PS_CHECK(prepared_ != nullptr);
-  return {task_costs_, {predictions_.data(), batch_size(), layers_.prediction_cols()}, log_losses_};
+  const FiguresThere there_alone = figures_there();
+  if (reader == FiguresFor::kEvaluators && there_alone.device != nullptr)
+    return {task_costs_, {}, {}, there_alone};
+  fetch_figures();
+  const float* const predictions = there() ? predictions_here_.data() : predictions_.data();
+  return {task_costs_, {predictions, batch_size(), layers_.prediction_cols()}, log_losses_, there_alone};
 }
 
 #define PS_INSTANTIATE(T) template class NetworkExecution<T>;

@@ -63,7 +63,9 @@ class NetworkExecution {
   void backward(const OnFinalGradient& on_final, Gradients gradients);
   void divide_over(Communicator* trainers) { trainers_ = trainers; }
   void compute_for_others(std::span<const ParameterView<T>> views, Device& device);
-  BatchFigures figures() const;
+
+  // For evaluators, which then all run on devices, figures leaves predictions and log losses on a device.
+  BatchFigures figures(FiguresFor reader);
 
   void calibrate(const std::optional<Calibration>& calibration) { calibration_ = calibration; }
 
@@ -90,9 +92,10 @@ class NetworkExecution {
   void add_cost_gradients(size_t node, bool before_activation);
   const Batch& batch_of(size_t cost);
   void make_predictions();
-  void gather_predictions();
-  void predict_cost(size_t cost, std::vector<float>& predictions);
   void make_log_losses();
+  FiguresThere figures_there() const;
+  void fetch_figures();
+  bool calibrates() const { return calibration_ && !prepared_->training; }
   void zero_gradients();
   void zero_node_gradients();
 
@@ -124,10 +127,12 @@ class NetworkExecution {
   std::vector<NodeState<T>> nodes_;          // as in layers_
   std::vector<CostState<T>> costs_;          // as in layers_
   std::vector<std::vector<T>> dense_slots_;  // by slot; empty if the batch's own floats are used
-  std::vector<float> predictions_;           // [B, C], C columns of each cost in layers_.predicted
-  std::vector<float> cost_predictions_;      // of one cost, if there are several
-  DeviceBuffer<float> predictions_there_;    // the same, on the device
+  DeviceBuffer<float> predictions_;          // [B, C], C columns of each cost in layers_.predicted
+  DeviceBuffer<float> cost_predictions_;     // of one cost, if there are several
+  std::vector<float> predictions_here_;      // the same as predictions_, from a device
   std::vector<float> log_losses_;            // [B] of the main cost, or empty
+  bool has_log_losses_ = false;              // the main cost has them, where they are computed
+  bool figures_are_here_ = false;            // predictions and log losses of the last batch
   std::vector<double> task_costs_;           // sums, by task
   bool wants_log_losses_ = false;
   std::optional<Calibration> calibration_;  // of the predictions of the main cost

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "config/json.h"
+#include "model/measure_batch.h"
 
 namespace ps {
 
@@ -27,21 +28,13 @@ CostTotals& CostTotals::operator+=(const CostTotals& other) {
   return *this;
 }
 
-// Adds a batch.  A task has a weight of its own, since examples may lack its label.  Evaluators of log
-// losses get those that the network has computed, if there are any, which are more exact than logarithms of
-// its predictions.
+// Adds a batch.  A task has a weight of its own, since examples may lack its label.
 void Measures::add(const BatchFigures& figures, const Batch& batch) {
   PS_CHECK(figures.task_costs.size() == tasks_->size());
   totals_.samples += batch.size();
   for (size_t t = 0; t < tasks_->size(); ++t)
     totals_.tasks[t] += {(*tasks_)[t].weight_of(batch), figures.task_costs[t]};
-  for (const auto& evaluator : evaluators_) {
-    if (!figures.log_losses.empty() && evaluator->wants_log_losses()) {
-      evaluator->add_log_losses(figures.log_losses, batch);
-    } else {
-      evaluator->add(figures.predictions, batch);
-    }
-  }
+  for (const auto& evaluator : evaluators_) measure_batch(figures, batch, *evaluator);
 }
 
 void Measures::merge(const Measures& other) {

@@ -265,7 +265,8 @@ void Trainer::train_batch(const PreparedBatch& prepared, const PreparedBatch* ne
 StepInfo Trainer::compute_batch(const PreparedBatch& prepared) {
   const double cost = computation_ != nullptr ? computation_->run(prepared, views_) : forward(prepared);
   check_finite(cost, prepared);
-  progress_.add(computation_ != nullptr ? computation_->figures() : network_.figures(), prepared.batch);
+  progress_.add(computation_ != nullptr ? computation_->figures() : network_.figures(FiguresFor::kEvaluators),
+                prepared.batch);
   const StepInfo info{prepared.batch.size(), progress_.pass(), shrink_asked_(), cost};
   store_.begin_push(prepared.plans, views_, info);
   backward(prepared);
@@ -316,8 +317,8 @@ TestMeasures Trainer::measure(BatchSource& source, const std::function<bool()>& 
   evaluate_pass(source, stop, [&](const PreparedBatch& prepared) {
     double cost = evaluate_batch(prepared);
     check_model_finite(std::isfinite(cost), prepared);
-    measures.add(network_.figures(), prepared.batch);
-    see_measured_(network_.predictions(), network_.log_losses(), prepared.batch);
+    measures.add(network_.figures(FiguresFor::kEvaluators), prepared.batch);
+    if (see_measured_) see_measured_(network_.predictions(), network_.log_losses(), prepared.batch);
     reporter_.advance(measures.samples(), source.fraction_read());
   });
   check_not_empty(measures.samples(), stop());

@@ -152,7 +152,7 @@ class Trainer {
   std::function<void(bool)> after_batch_ = [](bool) {};
   std::function<BatchSource*(int)> next_source_ = [](int) { return nullptr; };
   std::function<void()> before_pass_end_ = [] {};
-  SeeMeasured see_measured_ = [](Matrix<const float>, std::span<const float>, const Batch&) {};
+  SeeMeasured see_measured_;  // empty: nobody sees them
   PassTexts pass_texts_ = {[](int) { return std::string(); },
                            [](std::span<const std::optional<std::string>>) {}};
   TrainerProgress progress_;

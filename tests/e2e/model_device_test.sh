@@ -66,6 +66,31 @@ for cost in '{"type": "ranking"}' '{"type": "bpr"}' '{"type": "listwise_softmax"
   rm -r plain all
 done
 
+echo "evaluators there give the values of the processor, of trained batches and of tests"
+of_one='["classification_error", "accuracy", "auc", "pr_auc", "log_loss", "brier_score", "precision_recall", "f1", "rmse", "mae",
+  {"type": "calibration", "by_bucket": true}, "confusion_matrix", "sum"]'
+of_classes='["classification_error", "auc", "log_loss", "brier_score", "calibration", "precision_recall", "confusion_matrix",
+  "precision_at_k", "micro_f1", "gauc", "ndcg"]'
+classes='[{"name": "output", "type": "embedding", "input": "features", "size": 2, "activation": "softmax", "sparse_update": true}]'
+for kind in one classes; do
+  common=("${pairs[@]}" --set model.evaluators="$of_one")
+  if [[ $kind == classes ]]; then
+    common=(job.json --passes 2 --set model.layers="$classes" --set model.cost='{"type": "cross_entropy", "input": "output"}'
+      --set model.evaluators="$of_classes")
+  fi
+  for where in plain model all; do
+    options=()
+    if [[ $where == model ]]; then options=("${model[@]}"); fi
+    if [[ $where == all ]]; then options=("${all[@]}"); fi
+    train "${common[@]}" --test-data held_out.txt --save-dir '' --checkpoint-dir '' --json "${options[@]}" |
+      grep -oE '"evaluators":\{[^}]*\}' >$where.values
+  done
+  at_least "$(wc -l <plain.values)" 3
+  for where in model all; do
+    [[ $device != emulated ]] || cmp plain.values $where.values || fail "evaluators: $(diff plain.values $where.values)"
+  done
+done
+
 echo "the same bits where servers have the parameters, and two devices the rows of batches and the model"
 servers=()
 trap 'kill -9 "${servers[@]}" 2>/dev/null || true; remove_scratch' EXIT

@@ -14,6 +14,7 @@
 #include "math/items/dense_items.h"
 #include "math/items/image_items.h"
 #include "math/items/interaction_items.h"
+#include "math/items/measure_items.h"
 #include "math/items/normalization_items.h"
 #include "math/items/ranking_items.h"
 #include "math/items/recurrent_items.h"
@@ -58,7 +59,13 @@ using AnyItems = std::variant<
     ClassRowItems<float>, ClassBiasItems<float>, ClassSumItems<float>, ClassCostItems<float>, DotItems<float>,
     DotGradientItems<float>, UnitItems<float>, UnitGradientItems<float>, TranslationItems<float>,
     TranslationGradientItems<float>, PairProductItems<float>, PairGradientItems<float>, FieldItems<float>,
-    FieldGradientItems<float>, OwnItemItems<float>, OwnItemGradientItems<float>>;
+    FieldGradientItems<float>, OwnItemItems<float>, OwnItemGradientItems<float>,
+    MeasureItems<MeanRule<DecisionTerm>>, MeasureItems<MeanRule<LogLossTerm>>,
+    MeasureItems<MeanRule<GivenTerm>>, MeasureItems<MeanRule<SquaredErrorTerm>>,
+    MeasureItems<MeanRule<AbsoluteErrorTerm>>, MeasureItems<MeanRule<BrierTerm>>,
+    MeasureItems<MeanRule<PredictionSumTerm>>, MeasureItems<CalibrationRule>,
+    MeasureItems<PrecisionRecallRule>, MeasureItems<ConfusionRule>, MeasureItems<LargestRule>,
+    MeasureItems<PairCountRule>, AddMeasureTermItems, WeightedScoreItems>;
 
 template <class Body, class Items>
 struct IsListed : std::false_type {};

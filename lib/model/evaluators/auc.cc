@@ -24,6 +24,11 @@ class ScoreMeasure : public Evaluator {
     }
   }
 
+  bool runs_there() const override { return true; }
+  void add_there(Device& device, const ExamplesThere& there, const Batch&) override {
+    scores_.add_there(device, there.examples, there.size);
+  }
+
   void merge(const Evaluator& other) override {
     const auto* same = dynamic_cast<const ScoreMeasure*>(&other);
     PS_CHECK(same != nullptr && same->name_ == name_);

@@ -1,13 +1,14 @@
 // Calibration: do events that are predicted with a probability happen as often?  The expected calibration error is that
 // of Naeini et al., "Obtaining well calibrated probabilities using Bayesian binning", AAAI 2015.
-#include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
 #include "model/evaluators/evaluator_entry.h"
-#include "model/evaluators/weighted_mean.h"
-#include "model/labels.h"
+#include "model/evaluators/example_sums.h"
 
 namespace ps {
 
@@ -35,49 +36,29 @@ const ObjectSpec<CalibrationOptions>& CalibrationOptions::spec() {
 }
 
 // Takes the probability of class 1, which is the only prediction or the second of two.
-class CalibrationMeasure final : public Evaluator {
+class CalibrationMeasure final : public SumEvaluator<CalibrationRule> {
  public:
   CalibrationMeasure(const CalibrationOptions& options, int64_t cols)
-      : by_bucket_(options.by_bucket), buckets_(static_cast<size_t>(options.buckets)) {
+      : SumEvaluator("calibration", {options.buckets}, 3 * static_cast<size_t>(options.buckets),
+                     options.buckets),
+        by_bucket_(options.by_bucket),
+        buckets_(static_cast<size_t>(options.buckets)) {
     if (cols != 1 && cols != 2) {
       fail(Code::kUsage, "calibration takes one or two predictions per example, found ", cols);
     }
   }
-
-  void add(Matrix<const float> predictions, const Batch& batch) override {
-    for (int64_t b = 0; b < predictions.rows; ++b) {
-      const double weight = batch.weight(b);
-      if (weight == 0) continue;
-      const double probability = predictions.row(b)[predictions.cols - 1];
-      Bucket& bucket = buckets_[index(probability)];
-      bucket.weight.add(weight);
-      bucket.predicted.add(weight * probability);
-      if (is_positive(batch.labels[static_cast<size_t>(b)])) bucket.happened.add(weight);
-    }
-  }
-
-  void merge(const Evaluator& other) override {
-    const auto* same = dynamic_cast<const CalibrationMeasure*>(&other);
-    PS_CHECK(same != nullptr && same->buckets_.size() == buckets_.size());
-    for (size_t i = 0; i < buckets_.size(); ++i) {
-      buckets_[i].weight.merge(same->buckets_[i].weight);
-      buckets_[i].predicted.merge(same->buckets_[i].predicted);
-      buckets_[i].happened.merge(same->buckets_[i].happened);
-    }
-  }
-
-  void reset() override { buckets_.assign(buckets_.size(), Bucket()); }
 
   // calibration = sum of probabilities / weight of the events.  calibration_error = sum over buckets of
   // |sum of probabilities - weight of the events| / weight of all: the distance of a bucket's means,
   // weighed by its examples.
   std::vector<std::pair<std::string, double>> values() const override {
     double weight = 0, predicted = 0, happened = 0, error = 0;
-    for (const Bucket& bucket : buckets_) {
-      weight += bucket.weight.value();
-      predicted += bucket.predicted.value();
-      happened += bucket.happened.value();
-      error += std::abs(bucket.predicted.value() - bucket.happened.value());
+    for (size_t i = 0; i < buckets_; ++i) {
+      const Bucket own = bucket(i);
+      weight += own.weight;
+      predicted += own.predicted;
+      happened += own.happened;
+      error += std::abs(own.predicted - own.happened);
     }
     std::vector<std::pair<std::string, double>> values = {{"calibration", predicted / happened},
                                                           {"calibration_error", error / weight}};
@@ -87,48 +68,45 @@ class CalibrationMeasure final : public Evaluator {
 
   // buckets:u64 then, for each, three sums
   void save(std::string& out) const override {
-    put(out, uint64_t{buckets_.size()});
-    for (const Bucket& bucket : buckets_) {
-      save_sum(bucket.weight, out);
-      save_sum(bucket.predicted, out);
-      save_sum(bucket.happened, out);
+    put(out, uint64_t{buckets_});
+    for (size_t i = 0; i < buckets_; ++i) {
+      for (size_t kind = 0; kind < 3; ++kind) sums().save(kind * buckets_ + i, out);
     }
   }
 
   void load(ByteReader& in) override {
     const uint64_t buckets = in.get<uint64_t>();
-    if (buckets != buckets_.size()) {
-      fail(Code::kCorrupt, "state of calibration has ", buckets, " buckets, expected ", buckets_.size());
+    if (buckets != buckets_) {
+      fail(Code::kCorrupt, "state of calibration has ", buckets, " buckets, expected ", buckets_);
     }
-    std::vector<Bucket> loaded(buckets_.size());
-    for (Bucket& bucket : loaded) bucket = {load_weight(in), load_sum(in), load_weight(in)};
-    buckets_ = std::move(loaded);
+    std::vector<CompensatedSum> loaded(3 * buckets_);
+    for (size_t i = 0; i < buckets_; ++i) {
+      loaded[i] = load_weight(in);
+      loaded[buckets_ + i] = load_sum(in);
+      loaded[2 * buckets_ + i] = load_weight(in);
+    }
+    sums().replace(loaded);
   }
 
  private:
   // Sums over the examples of a bucket: of weights, of weight x probability, of the weights of class 1.
   struct Bucket {
-    CompensatedSum weight, predicted, happened;
+    double weight, predicted, happened;
   };
 
-  // NaN falls into the first bucket, and makes its sum NaN.
-  size_t index(double probability) const {
-    const auto buckets = static_cast<double>(buckets_.size());
-    const double at = std::floor(probability * buckets);
-    return at > 0 ? static_cast<size_t>(std::min(at, buckets - 1)) : 0;
-  }
+  Bucket bucket(size_t i) const { return {sum(i), sum(buckets_ + i), sum(2 * buckets_ + i)}; }
 
   void add_buckets(std::vector<std::pair<std::string, double>>& values) const {
-    for (size_t i = 0; i < buckets_.size(); ++i) {
-      const double low = static_cast<double>(i) / static_cast<double>(buckets_.size());
-      const double weight = buckets_[i].weight.value();
-      values.emplace_back(cat("predicted_from_", low), buckets_[i].predicted.value() / weight);
-      values.emplace_back(cat("happened_from_", low), buckets_[i].happened.value() / weight);
+    for (size_t i = 0; i < buckets_; ++i) {
+      const double low = static_cast<double>(i) / static_cast<double>(buckets_);
+      const Bucket own = bucket(i);
+      values.emplace_back(cat("predicted_from_", low), own.predicted / own.weight);
+      values.emplace_back(cat("happened_from_", low), own.happened / own.weight);
     }
   }
 
   const bool by_bucket_;
-  std::vector<Bucket> buckets_;
+  const size_t buckets_;
 };
 
 }  // namespace

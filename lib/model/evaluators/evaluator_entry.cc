@@ -1,7 +1,5 @@
 #include "model/evaluators/evaluator_entry.h"
 
-#include <cmath>
-
 #include "config/spec.h"
 
 namespace ps {
@@ -35,15 +33,6 @@ const ObjectSpec<ThresholdOptions>& ThresholdOptions::spec() {
     return s;
   }();
   return spec;
-}
-
-int64_t predicted_class(std::span<const float> prediction) {
-  size_t best = 0;
-  for (size_t c = 0; c < prediction.size(); ++c) {
-    if (std::isnan(prediction[c])) return -1;
-    if (prediction[c] > prediction[best]) best = c;
-  }
-  return static_cast<int64_t>(best);
 }
 
 }  // namespace ps

@@ -1,9 +1,8 @@
-// Shared by the files of this folder: makes entries, and turns predictions into decisions.
+// Shared by the files of this folder: makes entries.
 #ifndef PS_MODEL_EVALUATORS_EVALUATOR_ENTRY_H_
 #define PS_MODEL_EVALUATORS_EVALUATOR_ENTRY_H_
 
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -38,9 +37,6 @@ constexpr EvaluatorEntry evaluator_entry(std::string_view name, std::string_view
             return std::make_unique<EvaluatorType>(Options::spec().parse(object, ""), cols);
           }};
 }
-
-// Returns the class of the largest prediction, the first one in case of a tie; -1 when a prediction is NaN.
-int64_t predicted_class(std::span<const float> prediction);
 
 }  // namespace ps
 

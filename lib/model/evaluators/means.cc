@@ -1,143 +1,101 @@
 // Evaluators that are means or sums over the examples.
-#include <algorithm>
 #include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/error.h"
 #include "model/evaluators/evaluator_entry.h"
-#include "model/evaluators/weighted_mean.h"
-#include "model/labels.h"
+#include "model/evaluators/example_sums.h"
 
 namespace ps {
 
 namespace {
 
-// Returns true if the largest prediction is that of the label's class; a single prediction has to be on the label's
-// side of the threshold.  A NaN prediction is wrong.
-bool is_right(std::span<const float> prediction, float label, double threshold) {
-  if (prediction.size() == 1) {
-    return !std::isnan(prediction[0]) && (prediction[0] > threshold) == is_positive(label);
-  }
-  const int64_t predicted = predicted_class(prediction);
-  return predicted >= 0 && predicted == class_of(label, static_cast<int64_t>(prediction.size()));
-}
-
-class ClassificationError final : public WeightedMean {
+// A measure that is computed from the sum of weight x term over the examples and the sum of the weights.
+template <class Term>
+class MeanEvaluator : public SumEvaluator<MeanRule<Term>> {
  public:
-  ClassificationError(const ThresholdOptions& options, int64_t)
-      : WeightedMean("classification_error"), threshold_(options.threshold) {}
+  MeanEvaluator(std::string name, const Term& term)
+      : SumEvaluator<MeanRule<Term>>(std::move(name), MeanRule<Term>{term}, 2) {}
+
+  std::vector<std::pair<std::string, double>> values() const override {
+    const double weight = this->sum(1);
+    return {{this->name(), weight > 0 ? value(this->sum(0), weight) : std::nan("")}};
+  }
+
+  void load(ByteReader& in) override {
+    const CompensatedSum total = load_sum(in);
+    this->sums().replace({total, load_weight(in)});
+  }
 
  private:
-  double term(std::span<const float> prediction, float label) const override {
-    return !is_right(prediction, label, threshold_);
-  }
-
-  const double threshold_;
+  // Returns the measure; the mean unless overridden.
+  virtual double value(double total, double weight) const { return total / weight; }
 };
 
-class Accuracy final : public WeightedMean {
+class ClassificationError final : public MeanEvaluator<DecisionTerm> {
+ public:
+  ClassificationError(const ThresholdOptions& options, int64_t)
+      : MeanEvaluator("classification_error", {options.threshold, true}) {}
+};
+
+class Accuracy final : public MeanEvaluator<DecisionTerm> {
  public:
   Accuracy(const ThresholdOptions& options, int64_t)
-      : WeightedMean("accuracy"), threshold_(options.threshold) {}
-
- private:
-  double term(std::span<const float> prediction, float label) const override {
-    return is_right(prediction, label, threshold_);
-  }
-
-  const double threshold_;
+      : MeanEvaluator("accuracy", {options.threshold, false}) {}
 };
 
 // The mean of -log of the probability given to the label's class.  It is computed from the logits if the model
-// has them, else from the probabilities.  Probabilities are kept within [1e-15, 1 - 1e-15], so that one
-// impossible event does not make the mean infinite.
-class LogLoss final : public WeightedMean {
+// has them, else from the probabilities.
+class LogLoss final : public MeanEvaluator<LogLossTerm> {
  public:
-  LogLoss(const NoEvaluatorOptions&, int64_t) : WeightedMean("log_loss") {}
+  LogLoss(const NoEvaluatorOptions&, int64_t) : MeanEvaluator("log_loss", {}) {}
 
   bool wants_log_losses() const override { return true; }
   void add_log_losses(std::span<const float> losses, const Batch& batch) override {
-    add_terms(losses, batch);
+    const Matrix<const float> none{nullptr, std::ssize(losses), 0};
+    sums().add(MeanRule<GivenTerm>{{losses.data()}}, examples_here(none, batch), none.rows);
+  }
+  void add_there(Device& device, const ExamplesThere& there, const Batch& batch) override {
+    if (there.log_losses == nullptr) return MeanEvaluator::add_there(device, there, batch);
+    sums().add_there(device, MeanRule<GivenTerm>{{there.log_losses}}, there.examples, there.size);
   }
 
   // Losses are then sums over the classes.
   bool use_label_sets(size_t) override { return true; }
-
- private:
-  double term(std::span<const float> prediction, float label) const override {
-    constexpr double kSmallest = 1e-15;
-    return -std::log(std::clamp(probability(prediction, label), kSmallest, 1 - kSmallest));
-  }
-
-  static double probability(std::span<const float> prediction, float label) {
-    if (prediction.size() == 1)
-      return is_positive(label) ? prediction[0] : 1 - static_cast<double>(prediction[0]);
-    int64_t index = class_of(label, static_cast<int64_t>(prediction.size()));
-    return index < 0 ? 0 : prediction[static_cast<size_t>(index)];
-  }
 };
 
-class Rmse final : public WeightedMean {
+class Rmse final : public MeanEvaluator<SquaredErrorTerm> {
  public:
-  Rmse(const NoEvaluatorOptions&, int64_t cols) : WeightedMean("rmse") {
+  Rmse(const NoEvaluatorOptions&, int64_t cols) : MeanEvaluator("rmse", {}) {
     if (cols != 1) fail(Code::kUsage, "rmse takes one prediction per example, found ", cols);
   }
 
  private:
-  double term(std::span<const float> prediction, float label) const override {
-    double residual = static_cast<double>(prediction[0]) - static_cast<double>(label);
-    return residual * residual;
-  }
-
   double value(double total, double weight) const override { return std::sqrt(total / weight); }
 };
 
-class MeanAbsoluteError final : public WeightedMean {
+class MeanAbsoluteError final : public MeanEvaluator<AbsoluteErrorTerm> {
  public:
-  MeanAbsoluteError(const NoEvaluatorOptions&, int64_t cols) : WeightedMean("mae") {
+  MeanAbsoluteError(const NoEvaluatorOptions&, int64_t cols) : MeanEvaluator("mae", {}) {
     if (cols != 1) fail(Code::kUsage, "mae takes one prediction per example, found ", cols);
   }
-
- private:
-  double term(std::span<const float> prediction, float label) const override {
-    return std::abs(static_cast<double>(prediction[0]) - static_cast<double>(label));
-  }
 };
 
-// Brier, "Verification of forecasts expressed in terms of probability", 1950.  For two classes this is the squared
-// error of the probability of class 1, as most programs have it: half of Brier's sum over both.
-class BrierScore final : public WeightedMean {
+class BrierScore final : public MeanEvaluator<BrierTerm> {
  public:
-  BrierScore(const NoEvaluatorOptions&, int64_t) : WeightedMean("brier_score") {}
-
- private:
-  double term(std::span<const float> prediction, float label) const override {
-    if (prediction.size() <= 2) return squared_error(prediction.back(), is_positive(label));
-    const int64_t right = class_of(label, static_cast<int64_t>(prediction.size()));
-    double sum = 0;
-    for (size_t c = 0; c < prediction.size(); ++c) {
-      sum += squared_error(prediction[c], static_cast<int64_t>(c) == right);
-    }
-    return sum;
-  }
-
-  static double squared_error(float probability, bool happened) {
-    const double error = static_cast<double>(probability) - (happened ? 1 : 0);
-    return error * error;
-  }
+  BrierScore(const NoEvaluatorOptions&, int64_t) : MeanEvaluator("brier_score", {}) {}
 };
 
-class SumOfPredictions final : public WeightedMean {
+class SumOfPredictions final : public MeanEvaluator<PredictionSumTerm> {
  public:
-  SumOfPredictions(const NoEvaluatorOptions&, int64_t) : WeightedMean("sum") {}
+  SumOfPredictions(const NoEvaluatorOptions&, int64_t) : MeanEvaluator("sum", {}) {}
 
   bool use_label_sets(size_t) override { return true; }
 
  private:
-  double term(std::span<const float> prediction, float) const override {
-    double sum = 0;
-    for (float value : prediction) sum += static_cast<double>(value);
-    return sum;
-  }
-
   double value(double total, double) const override { return total; }
 };
 

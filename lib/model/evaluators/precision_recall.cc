@@ -2,8 +2,7 @@
 
 #include "base/error.h"
 #include "model/evaluators/evaluator_entry.h"
-#include "model/evaluators/weighted_mean.h"
-#include "model/labels.h"
+#include "model/evaluators/example_sums.h"
 
 namespace ps {
 
@@ -11,56 +10,34 @@ namespace {
 
 // Weights of the true positives, false positives and false negatives of a class.
 struct Counts {
-  CompensatedSum hit, false_alarm, miss;
+  double hit, false_alarm, miss;
 };
 
 // 0 / 0 is NaN: undefined.
 double precision(const Counts& counts) {
-  return counts.hit.value() / (counts.hit.value() + counts.false_alarm.value());
+  return counts.hit / (counts.hit + counts.false_alarm);
 }
 double recall(const Counts& counts) {
-  return counts.hit.value() / (counts.hit.value() + counts.miss.value());
+  return counts.hit / (counts.hit + counts.miss);
 }
 double f1(const Counts& counts) {
-  double hits = 2 * counts.hit.value();
-  return hits / (hits + counts.false_alarm.value() + counts.miss.value());
+  const double hits = 2 * counts.hit;
+  return hits / (hits + counts.false_alarm + counts.miss);
+}
+
+int64_t counted_classes(int64_t cols) {
+  return cols > 2 ? cols : 1;
 }
 
 // With one or two predictions per example: precision and recall of class 1, by comparing the only or the
 // second prediction with the threshold.  With more: the unweighted mean over the classes that are the label
 // or the prediction of at least one example; undefined values count as 0.
-class PrecisionRecall : public Evaluator {
+class PrecisionRecall : public SumEvaluator<PrecisionRecallRule> {
  public:
   PrecisionRecall(const ThresholdOptions& options, int64_t cols)
-      : threshold_(options.threshold),
-        classes_(cols > 2 ? static_cast<size_t>(cols) : 1),
-        counts_(classes_) {}
-
-  void add(Matrix<const float> predictions, const Batch& batch) override {
-    for (int64_t b = 0; b < predictions.rows; ++b) {
-      double weight = batch.weight(b);
-      if (weight == 0) continue;
-      float label = batch.labels[static_cast<size_t>(b)];
-      std::span<const float> prediction(predictions.row(b), static_cast<size_t>(predictions.cols));
-      if (classes_ > 1) {
-        count(class_of(label, predictions.cols), predicted_class(prediction), weight);
-      } else {
-        count(is_positive(label) ? 0 : -1, prediction.back() > threshold_ ? 0 : -1, weight);
-      }
-    }
-  }
-
-  void merge(const Evaluator& other) override {
-    const auto* same = dynamic_cast<const PrecisionRecall*>(&other);
-    PS_CHECK(same != nullptr && same->classes_ == classes_);
-    for (size_t c = 0; c < classes_; ++c) {
-      counts_[c].hit.merge(same->counts_[c].hit);
-      counts_[c].false_alarm.merge(same->counts_[c].false_alarm);
-      counts_[c].miss.merge(same->counts_[c].miss);
-    }
-  }
-
-  void reset() override { counts_.assign(classes_, Counts()); }
+      : SumEvaluator("precision and recall", {options.threshold, counted_classes(cols)},
+                     3 * static_cast<size_t>(counted_classes(cols)), counted_classes(cols)),
+        classes_(static_cast<size_t>(counted_classes(cols))) {}
 
   std::vector<std::pair<std::string, double>> values() const override {
     return {{"precision", mean(precision)}, {"recall", mean(recall)}, {"F1", mean_f1()}};
@@ -69,10 +46,8 @@ class PrecisionRecall : public Evaluator {
   // classes:u64 then, for each, three sums
   void save(std::string& out) const override {
     put(out, uint64_t{classes_});
-    for (const Counts& counts : counts_) {
-      save_sum(counts.hit, out);
-      save_sum(counts.false_alarm, out);
-      save_sum(counts.miss, out);
+    for (size_t c = 0; c < classes_; ++c) {
+      for (size_t kind = 0; kind < 3; ++kind) sums().save(kind * classes_ + c, out);
     }
   }
 
@@ -81,39 +56,35 @@ class PrecisionRecall : public Evaluator {
     if (classes != classes_) {
       fail(Code::kCorrupt, "state of precision and recall has ", classes, " classes, expected ", classes_);
     }
-    std::vector<Counts> loaded(classes_);
-    for (Counts& counts : loaded) counts = {load_weight(in), load_weight(in), load_weight(in)};
-    counts_ = std::move(loaded);
+    std::vector<CompensatedSum> loaded(3 * classes_);
+    for (size_t c = 0; c < classes_; ++c) {
+      for (size_t kind = 0; kind < 3; ++kind) loaded[kind * classes_ + c] = load_weight(in);
+    }
+    sums().replace(loaded);
   }
 
  protected:
   double mean_f1() const { return mean(f1); }
 
  private:
-  // Class -1 stands for none of the counted classes: a NaN prediction, or the negative class.
-  void count(int64_t label, int64_t predicted, double weight) {
-    if (predicted >= 0 && predicted == label) return counts_[static_cast<size_t>(label)].hit.add(weight);
-    if (predicted >= 0) counts_[static_cast<size_t>(predicted)].false_alarm.add(weight);
-    if (label >= 0) counts_[static_cast<size_t>(label)].miss.add(weight);
-  }
+  Counts counts(size_t c) const { return {sum(c), sum(classes_ + c), sum(2 * classes_ + c)}; }
 
   // A class is seen unless its F1 is 0 / 0, which is when it has no hit, no false alarm and no miss.
   double mean(double (*measure)(const Counts&)) const {
-    if (classes_ == 1) return measure(counts_[0]);
-    CompensatedSum sum;
+    if (classes_ == 1) return measure(counts(0));
+    CompensatedSum total;
     double seen = 0;
-    for (const Counts& counts : counts_) {
-      if (std::isnan(f1(counts))) continue;  // the class is neither label nor prediction of any example
-      double value = measure(counts);
-      sum.add(std::isnan(value) ? 0 : value);
+    for (size_t c = 0; c < classes_; ++c) {
+      const Counts own = counts(c);
+      if (std::isnan(f1(own))) continue;  // the class is neither label nor prediction of any example
+      double value = measure(own);
+      total.add(std::isnan(value) ? 0 : value);
       seen += 1;
     }
-    return sum.value() / seen;
+    return total.value() / seen;
   }
 
-  const double threshold_;
   const size_t classes_;
-  std::vector<Counts> counts_;  // [classes_]
 };
 
 // The same counts, of which F1 alone is told.

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "model/evaluators/compensated_sum.h"
+#include "math/compensated_sum.h"
 #include "model/evaluators/evaluator_entry.h"
 #include "model/evaluators/grouped_scores.h"
 #include "model/labels.h"

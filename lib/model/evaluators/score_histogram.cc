@@ -1,7 +1,6 @@
 #include "model/evaluators/score_histogram.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "base/error.h"
@@ -9,26 +8,44 @@
 
 namespace ps {
 
-// Maps a score to an integer of the same order; equal scores (0 and -0, all NaN) have the same integer.
-// The bits of positive floats have their order as integers, and get the top bit; negative ones have the
-// reverse order, and are inverted.  A NaN gets 0, below all.
-static uint32_t key_of(float score) {
-  if (std::isnan(score)) return 0;
-  uint32_t bits = std::bit_cast<uint32_t>(score == 0 ? 0.0f : score);
-  constexpr uint32_t kSign = 0x80000000;
-  return bits & kSign ? ~bits : bits | kSign;
+void ScoreHistogram::add(float score, bool positive, float weight) {
+  bring_back();
+  add(weighted_score(score, positive, weight));
 }
 
-void ScoreHistogram::add(float score, bool positive, float weight) {
-  if (!(weight > 0) || std::isinf(weight)) return;
-  if (pending_.size() == kPending) compact();
-  pending_.push_back({key_of(score), positive ? weight : -weight});
+void ScoreHistogram::add(const WeightedScore& score) const {
+  if (score.weight == 0) return;
+  if (pending_.size() == kPending) compact_pending();
+  pending_.push_back(score);
+}
+
+// The scores of the batch go behind those that are there.
+void ScoreHistogram::add_there(Device& device, const MeasuredExamples& examples, int64_t size) {
+  if (size == 0) return;
+  if (at_ != device.kernels() || num_there_ + size > there_.size()) {
+    bring_back();
+    there_.resize(device, std::max(size, kMostThere));
+    at_ = device.kernels();
+  }
+  run_there(device, size, WeightedScoreItems{examples, there_.data() + num_there_});
+  num_there_ += size;
+}
+
+// Adds the examples as add would have, one after the other, so that the sums have the same bits.
+void ScoreHistogram::bring_back() const {
+  if (at_ == nullptr) return;
+  std::vector<WeightedScore> scores(static_cast<size_t>(num_there_));
+  at_->receive(scores.data(), there_.data(), scores.size() * sizeof(WeightedScore));
+  at_.reset();
+  num_there_ = 0;
+  for (const WeightedScore& score : scores) add(score);
 }
 
 // Takes the other's entries in parts of kPending, as examples come, so that no more memory is needed than
 // add needs.
 void ScoreHistogram::merge(const ScoreHistogram& other) {
   PS_CHECK(&other != this);
+  bring_back();
   other.compact();
   std::span<const Entry> rest(other.entries_);
   while (!rest.empty()) {
@@ -39,6 +56,8 @@ void ScoreHistogram::merge(const ScoreHistogram& other) {
 }
 
 void ScoreHistogram::clear() {
+  at_.reset();
+  num_there_ = 0;
   entries_.clear();
   pending_.clear();
 }
@@ -101,18 +120,24 @@ void ScoreHistogram::load(ByteReader& in) {
     if (!ordered || !weighted)
       fail(Code::kCorrupt, "state of auc or pr_auc: score ", i, " is out of order or has no weight");
   }
+  clear();
   entries_ = std::move(loaded);
-  pending_.clear();
+}
+
+// Moves all examples into entries_.
+void ScoreHistogram::compact() const {
+  bring_back();
+  compact_pending();
 }
 
 // Moves pending examples into entries_: sorts them, adds up those of one score, and merges the result.  A
 // weight below 0 marks a negative example.
-void ScoreHistogram::compact() const {
+void ScoreHistogram::compact_pending() const {
   if (pending_.empty()) return;
-  radix_sort(pending_, [](const Pending& example) { return example.key; });
+  radix_sort(pending_, [](const WeightedScore& example) { return example.key; });
   std::vector<Entry> sorted;
   sorted.reserve(pending_.size());
-  for (const Pending& example : pending_) {
+  for (const WeightedScore& example : pending_) {
     if (sorted.empty() || sorted.back().key != example.key) sorted.push_back({example.key, 0, 0});
     (example.weight > 0 ? sorted.back().positive : sorted.back().negative) +=
         std::abs(static_cast<double>(example.weight));

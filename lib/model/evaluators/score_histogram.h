@@ -11,15 +11,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
+#include "math/device_buffer.h"
+#include "math/device_kernels.h"
+#include "math/items/measure_items.h"
 
 namespace ps {
 
-// One owner thread.  At most (kMaxScores + kPending) x 24 + kPending x 32 bytes: 32 MiB.
+// One owner thread.  At most (kMaxScores + kPending) x 24 + kPending x 32 bytes: 32 MiB; and
+// on a device 8 x kMostThere bytes, or 8 for each example of a batch if these are more.
 class ScoreHistogram {
  public:
   static constexpr size_t kMaxScores = size_t{1} << 20;
@@ -28,6 +33,10 @@ class ScoreHistogram {
 
   // NaN counts as lower than every number.  Examples whose weight is not positive and finite are ignored.
   void add(float score, bool positive, float weight);
+
+  // Adds examples whose arrays are on a device with memory of its own.  Their scores stay there until there are many, or
+  // until they are asked for.
+  void add_there(Device& device, const MeasuredExamples& examples, int64_t size);
   void merge(const ScoreHistogram& other);
   void clear();
 
@@ -47,29 +56,34 @@ class ScoreHistogram {
   static constexpr size_t kPending = size_t{1}
                                      << 17;  // sorting them costs what merging them into the rest does
 
+  static constexpr int64_t kMostThere = 1 << 15;  // 256 KiB, which come back in some 10 us
+
   // The weights at a score; keys have the order of the scores.
   struct Entry {
     uint32_t key;
     double positive, negative;
   };
-  struct Pending {
-    uint32_t key;
-    float weight;  // negative for negative examples
-  };
   struct Totals {
     double positive, negative;
   };
 
+  void add(const WeightedScore& score) const;
+  void bring_back() const;
   void compact() const;
+  void compact_pending() const;
   void absorb(std::span<const Entry> sorted) const;
   void coarsen() const;
   Totals totals() const;
 
   const size_t max_scores_;
 
-  // Weights are in one of two arrays: recently added examples are in pending_ until compact() moves them.
+  // Weights are in one of three arrays: recently added examples are in pending_ until compact() moves them; those that were
+  // added on a device are there until bring_back() adds them to pending_.
   mutable std::vector<Entry> entries_;  // by ascending key
-  mutable std::vector<Pending> pending_;
+  mutable std::vector<WeightedScore> pending_;
+  DeviceBuffer<WeightedScore> there_;
+  mutable std::shared_ptr<DeviceKernels> at_;  // the device of these; null: there are none
+  mutable int64_t num_there_ = 0;
 };
 
 }  // namespace ps

@@ -1,7 +1,7 @@
 // Sums of millions of terms without loss of precision: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur
 // Summation endlicher Summen", 1974.  So a mean does not depend on the order of the examples, to rounding.
-#ifndef PS_MODEL_EVALUATORS_COMPENSATED_SUM_H_
-#define PS_MODEL_EVALUATORS_COMPENSATED_SUM_H_
+#ifndef PS_MATH_COMPENSATED_SUM_H_
+#define PS_MATH_COMPENSATED_SUM_H_
 
 #include <cmath>
 
@@ -10,13 +10,13 @@ namespace ps {
 struct CompensatedSum {
   double sum = 0, lost = 0;  // the value is sum + lost
 
-  void add(double term) {
+  constexpr void add(double term) {
     double next = sum + term;
     lost += std::abs(sum) >= std::abs(term) ? (sum - next) + term : (term - next) + sum;
     sum = next;
   }
 
-  void merge(const CompensatedSum& other) {
+  constexpr void merge(const CompensatedSum& other) {
     add(other.sum);
     lost += other.lost;
   }
@@ -27,4 +27,4 @@ struct CompensatedSum {
 
 }  // namespace ps
 
-#endif  // PS_MODEL_EVALUATORS_COMPENSATED_SUM_H_
+#endif  // PS_MATH_COMPENSATED_SUM_H_
