@@ -4,7 +4,13 @@
 include(GNUInstallDirs)
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
     WORLD_READ WORLD_EXECUTE)
-set(PS_DOC_DIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/pskit)
+
+# The package of a build with PS_CUDA has a name of its own, and takes the place of the other: they have the same files.
+set(CPACK_PACKAGE_NAME pskit)
+if(PS_CUDA)
+  set(CPACK_PACKAGE_NAME pskit-cuda)
+endif()
+set(PS_DOC_DIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/${CPACK_PACKAGE_NAME})
 
 # build/completion/SHELL/FILE, installed into the folder where that shell looks.
 function(ps_completion program shell file destination)
@@ -56,7 +62,6 @@ install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE DESTINAT
 add_custom_target(pages COMMAND ${CMAKE_SOURCE_DIR}/man/update.sh ${CMAKE_BINARY_DIR}/bin DEPENDS ${PS_PROGRAMS})
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_NAME pskit)
 set(CPACK_PACKAGE_VENDOR "The pskit authors")
 set(CPACK_PACKAGE_CONTACT "The pskit authors <pskit@pskit.example>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "sparse training with parameter servers")
@@ -69,6 +74,17 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+if(PS_CUDA)
+  # NVIDIA's packages have the version of CUDA in their names, and dpkg-shlibdeps does not name libcublas where it was
+  # installed without a package, so it is named here.  The driver comes with the GPU.
+  string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" cuda "${CUDAToolkit_VERSION}")
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcublas-${CMAKE_MATCH_1}-${CMAKE_MATCH_2}")
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CUDAToolkit_LIBRARY_DIR})
+  set(CPACK_DEBIAN_PACKAGE_PROVIDES "pskit (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+  set(CPACK_DEBIAN_PACKAGE_CONFLICTS pskit)
+  set(CPACK_DEBIAN_PACKAGE_REPLACES pskit)
+  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${CPACK_PACKAGE_DESCRIPTION_SUMMARY}, on NVIDIA GPUs too")
+endif()
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/share/cmake/debian/stage.cmake)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS ${CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS})
 include(CPack)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# cmake --install and cpack put everything where a Unix user expects it, and lintian has no errors for the package.
+# cmake --install and cpack put everything where a Unix user expects it, and lintian has no errors for the package;
+# where nvcc is, a build with CUDA makes one too.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 need cmake cpack dpkg-deb dpkg-shlibdeps
@@ -52,6 +53,44 @@ for file in copyright changelog.Debian.gz; do
   [[ -s $scratch/root/usr/share/doc/pskit/$file ]] || fail "$file is not in the package"
 done
 dpkg --dry-run --force-not-root --force-depends -i "$package" >"$scratch/dpkg" 2>&1 || fail "dpkg would not install: $(cat "$scratch/dpkg")"
+
+# check_cuda_package NVCC: a build with PS_CUDA makes a package of another name, which takes the place of this one and depends
+# on NVIDIA's package of cuBLAS.  The program in it is a stand-in that needs cuBLAS, since to build all of them takes long.
+check_cuda_package() {
+  local cuda=$scratch/cuda version field value rpath made
+  version=$(dpkg-deb --field "$package" Version)
+  cmake -S "$PS_SOURCE" -B "$cuda" -G Ninja -DPS_CUDA=ON -DCMAKE_BUILD_TYPE=Release -DPS_NVCC="$1" \
+    -DCUDAToolkit_ROOT="$(dirname "$(dirname "$(realpath "$1")")")" >"$scratch/configured" 2>&1 ||
+    fail "a build with CUDA cannot be configured: $(tail -5 "$scratch/configured")"
+  rpath=$(sed -n 's/.*OLD_RPATH "\(.*\)".*/\1/p' "$cuda/cmake_install.cmake" | head -1)
+  mkdir -p "$cuda/bin"
+  echo 'extern "C" unsigned long cublasGetCudartVersion(); int main() { return cublasGetCudartVersion() == 0; }' >"$scratch/needs.cc"
+  "${CXX:-g++}" -o "$cuda/bin/ps-train" "$scratch/needs.cc" -L"${rpath%%:*}" -l:libcublas.so -Wl,-rpath,"$rpath"
+  (cd "$scratch" && cpack --config "$cuda/CPackConfig.cmake" -B "$scratch/cuda_package" >"$scratch/cpack" 2>&1) ||
+    { cat "$scratch/cpack"; fail "cpack makes no package of a build with CUDA"; }
+  made=$scratch/cuda_package/pskit-cuda_${version}_$(dpkg --print-architecture).deb
+  [[ -s $made ]] || fail "$(basename "$made") is not among $(ls "$scratch/cuda_package")"
+  for field in "Package: pskit-cuda" "Provides: pskit (= $version)" "Conflicts: pskit" "Replaces: pskit"; do
+    value=$(dpkg-deb --field "$made" "${field%%:*}")
+    [[ $value == "${field#*: }" ]] || fail "the package has ${field%%:*}: $value, expected ${field#*: }"
+  done
+  value=$(dpkg-deb --field "$made" Depends)
+  [[ ", $value," == *", libcublas-$("$1" --version | sed -nE 's/.*release ([0-9]+)\.([0-9]+).*/\1-\2/p'),"* ]] ||
+    fail "the package depends on $value"
+  [[ $value == *libc6* && $(dpkg-deb --field "$package" Depends) != *cublas* ]] || fail "the packages depend on the wrong libraries"
+  dpkg-deb -x "$made" "$scratch/cuda_root"
+  [[ -x $scratch/cuda_root/usr/bin/ps-train && -s $scratch/cuda_root/usr/share/doc/pskit-cuda/copyright ]] ||
+    fail "files are missing: $(dpkg-deb --contents "$made")"
+  zcat "$scratch/cuda_root/usr/share/doc/pskit-cuda/changelog.Debian.gz" >"$scratch/changes"
+  [[ $(head -1 "$scratch/changes") == "pskit-cuda ($version)"* ]] || fail "the changelog is of $(head -1 "$scratch/changes")"
+  echo "$(basename "$made"): takes the place of pskit, and depends on $value"
+}
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+if [[ -x $nvcc ]]; then
+  check_cuda_package "$nvcc"
+else
+  echo "skipped: nvcc is not installed, so that nobody knows what the package of a build with CUDA says"
+fi
 
 # The units give a process little that it does not need: 2.0 of 10 at most is exposed.
 if command -v systemd-analyze >/dev/null; then
