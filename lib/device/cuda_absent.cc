@@ -18,6 +18,10 @@ std::unique_ptr<RowDevice> make_cuda_device(int number) {
   refuse(number);
 }
 
+std::unique_ptr<RowDevice> make_cuda_devices(std::span<const int> numbers) {
+  refuse(numbers.front());
+}
+
 std::shared_ptr<ModelDevice> make_cuda_model_device(int number) {
   refuse(number);
 }

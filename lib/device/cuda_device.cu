@@ -1,7 +1,11 @@
 // Opens GPUs in a build with CUDA. cuda_absent.cc takes the place of this source in other builds.
+#include <utility>
+#include <vector>
+
 #include "base/error.h"
 #include "device/cuda/codec_on_device.h"
 #include "device/cuda/dgc_on_device.h"
+#include "device/cuda/divided_device.h"
 #include "device/cuda/table_rows.h"
 #include "device/model_devices.h"
 #include "device/nccl_on_device.h"
@@ -43,6 +47,12 @@ static std::unique_ptr<gpu::Device> open_gpu(int number) {
 
 std::unique_ptr<RowDevice> make_cuda_device(int number) {
   return make_table_device(open_gpu(number));
+}
+
+std::unique_ptr<RowDevice> make_cuda_devices(std::span<const int> numbers) {
+  std::vector<std::unique_ptr<gpu::Device>> devices;
+  for (int number : numbers) devices.push_back(open_gpu(number));
+  return make_divided_device(std::move(devices));
 }
 
 std::unique_ptr<RowDevice> make_cuda_row_device(std::shared_ptr<ModelDevice> model) {

@@ -1,13 +1,13 @@
 #include "device/device_type.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
-#include "device/split_device.h"
 
 namespace ps {
 
@@ -28,11 +28,6 @@ bool is_device(std::string_view type) {
   return type == kEmulated || number_of(type, kEmulated) || number_of(type, kCuda);
 }
 
-std::unique_ptr<RowDevice> open_one(std::string_view type) {
-  if (const std::optional<int> number = number_of(type, kCuda)) return make_cuda_device(*number);
-  return make_emulated_device();
-}
-
 }  // namespace
 
 std::optional<int> cuda_number(std::string_view type) {
@@ -40,7 +35,7 @@ std::optional<int> cuda_number(std::string_view type) {
 }
 
 // A name may have several devices, of which each must be known and none may come twice: both would share
-// memory that each counts as its own.
+// memory that each counts as its own.  All are of one kind, since they copy from each other.
 void check_device_type(std::string_view type) {
   if (type == "cpu") return;
   const std::vector<std::string_view> all = split(type, ',');
@@ -48,17 +43,26 @@ void check_device_type(std::string_view type) {
     fail(Code::kUsage, "device.type: found ", quote(type),
          ", expected 'cpu', 'emulated', or a GPU, as 'cuda:0', or several, as 'cuda:0,cuda:1'");
   }
-  if (std::set(all.begin(), all.end()).size() == all.size()) return;
-  fail(Code::kUsage, "device.type: ", quote(type), " names a device twice");
+  if (std::set(all.begin(), all.end()).size() != all.size())
+    fail(Code::kUsage, "device.type: ", quote(type), " names a device twice");
+  const auto gpus =
+      std::ranges::count_if(all, [](std::string_view one) { return cuda_number(one).has_value(); });
+  if (gpus != 0 && gpus != std::ssize(all)) {
+    fail(Code::kUsage, "device.type: ", quote(type),
+         " names GPUs and emulated devices, expected several of one kind");
+  }
 }
 
 std::unique_ptr<RowDevice> open_row_device(std::string_view type) {
   check_device_type(type);
   PS_CHECK(type != "cpu");
-  std::vector<std::unique_ptr<RowDevice>> devices;
-  for (std::string_view one : split(type, ',')) devices.push_back(open_one(one));
-  if (devices.size() == 1) return std::move(devices[0]);
-  return std::make_unique<SplitDevice>(std::move(devices));
+  const std::vector<std::string_view> all = split(type, ',');
+  std::vector<int> gpus;
+  for (std::string_view one : all) {
+    if (const std::optional<int> number = cuda_number(one)) gpus.push_back(*number);
+  }
+  if (gpus.empty()) return all.size() == 1 ? make_emulated_device() : make_emulated_devices(all.size());
+  return gpus.size() == 1 ? make_cuda_device(gpus[0]) : make_cuda_devices(gpus);
 }
 
 }  // namespace ps

@@ -17,7 +17,7 @@ std::optional<int> cuda_number(std::string_view type);
 // latter three with commas between.
 void check_device_type(std::string_view type);
 
-// Opens a device of such a type; several are opened as one (SplitDevice).  Throws kUsage if one does not exist.
+// Opens a device of such a type; several are opened as one, and share the rows.  Throws kUsage if one does not exist.
 std::unique_ptr<RowDevice> open_row_device(std::string_view type);
 
 }  // namespace ps

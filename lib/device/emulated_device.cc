@@ -1,5 +1,9 @@
+#include <utility>
+#include <vector>
+
 #include "device/cuda/codec_on_device.h"
 #include "device/cuda/dgc_on_device.h"
+#include "device/cuda/divided_device.h"
 #include "device/cuda/table_rows.h"
 #include "device/model_devices.h"
 #include "device/nccl_on_device.h"
@@ -30,6 +34,12 @@ class NcclOnEmulated final : public NcclOnDevice {
 
 std::unique_ptr<RowDevice> make_emulated_device() {
   return make_table_device(make_device());
+}
+
+std::unique_ptr<RowDevice> make_emulated_devices(size_t count) {
+  std::vector<std::unique_ptr<gpu::Device>> devices(count);
+  for (auto& device : devices) device = make_device();
+  return make_divided_device(std::move(devices));
 }
 
 std::unique_ptr<RowDevice> make_emulated_row_device(std::shared_ptr<ModelDevice> model) {

@@ -15,8 +15,9 @@ const ObjectSpec<DeviceOptions>& DeviceOptions::spec() {
     ObjectSpec<DeviceOptions> s;
     s.field("type", &DeviceOptions::type,
             "where rows with sparse update are trained, or the model: cpu; emulated, a GPU that is emulated "
-            "on the processor, which is slow; a GPU, as cuda:0; or several, as cuda:0,cuda:1. A device has a "
-            "cache of these rows, in front of those of the process or of its servers, ps-gpu(7)");
+            "on the processor, which is slow; a GPU, as cuda:0; or several, as cuda:0,cuda:1, which divide "
+            "the rows among them. A device has a cache of these rows, in front of those of the process or of "
+            "its servers, ps-gpu(7)");
     s.field("trains", &DeviceOptions::trains,
             "what the device trains: rows, those with sparse update; model, which computes layers and costs "
             "there, and has the dense parameters; or all of both. Of several devices the first computes the "

@@ -5,6 +5,7 @@
 #ifndef PS_DEVICE_ROW_DEVICE_H_
 #define PS_DEVICE_ROW_DEVICE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -132,6 +133,10 @@ class RowDevice {
 // The kinds of devices: this build's emulator, and GPU number `number`.
 std::unique_ptr<RowDevice> make_emulated_device();
 std::unique_ptr<RowDevice> make_cuda_device(int number);
+
+// Several of a kind as one, which share the rows: `count` emulated devices, or GPUs of these numbers.
+std::unique_ptr<RowDevice> make_emulated_devices(size_t count);
+std::unique_ptr<RowDevice> make_cuda_devices(std::span<const int> numbers);
 
 }  // namespace ps
 

@@ -160,6 +160,7 @@ refused() {
 }
 refused "device.type: 'cuda:99': " --device cuda:99 # without CUDA, and on any machine
 refused 'names a device twice' --device emulated:1,emulated:1
+refused 'names GPUs and emulated devices' --device emulated:1,cuda:1
 refused "--device: found 'emulated:0,cpu'" --device emulated:0,cpu
 refused "device.values: " "${cache[@]}" --set device.values=f64
 refused "--device: found 'gpu', expected 'cpu', 'emulated', or a GPU" --device gpu

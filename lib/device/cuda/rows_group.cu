@@ -11,25 +11,9 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-// Rounds a number of values up, so that the values of each table begin at a multiple of 16 bytes, since kernels
-// read 16 bytes at a time.
-constexpr uint64_t rounded_values(uint64_t values) {
-  return (values + 3) / 4 * 4;
-}
-
 // Returns true if kernels can use the values in place: these are on the device and at a multiple of 16 bytes.
 bool usable(const float* values, bool there) {
   return there && reinterpret_cast<uintptr_t>(values) % 16 == 0;
-}
-
-template <class T>
-void send(gpu::Stream& stream, const StagedArray<T>& array, int64_t size) {
-  stream.copy_to_device(array.device.data(), array.host.data(), static_cast<uint64_t>(size) * sizeof(T));
-}
-
-template <class T>
-void receive(gpu::Stream& stream, const StagedArray<T>& array, int64_t size) {
-  stream.copy_to_host(array.host.data(), array.device.data(), static_cast<uint64_t>(size) * sizeof(T));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "device/cuda/staged_array.h"
 #include "gpu/device.h"
 #include "optim/current_step.h"
 #include "table/cuda/table_group.h"
@@ -15,17 +16,6 @@
 namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
-
-// An array on the host, in page-locked memory, and its copy on the device.
-template <class T>
-struct StagedArray {
-  StagedArray() = default;
-  StagedArray(gpu::Device& owner, gpu::HostMemory& memory, int64_t size)
-      : host(memory, size), device(owner, size) {}
-
-  gpu::HostArray<T> host;
-  gpu::DeviceArray<T> device;
-};
 
 // One owner thread.
 class RowsGroup {

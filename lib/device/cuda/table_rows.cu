@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "device/cuda/cached_table.h"
 #include "device/cuda/rows_group.h"
 #include "model/cuda/gpu_kernels.h"
 #include "table/cuda/device_table.h"
@@ -17,43 +18,12 @@ inline namespace PS_GPU_NAMESPACE {
 
 namespace {
 
-static_assert(CachedRows::kBucketRows == device_table::kSlots &&
-              CachedRows::kNoSource == device_table::kNoSource);
-
-// Returns the score of a row, by which it is evicted: the time at which it was touched in the high half, and
-// its stamp in the low half.
-constexpr uint64_t score_of(uint64_t touched, uint64_t stamp) {
-  return touched << 32 | (stamp & 0xffffffff);
-}
-
-// Reduces scores to the stamps in their low halves.
-void keep_stamps(uint64_t* scores, size_t count) {
-  for (size_t i = 0; i < count; ++i) scores[i] &= 0xffffffff;
-}
-
-DeviceTableOptions table_options(const CachedRowsOptions& options) {
-  DeviceTableOptions table;
-  table.width = options.width;
-  table.arrays = options.arrays;
-  table.rows = options.rows;
-  table.max_batch = options.most_keys;
-  table.score = EvictionScore::kGiven;
-  table.rounding = options.rounding;
-  return table;
-}
-
-uint64_t floats_of_row(const CachedRowsOptions& options) {
-  return uint64_t{options.width} * (1 + options.arrays);
-}
-
 // Returns the bytes of the arrays of TableRows, without its table.
 uint64_t staging_bytes(const CachedRowsOptions& options) {
-  // A key has four arrays of 64 bits, its source and its flag, and floats for a row that comes and one that
-  // goes.
-  constexpr uint64_t kOfKey = 4 * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t);
-  const uint64_t floats = 2 * floats_of_row(options);
-  return options.most_keys * (kOfKey + floats * sizeof(float)) + sizeof(uint32_t) +
-         RowsGroup::bytes_for(table_options(options));
+  // A key has two arrays of 64 bits, its source and its flag, and floats for a row that comes.
+  constexpr uint64_t kOfKey = 2 * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint8_t);
+  return options.most_keys * (kOfKey + floats_of_row(options) * sizeof(float)) +
+         LeavingRows::bytes_for(options) + RowsGroup::bytes_for(table_options(options));
 }
 
 // CachedRows in a DeviceTable.  One owner thread.
@@ -66,13 +36,10 @@ class TableRows final : public CachedRows {
         table_(stream.device(), stream, table_options(options)),
         keys_(stream.device(), options.most_keys),
         scores_(stream.device(), options.most_keys),
-        out_keys_(stream.device(), options.most_keys),
-        out_scores_(stream.device(), options.most_keys),
         sources_(stream.device(), options.most_keys),
         found_(stream.device(), options.most_keys),
         rows_(stream.device(), int64_t{options.most_keys} * table_.row_floats()),
-        out_rows_(stream.device(), rows_.size()),
-        out_count_(stream.device(), 1) {
+        leaving_(stream.device(), options) {
     // The table stays in the group until the destructor removes it, before the table itself is gone.
     group_.add(table_, table_options(options));
   }
@@ -87,11 +54,11 @@ class TableRows final : public CachedRows {
   // The table knows scores, whose low halves are the stamps.
   void look_up(std::span<const uint64_t> keys, uint8_t* found, uint64_t* stamps, float* rows) override {
     const DeviceKeys on_device = send_keys(keys);
-    table_.find_rows(stream_, on_device,
-                     {found_.data(), out_scores_.data(), rows != nullptr ? out_rows_.data() : nullptr});
+    const RowsOut out = leaving_.out();
+    table_.find_rows(stream_, on_device, {found_.data(), out.scores, rows != nullptr ? out.rows : nullptr});
     stream_.copy_to_host(found, found_.data(), keys.size());
-    stream_.copy_to_host(stamps, out_scores_.data(), keys.size() * sizeof(uint64_t));
-    if (rows != nullptr) stream_.copy_to_host(rows, out_rows_.data(), row_bytes(keys.size()));
+    stream_.copy_to_host(stamps, out.scores, keys.size() * sizeof(uint64_t));
+    if (rows != nullptr) stream_.copy_to_host(rows, out.rows, row_bytes(keys.size()));
     stream_.synchronize();
     keep_stamps(stamps, keys.size());
   }
@@ -109,7 +76,7 @@ class TableRows final : public CachedRows {
     stream_.copy_to_device(sources_.data(), sources.data(), sources.size_bytes());
     stream_.copy_to_device(rows_.data(), rows.data(), rows.size_bytes());
     table_.set_step(touched - 1);
-    table_.load(stream_, on_device, sources_.data(), rows_.data(), out());
+    table_.load(stream_, on_device, sources_.data(), rows_.data(), leaving_.out());
     DeviceTableCounts counts;
     table_.copy_counts(stream_, counts);
     receive(evicted);
@@ -153,7 +120,7 @@ class TableRows final : public CachedRows {
 
   void copy_buckets(uint32_t first, uint32_t count, StampedRows& out_rows) override {
     PS_CHECK(count <= options_.most_keys / kBucketRows);
-    table_.export_rows(stream_, first, count, out());
+    table_.export_rows(stream_, first, count, leaving_.out());
     receive(out_rows);
   }
 
@@ -170,7 +137,6 @@ class TableRows final : public CachedRows {
   }
 
   uint64_t row_bytes(size_t rows) const { return rows * table_.row_floats() * sizeof(float); }
-  RowsOut out() const { return {out_keys_.data(), out_scores_.data(), out_rows_.data(), out_count_.data()}; }
 
   DeviceKeys send_keys(std::span<const uint64_t> keys) {
     PS_CHECK(keys.size() <= options_.most_keys);
@@ -186,31 +152,20 @@ class TableRows final : public CachedRows {
     return sent;
   }
 
-  // Copies the rows that a kernel gave out to the host.  Waits for the stream.
-  // The first wait tells the number of rows, without which the size of the copies is unknown.
   void receive(StampedRows& rows) {
-    uint32_t count = 0;
-    stream_.copy_to_host(&count, out_count_.data(), sizeof count);
-    stream_.synchronize();
-    rows.keys.resize(count);
-    rows.stamps.resize(count);
-    rows.rows.resize(uint64_t{count} * table_.row_floats());
-    stream_.copy_to_host(rows.keys.data(), out_keys_.data(), count * sizeof(uint64_t));
-    stream_.copy_to_host(rows.stamps.data(), out_scores_.data(), count * sizeof(uint64_t));
-    stream_.copy_to_host(rows.rows.data(), out_rows_.data(), row_bytes(count));
-    stream_.synchronize();
-    keep_stamps(rows.stamps.data(), count);
+    const LeavingThere there[] = {{&stream_, &leaving_}};
+    receive_rows(there, rows);
   }
 
   const CachedRowsOptions options_;
   gpu::Stream& stream_;
   RowsGroup& group_;
   DeviceTable table_;
-  gpu::DeviceArray<uint64_t> keys_, scores_, out_keys_, out_scores_;
+  gpu::DeviceArray<uint64_t> keys_, scores_;
   gpu::DeviceArray<uint32_t> sources_;
   gpu::DeviceArray<uint8_t> found_;
-  gpu::DeviceArray<float> rows_, out_rows_;
-  gpu::DeviceArray<uint32_t> out_count_;
+  gpu::DeviceArray<float> rows_;
+  LeavingRows leaving_;
   std::vector<uint64_t> given_;  // scores that are being sent to the device
 };
 

@@ -85,6 +85,10 @@ uint64_t Device::draw() {
   return hash_key(options_.seed ^ 0x5851f42d4c957f2dULL * ++num_drawn_);
 }
 
+void Device::note_wait() const {
+  if (options_.on_wait) options_.on_wait();
+}
+
 // Runs none, one or two items of random streams, so that work may run at any moment between its queueing
 // and the wait for it, and programs that need a wait they do not have are caught.
 void Device::run_some() {
@@ -197,6 +201,7 @@ void Stream::replay(const Graph& graph) {
 
 void Stream::synchronize() {
   refuse_capture("wait for a stream");
+  if (!queue_.empty()) device_.note_wait();
   run_until_empty();
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
 }
@@ -270,6 +275,7 @@ void Stream::copy_from_device(void* to, Device& other, const void* from, uint64_
   if (!other.memory_.holds(from, bytes))
     fail(Code::kInternal, "a copy between devices comes from no array of the other");
   if (captures([=, &other](Stream& stream) { stream.copy_from_device(to, other, from, bytes); })) return;
+  ++device_.num_copies_from_devices_;
   // The stream's own memory is open while its work runs, and the other device's just for this copy.
   enqueue([=, &other] {
     OpenMemory open(other.memory_);
@@ -291,6 +297,7 @@ void Stream::record(Event& event) {
 }
 
 void Event::synchronize() const {
+  if (ticket_ != nullptr && ticket_->stream != nullptr) ticket_->stream->device().note_wait();
   while (ticket_ != nullptr && ticket_->stream != nullptr) ticket_->stream->run_next();
 }
 

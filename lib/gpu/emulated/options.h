@@ -3,6 +3,7 @@
 #define PS_GPU_EMULATED_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
 
 #include "gpu/shape.h"
 
@@ -30,6 +31,7 @@ struct EmulatorOptions {
   uint64_t memory_bytes = uint64_t{1} << 32;  // memory of the device
   uint64_t max_steps = uint64_t{1} << 32;  // of a launch: turns of threads, after which it counts as endless
   DeviceLimits limits;
+  std::function<void()> on_wait = {};  // called when the host begins to wait for work of the device
 };
 
 }  // namespace ps::gpu::emulated

@@ -1,5 +1,5 @@
 // DividedTable: the rows of one table on several devices of a process, each of which asks for rows and has gradients.  For
-// programs whose batches are on several devices; a job's batch is on one, and SplitDevice divides its rows.  Compiled for
+// programs whose batches are on several devices; a job's batch is on one, and DividedGroup divides its rows.  Compiled for
 // CUDA and for the emulator.
 //
 // The hash of a key says which device has its row.  Each device sorts the keys of its call by owner, and copies of memory
@@ -62,9 +62,9 @@ class DividedTable {
 
   void send_keys(std::span<const DeviceKeys> keys);
   void meet();
-  template <class T>
-  void copy_parts(Direction direction, gpu::DeviceArray<T> Part::*ordered,
-                  gpu::DeviceArray<T> Part::*received, int64_t width);
+  template <class T, class Ordered>
+  void copy_parts(Direction direction, const Ordered& ordered, gpu::DeviceArray<T> Part::*received,
+                  int64_t width);
 
   const uint32_t width_;
   const int64_t most_keys_;

@@ -1,0 +1,24 @@
+// Several devices as one, for the rows of sparse parameters: each has those whose keys it owns.  Results are those of one
+// device.  Used by code that makes a RowDevice; compiled for CUDA and for the emulator.
+#ifndef PS_DEVICE_CUDA_DIVIDED_DEVICE_H_
+#define PS_DEVICE_CUDA_DIVIDED_DEVICE_H_
+
+#include <memory>
+#include <vector>
+
+#include "device/row_device.h"
+#include "gpu/device.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+// A capacity in rows or bytes is that of all devices together; each has an equal part of it.  There must be at least
+// one device.  The values of rows are in memory of the host.
+std::unique_ptr<RowDevice> make_divided_device(std::vector<std::unique_ptr<gpu::Device>> devices);
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
+
+#endif  // PS_DEVICE_CUDA_DIVIDED_DEVICE_H_

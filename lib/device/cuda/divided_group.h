@@ -1,0 +1,119 @@
+// DividedGroup: the tables of several devices whose rows a batch reads and trains together.  The hash of a key says which
+// device has its row.  Used by divided_device.cu; compiled for CUDA and for the emulator.
+//
+// The host gives all keys of a call to the first device, which divides them there (KeySplit).  Each device then fetches its
+// keys, and whatever belongs to them, by copies between devices; the devices work at the same time, each on its own stream;
+// and the first fetches the results, brings them into the order of the call, and returns them to the host.
+//
+// A call waits for the first device once, for the numbers of keys that go to each device.  After that it queues the
+// work of all devices before it waits for any.
+#ifndef PS_DEVICE_CUDA_DIVIDED_GROUP_H_
+#define PS_DEVICE_CUDA_DIVIDED_GROUP_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device/cuda/cached_table.h"
+#include "device/row_device.h"
+#include "gpu/device.h"
+#include "table/cuda/table_group.h"
+
+namespace ps {
+
+inline namespace PS_GPU_NAMESPACE {
+
+struct DividedPlace;
+struct DividedFront;
+
+// The arguments of CachedRows::load.
+struct RowsLoad {
+  const CachedRows* rows;
+  std::span<const uint64_t> keys;
+  uint64_t touched;
+  std::span<const uint64_t> stamps;
+  std::span<const uint32_t> sources;
+  std::span<const float> incoming;
+};
+
+// One owner thread.
+class DividedGroup {
+ public:
+  // Return the bytes of device memory that the group takes for such rows: on each device, and besides on the first.
+  static uint64_t bytes_at_place(const CachedRowsOptions& options);
+  static uint64_t bytes_in_front(const CachedRowsOptions& options, size_t places);
+
+  explicit DividedGroup(std::vector<std::unique_ptr<gpu::Device>> devices);
+  ~DividedGroup();
+
+  size_t num_places() const { return places_.size(); }
+  gpu::Stream& stream(size_t place);
+  uint64_t least_free_bytes() const;  // on the device with the least memory
+
+  // Adds rows with their tables, one on each device, which stay in the group until the rows are removed.  Throws
+  // kExhausted.
+  void add(const CachedRows& rows, const CachedRowsOptions& options, std::vector<DeviceTable*> tables);
+  void remove(const CachedRows& rows) noexcept;
+
+  // Each call waits for all devices, and names rows at most once.  Values are in memory of the host.
+  void look_up(std::span<const RowsLookUp> look_ups);
+  void look_up_rows(const RowsLookUp& look_up, float* rows);
+  void advance(std::span<const RowsAdvance> advances);
+  void read(std::span<const RowsRead> reads);
+  void step(std::span<const RowsStep> steps);
+
+  // `leaving` has an element for each device.
+  void load(const RowsLoad& load, std::span<LeavingRows> leaving, StampedRows& evicted);
+
+ private:
+  struct Member {
+    const CachedRows* rows;
+    std::vector<DeviceTable*> tables;  // by place
+    CachedRowsOptions options;
+    uint32_t width, row_floats;
+  };
+
+  void build();
+  void settle() noexcept;
+  size_t index_of(const CachedRows* rows) const;
+  void set_step(const CachedRows* rows, uint64_t step);
+  template <class Call>
+  void begin(std::span<const Call> calls, uint32_t Member::*floats);
+  void divide();
+  void lay_out(std::span<const uint64_t> scores);
+  void lay_out_sources();
+  template <class Body>
+  void at_places(const Body& body);
+  DeviceKeys keys_at(size_t place, size_t call) const;
+  float* values_at(size_t place, size_t call) const;
+  template <class T>
+  void fetch(size_t place, const gpu::DeviceArray<T>& to, const T* ordered, uint64_t begin, uint64_t size);
+  template <class T>
+  void give_back(size_t place, const gpu::DeviceArray<T>& from, T* ordered, uint64_t begin, uint64_t size);
+  void fetch_values(size_t place);
+  void send_load(const RowsLoad& load);
+  void order_load();
+  void order_steps(std::span<const RowsStep> steps);
+  void return_found();
+  void return_values();
+  void add_to_means(DividedPlace& place, size_t number, std::span<const RowsStep> steps);
+  void wait_for_all();
+
+  std::vector<std::unique_ptr<DividedPlace>> places_;
+  std::vector<Member> members_;
+  std::unique_ptr<DividedFront> front_;  // null: it has to be built again, since a member was removed
+
+  // The present call.
+  std::vector<size_t> called_;          // by part of the call: its member
+  std::vector<uint32_t> begins_;        // by part, and one more: its first key as given
+  std::vector<uint64_t> given_;         // by part, and one more: its first value as given
+  std::vector<uint32_t> widths_;        // by part: values of a row
+  std::vector<uint64_t> value_begins_;  // by place, and one more: its first value in the order of owners
+};
+
+}  // namespace PS_GPU_NAMESPACE
+
+}  // namespace ps
+
+#endif  // PS_DEVICE_CUDA_DIVIDED_GROUP_H_
