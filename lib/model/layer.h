@@ -101,6 +101,9 @@ class LayerRun {
   virtual bool training() const = 0;
   virtual Device& device() const = 0;
 
+  // Returns the device of the layers that run on devices, for products of a layer that runs on the processor.
+  virtual Device& product_device() const { return device(); }
+
   // Returns the seed of the layer's random numbers, which depends on (job seed, layer, step) alone.
   virtual uint64_t random_seed() const = 0;
 

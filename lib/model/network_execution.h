@@ -154,6 +154,7 @@ class NetworkExecution<T>::Run final : public LayerRun<T> {
   const Batch& batch() const override { return execution_.prepared_->batch; }
   bool training() const override { return execution_.prepared_->training; }
   Device& device() const override { return here_ ? execution_.device_->host() : *execution_.device_; }
+  Device& product_device() const override { return *execution_.device_; }
   uint64_t random_seed() const override {
     return layer_seed(layers().nodes[node_].seed, execution_.prepared_->step);
   }

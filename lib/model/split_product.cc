@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "math/dense_kernels.h"
+#include "math/device_kernels.h"
 #include "math/gemm.h"
 
 namespace ps {
@@ -44,7 +45,35 @@ Columns<const float> columns_of(Matrix<const float> m, const ElementRange& range
   return columns(m, static_cast<int64_t>(range.begin), static_cast<int64_t>(range.count()));
 }
 
+// Returns the matrix in the memory of the device: itself, or the copy that lies there.
+Matrix<const float> on(const Device& device, Matrix<const float> m, const DeviceBuffer<float>& copy) {
+  return {device.kernels() == nullptr ? m.data : copy.data(), m.rows, m.cols};
+}
+
+// Sends the matrix to its place there first.
+Matrix<const float> send_to(Device& device, Matrix<const float> m, DeviceBuffer<float>& copy) {
+  if (device.kernels() != nullptr) {
+    copy.resize(device, m.size());
+    device.kernels()->send(copy.data(), m.data, copy.bytes());
+  }
+  return on(device, m, copy);
+}
+
 }  // namespace
+
+// out <- what add_product(sum) adds to a matrix of zeros in the memory of the device.  From another device this comes back,
+// and all that was sent there is then free.
+template <class Multiply>
+void SplitProduct::multiply(Device& device, Matrix<float> out, const Multiply& add_product) {
+  Matrix<float> sum = out;
+  if (device.kernels() != nullptr) {
+    result_there_.resize(device, out.size());
+    sum.data = result_there_.data();
+  }
+  fill_values(device, 0.0f, out.size(), sum.data);
+  add_product(sum);
+  if (device.kernels() != nullptr) device.kernels()->receive(out.data, sum.data, result_there_.bytes());
+}
 
 Matrix<float> SplitProduct::all_rows(std::vector<float>& values, size_t cols) const {
   return reshape(values, ranges_.back().end, cols);
@@ -82,16 +111,19 @@ void SplitProduct::gather_inputs(Communicator& trainers, Matrix<const float> in)
 // For that its columns are copied side by side into own_weight_, which backward reads again.  Then the
 // trainers exchange results: trainer r gets the rows ranges_[r] of everybody's products, and adds those
 // that come from `rank` to the columns cols_[rank] of its own output.
-void SplitProduct::forward(Communicator& trainers, Device& device, Matrix<const float> in,
+void SplitProduct::forward(Communicator& trainers, const SplitDevices& devices, Matrix<const float> in,
                            Matrix<const float> weight, Matrix<float> out) {
   gather_inputs(trainers, in);
   cols_ = even_parts(static_cast<size_t>(weight.cols), trainers.size());
   const ElementRange& own = cols_[static_cast<size_t>(trainers.rank())];
   const Matrix<float> slice = reshape(own_weight_, static_cast<size_t>(weight.rows), own.count());
-  copy_columns<float>(device, columns_of(weight, own), weight.rows, columns(slice));
+  copy_columns<float>(devices.host, columns_of(weight, own), weight.rows, columns(slice));
   const Matrix<float> products = all_rows(products_, own.count());
-  fill_values(device, 0.0f, products.size(), products.data);
-  add_product<float>(device, all_rows(inputs_, static_cast<size_t>(in.cols)), slice, products);
+  multiply(devices.products, products, [&](Matrix<float> sum) {
+    const Matrix<float> inputs = all_rows(inputs_, static_cast<size_t>(in.cols));
+    const Matrix<const float> there = send_to(devices.products, inputs, inputs_there_);
+    add_product<float>(devices.products, there, send_to(devices.products, slice, weight_there_), sum);
+  });
   std::vector<std::string> messages;
   for (const ElementRange& rows : ranges_)
     messages.push_back(
@@ -101,7 +133,7 @@ void SplitProduct::forward(Communicator& trainers, Device& device, Matrix<const 
   for (size_t rank = 0; rank < parts.size(); ++rank) {
     const Matrix<float> theirs = reshape(part, static_cast<size_t>(out.rows), cols_[rank].count());
     copy_floats(static_cast<int>(rank), parts[rank], part);
-    add_columns<float>(device, columns(theirs), out.rows, columns_of(out, cols_[rank]));
+    add_columns<float>(devices.host, columns(theirs), out.rows, columns_of(out, cols_[rank]));
   }
 }
 
@@ -113,13 +145,13 @@ void SplitProduct::forward(Communicator& trainers, Device& device, Matrix<const 
 // below_ is its part of the gradient of all inputs, a sum over its own columns alone; reduce_scatter adds
 // up the parts of all trainers and leaves each the sums of its own rows.  wants_below is the same for all
 // trainers, so that none waits for another there.
-void SplitProduct::backward(Communicator& trainers, Device& device, Matrix<const float> gradient,
+void SplitProduct::backward(Communicator& trainers, const SplitDevices& devices, Matrix<const float> gradient,
                             Matrix<float> weight_gradient, bool wants_below, Matrix<float> below) {
   std::vector<std::string> messages;
   std::vector<float> part;
   for (const ElementRange& cols : cols_) {
     const Matrix<float> theirs = reshape(part, static_cast<size_t>(gradient.rows), cols.count());
-    copy_columns<float>(device, columns_of(gradient, cols), gradient.rows, columns(theirs));
+    copy_columns<float>(devices.host, columns_of(gradient, cols), gradient.rows, columns(theirs));
     messages.push_back(bytes_of(part));
   }
   const std::vector<std::string> parts = trainers.all_to_all(std::move(messages));
@@ -134,16 +166,24 @@ void SplitProduct::backward(Communicator& trainers, Device& device, Matrix<const
   const Matrix<float> gradients = all_rows(products_, own.count());
   std::vector<float> sums;
   const Matrix<float> sum = reshape(sums, depth, own.count());
-  add_product_transposed_left<float>(device, all_rows(inputs_, depth), gradients, sum);
-  add_columns<float>(device, columns(sum), weight_gradient.rows, columns_of(weight_gradient, own));
+  multiply(devices.products, sum, [&](Matrix<float> out) {
+    const Matrix<const float> inputs = on(devices.products, all_rows(inputs_, depth), inputs_there_);
+    add_product_transposed_left<float>(devices.products, inputs,
+                                       send_to(devices.products, gradients, products_there_), out);
+  });
+  add_columns<float>(devices.host, columns(sum), weight_gradient.rows, columns_of(weight_gradient, own));
   if (!wants_below) return;
   const Matrix<float> all_below = all_rows(below_, depth);
-  fill_values(device, 0.0f, all_below.size(), all_below.data);
-  add_product_transposed_right<float>(device, gradients, reshape(own_weight_, depth, own.count()), all_below);
+  multiply(devices.products, all_below, [&](Matrix<float> out) {
+    const Matrix<const float> slice =
+        on(devices.products, reshape(own_weight_, depth, own.count()), weight_there_);
+    add_product_transposed_right<float>(devices.products, on(devices.products, gradients, products_there_),
+                                        slice, out);
+  });
   trainers.reduce_scatter(below_, counts_);
   if (!below) return;
-  add_scaled_values(device, 1.0f, all_below.row(static_cast<int64_t>(ranges_[rank].begin)), below.size(),
-                    below.data);
+  add_scaled_values(devices.host, 1.0f, all_below.row(static_cast<int64_t>(ranges_[rank].begin)),
+                    below.size(), below.data);
 }
 
 }  // namespace ps

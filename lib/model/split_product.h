@@ -11,9 +11,16 @@
 #include "collective/communicator.h"
 #include "collective/parts.h"
 #include "math/device.h"
+#include "math/device_buffer.h"
 #include "math/matrix.h"
 
 namespace ps {
+
+// All arrays of a call are in memory of the host.  `products` may be a device with memory of its own, on which they are
+// multiplied; `host` has the rest of the work.
+struct SplitDevices {
+  Device &host, &products;
+};
 
 // One owner thread, that of the communicator.  All trainers make the same calls; B, a trainer's own rows, may differ
 // between them, and be 0.  Calls throw what the communicator throws, and kData when another trainer's part does not
@@ -21,16 +28,18 @@ namespace ps {
 class SplitProduct {
  public:
   // out [B, N] += in [B, K] weight [K, N]; of the weight, only own columns are read.
-  void forward(Communicator& trainers, Device& device, Matrix<const float> in, Matrix<const float> weight,
-               Matrix<float> out);
+  void forward(Communicator& trainers, const SplitDevices& devices, Matrix<const float> in,
+               Matrix<const float> weight, Matrix<float> out);
 
-  // After forward: own columns of weight_gradient [K, N] += inᵀ gradient, over the rows of all trainers; if
+  // After forward on the same devices: own columns of weight_gradient [K, N] += inᵀ gradient, over the rows of all trainers; if
   // wants_below, below [B, K] += gradient weightᵀ, which is dropped if `below` is null.
-  void backward(Communicator& trainers, Device& device, Matrix<const float> gradient,
+  void backward(Communicator& trainers, const SplitDevices& devices, Matrix<const float> gradient,
                 Matrix<float> weight_gradient, bool wants_below, Matrix<float> below);
 
  private:
   void gather_inputs(Communicator& trainers, Matrix<const float> in);
+  template <class Multiply>
+  void multiply(Device& device, Matrix<float> out, const Multiply& add_product);
   Matrix<float> all_rows(std::vector<float>& values, size_t cols) const;
 
   std::vector<size_t> rows_;          // by trainer; this and the following are of the last forward
@@ -41,6 +50,9 @@ class SplitProduct {
   std::vector<float> own_weight_;     // [K, own columns]
   std::vector<float> products_;       // [all rows, own columns]: outputs, and then their gradients
   std::vector<float> below_;          // [all rows, K]
+
+  // Copies on a device with memory of its own of inputs_, own_weight_ and products_, and what comes of a product there.
+  DeviceBuffer<float> inputs_there_, weight_there_, products_there_, result_there_;
 };
 
 }  // namespace ps

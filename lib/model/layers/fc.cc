@@ -135,7 +135,8 @@ class Fc final : public Layer<T> {
     const Matrix<const T> weight = run.value(input.weight);
     if constexpr (std::is_same_v<T, float>) {
       if (divided_ && run.trainers() != nullptr)
-        return input.product.forward(*run.trainers(), run.device(), run.input(number), weight, run.output());
+        return input.product.forward(*run.trainers(), {run.device(), run.product_device()}, run.input(number),
+                                     weight, run.output());
     }
     add_product<T>(run.device(), run.input(number), weight, run.output());
   }
@@ -152,8 +153,8 @@ class Fc final : public Layer<T> {
     }
     if constexpr (std::is_same_v<T, float>) {
       if (divided_ && run.trainers() != nullptr) {
-        return input.product.backward(*run.trainers(), run.device(), gradient, run.gradient(input.weight),
-                                      input.of_layer, run.input_gradient(number));
+        return input.product.backward(*run.trainers(), {run.device(), run.product_device()}, gradient,
+                                      run.gradient(input.weight), input.of_layer, run.input_gradient(number));
       }
     }
     add_product_transposed_left<T>(run.device(), run.input(number), gradient, run.gradient(input.weight));

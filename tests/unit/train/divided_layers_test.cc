@@ -182,7 +182,7 @@ std::string refusal_of_rows(uint64_t rows) {
   std::vector<float> out(8);
   std::string message = "accepted";
   try {
-    SplitProduct().forward(*communicators[0], device, {in.data(), 2, 4}, {weight.data(), 4, 4},
+    SplitProduct().forward(*communicators[0], {device, device}, {in.data(), 2, 4}, {weight.data(), 4, 4},
                            {out.data(), 2, 4});
   } catch (const Error& error) {
     message = error.message();
