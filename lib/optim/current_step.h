@@ -11,11 +11,11 @@
 
 namespace ps {
 
+#define PS_AND_STEP(...) , __VA_ARGS__
 // With std::monostate, the step changes nothing.
 template <class T>
-using AnyStep = std::variant<std::monostate, SgdStep<T>, MomentumStep<T, false>, MomentumStep<T, true>,
-                             AdagradStep<T>, DecayedAdagradStep<T>, AdadeltaStep<T>, RmspropStep<T>,
-                             AdamStep<T>, AdamaxStep<T>, FtrlStep<T>>;
+using AnyStep = std::variant<std::monostate PS_FOR_STEPS(PS_AND_STEP, T)>;
+#undef PS_AND_STEP
 
 // The step takes gradients that were first scaled and then clipped to [-bound, bound].  If the optimizer
 // averages weights, `mean` is the change that follows the step: the mean takes in the new weights.

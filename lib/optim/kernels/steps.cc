@@ -104,18 +104,10 @@ StepKernels<Step> step_kernels() {
   return {step_row<Step, T>, step_rows<Step, T>};
 }
 
-#define PS_INSTANTIATE(T)                                      \
-  template StepKernels<SgdStep<T>> step_kernels();             \
-  template StepKernels<MomentumStep<T, false>> step_kernels(); \
-  template StepKernels<MomentumStep<T, true>> step_kernels();  \
-  template StepKernels<AdagradStep<T>> step_kernels();         \
-  template StepKernels<DecayedAdagradStep<T>> step_kernels();  \
-  template StepKernels<AdadeltaStep<T>> step_kernels();        \
-  template StepKernels<RmspropStep<T>> step_kernels();         \
-  template StepKernels<AdamStep<T>> step_kernels();            \
-  template StepKernels<AdamaxStep<T>> step_kernels();          \
-  template StepKernels<FtrlStep<T>> step_kernels();
+#define PS_KERNELS(...) template StepKernels<__VA_ARGS__> step_kernels();
+#define PS_INSTANTIATE(T) PS_FOR_STEPS(PS_KERNELS, T)
 PS_FOR_REALS(PS_INSTANTIATE)
 #undef PS_INSTANTIATE
+#undef PS_KERNELS
 
 }  // namespace ps::PS_CPU_NAMESPACE

@@ -171,6 +171,19 @@ struct FtrlStep {
   }
 };
 
+// DO(...) for each step above with values of type T; an argument of DO may have commas.  This is the order of AnyStep.
+#define PS_FOR_STEPS(DO, T)  \
+  DO(SgdStep<T>)             \
+  DO(MomentumStep<T, false>) \
+  DO(MomentumStep<T, true>)  \
+  DO(AdagradStep<T>)         \
+  DO(DecayedAdagradStep<T>)  \
+  DO(AdadeltaStep<T>)        \
+  DO(RmspropStep<T>)         \
+  DO(AdamStep<T>)            \
+  DO(AdamaxStep<T>)          \
+  DO(FtrlStep<T>)
+
 // One row: weight [width], state [arrays, width] with arrays `stride` apart, gradient [width].  The step
 // multiplies the gradient by `scale` and clips it to [-bound, bound].
 template <class T>

@@ -303,16 +303,7 @@ void DeviceTable::copy_counts(gpu::Stream& stream, DeviceTableCounts& counts) co
 #define PS_PUSH(...)                                                                                        \
   template void DeviceTable::push(gpu::Stream&, DeviceKeys, const float*, const __VA_ARGS__&, float, float, \
                                   const RowsOut&);
-PS_PUSH(SgdStep<float>)
-PS_PUSH(MomentumStep<float, false>)
-PS_PUSH(MomentumStep<float, true>)
-PS_PUSH(AdagradStep<float>)
-PS_PUSH(DecayedAdagradStep<float>)
-PS_PUSH(AdadeltaStep<float>)
-PS_PUSH(RmspropStep<float>)
-PS_PUSH(AdamStep<float>)
-PS_PUSH(AdamaxStep<float>)
-PS_PUSH(FtrlStep<float>)
+PS_FOR_STEPS(PS_PUSH, float)
 #undef PS_PUSH
 
 }  // namespace PS_GPU_NAMESPACE

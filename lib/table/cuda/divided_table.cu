@@ -196,16 +196,7 @@ void DividedTable::push(std::span<const DeviceKeys> keys, std::span<const float*
 #define PS_PUSH(...)                                                                           \
   template void DividedTable::push(std::span<const DeviceKeys>, std::span<const float* const>, \
                                    const __VA_ARGS__&, float, float);
-PS_PUSH(SgdStep<float>)
-PS_PUSH(MomentumStep<float, false>)
-PS_PUSH(MomentumStep<float, true>)
-PS_PUSH(AdagradStep<float>)
-PS_PUSH(DecayedAdagradStep<float>)
-PS_PUSH(AdadeltaStep<float>)
-PS_PUSH(RmspropStep<float>)
-PS_PUSH(AdamStep<float>)
-PS_PUSH(AdamaxStep<float>)
-PS_PUSH(FtrlStep<float>)
+PS_FOR_STEPS(PS_PUSH, float)
 #undef PS_PUSH
 
 }  // namespace PS_GPU_NAMESPACE
