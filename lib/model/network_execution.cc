@@ -80,6 +80,7 @@ void NetworkExecution<T>::predict(const PreparedBatch& prepared, std::span<const
                                   Device& device) {
   run_work(BatchPart::kForward, device, [&] {
     forward_nodes(prepared, views, device);
+    has_log_losses_ = false;
     make_predictions();
   });
 }

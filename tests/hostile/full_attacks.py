@@ -49,11 +49,13 @@ def fill_tables(trainer, other):
     raise AssertionError("rows without end")
 
 
-def fill_with_pushes(trainer, step):
+def fill_with_pushes(trainer, other, step):
     """Slices of a push that never ends, of keys that have rows, until several are refused.  Returns how many are held."""
-    rows, sent = bytes(MOST_KEYS * ROW_BYTES), 400
+    what, rows, sent = keys_of_block(0), bytes(MOST_KEYS * ROW_BYTES), 400
     for slice in range(sent):
-        trainer.send(wire.PUSH, wire.push(step, slice, sent + 1, keys_of_block(0), rows=rows))
+        trainer.send(wire.PUSH, wire.push(step, slice, sent + 1, what, rows=rows))
+        if slice % 20 == 0:
+            other.say_alive()
     asked, refused = trainer.send(wire.ABSENT), 0
     while True:
         _, flags, answered, body = trainer.read()
@@ -73,10 +75,11 @@ def main():
     mine, other = (server.peer(hello, trainers=2, rank=rank) for rank in range(2))
     steps = fill_tables(mine, other)
     print(f"{steps * MOST_KEYS} rows: {server.peak() // MEBIBYTE} MiB", flush=True)
-    held = fill_with_pushes(mine, steps)
+    held = fill_with_pushes(mine, other, steps)
     print(f"{held} slices of {MOST_KEYS} rows wait beside them: {server.peak() // MEBIBYTE} MiB", flush=True)
     beginning = wire.frame(wire.PULL, bytes(4 * MEBIBYTE), 1)[:48] + bytes(4096)
     begun = server.peers(40 * ("127.0.0.1", "127.0.0.2"), hello, beside=[mine, other], trainers=2, role="read")
+    expect(all(begun), "a reader was refused")
     for peer in begun:
         peer.send_what_fits(beginning + bytes(3 * MEBIBYTE))
     print(f"{len(begun)} bodies that never end: {server.peak() // MEBIBYTE} MiB", flush=True)

@@ -236,6 +236,7 @@ class Trainer(Port):
         self.pages = int(shown[1])
 
     def end(self):
+        assert self.process.poll() is None, self.said()
         with open(os.path.join(self.folder, "data"), "w") as data, open(os.path.join(self.folder, "train.txt")) as examples:
             data.write(examples.read())
         self.process.stdout.read()

@@ -59,7 +59,7 @@ class LeavingRows {
 };
 
 // rows <- the rows that kernels gave out on these devices, those of a device behind those of the one before it.  Waits for
-// the streams, after it has queued its work on all of them.
+// each stream.
 struct LeavingThere {
   gpu::Stream* stream;
   LeavingRows* rows;

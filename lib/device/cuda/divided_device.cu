@@ -23,6 +23,7 @@ class DividedRows final : public CachedRows {
   // `options` are those of each device.
   DividedRows(DividedGroup& group, const CachedRowsOptions& options) : group_(group), options_(options) {
     std::vector<DeviceTable*> all;
+    leaving_.reserve(group.num_places());  // they stay where they are: their arrays point into them
     for (size_t p = 0; p < group.num_places(); ++p) {
       gpu::Stream& stream = group.stream(p);
       tables_.push_back(std::make_unique<DeviceTable>(stream.device(), stream, table_options(options)));
@@ -100,18 +101,19 @@ class DividedDevice final : public RowDevice {
  public:
   explicit DividedDevice(std::vector<std::unique_ptr<gpu::Device>> devices) : group_(std::move(devices)) {}
 
+  // All devices have equal parts of the bytes, and the first also has the call as the host gives it: it sets the limit of
+  // all, so that both functions below count the call for each.
+  //
   // Returns as many bytes as can be divided equally.  The minimum before the product keeps it from overflowing.
   uint64_t free_bytes() const override {
     return std::min(group_.least_free_bytes(), UINT64_MAX / places()) * places();
   }
 
   uint64_t bytes_for(const CachedRowsOptions& options) const override {
-    return (DeviceTable::bytes_for(table_options(part_of(options))) + beside_table(options)) * places() +
-           DividedGroup::bytes_in_front(options, places());
+    const uint64_t beside = beside_table(options) + DividedGroup::bytes_in_front(options, places());
+    return (DeviceTable::bytes_for(table_options(part_of(options))) + beside) * places();
   }
 
-  // All devices have equal parts of the bytes, and the first also has the call as the host gives it, so it sets the limit
-  // of all.
   uint64_t rows_for(uint64_t bytes, const CachedRowsOptions& options) const override {
     const uint64_t part = bytes / places();
     const uint64_t beside = beside_table(options) + DividedGroup::bytes_in_front(options, places());

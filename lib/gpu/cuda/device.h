@@ -182,6 +182,7 @@ class Stream {
           "cannot copy between devices");
   }
   void fill(void* to, unsigned char byte, uint64_t bytes) {
+    device_.use();
     check(cudaMemsetAsync(to, byte, bytes, stream_), "cannot fill device memory");
   }
 

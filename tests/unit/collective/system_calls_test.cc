@@ -104,7 +104,8 @@ void expect_one_write_a_message(const std::string& algorithm, int size, int64_t 
   });
   SCOPED_TRACE(cat(algorithm, ", ", size, " ranks"));
   EXPECT_GE(writes, kTimes * messages);
-  EXPECT_LE(writes, kTimes * messages + kTimes / 10);  // a write that would wait is repeated
+  EXPECT_LE(writes,
+            kTimes * messages + kTimes / 2);  // a write that would wait is repeated; idle links say so
   EXPECT_LE(reads, 2 * kTimes * messages);
 }
 
@@ -127,7 +128,7 @@ TEST(SystemCalls, ARankThatWaitsUsesNoProcessor) {
   constexpr auto kWait = 500ms;
   for (const char* algorithm : {"direct", "chain", "tree", "server", "ring", "halving_doubling"}) {
     run_counted(3, algorithm, [&](ExchangeCommunicator& communicator, Calls& calls) {
-      std::vector<float> data(100000, 1);
+      std::vector<float> data(1000, 1);
       communicator.all_reduce(data);
       communicator.barrier();
       if (communicator.rank() == 2) std::this_thread::sleep_for(kWait);

@@ -65,6 +65,27 @@ TEST_F(CachePlanTest, TakesTheMemoryThatItSaysAndNoMoreThanIsGiven) {
                     HasSubstr("in all ")));
 }
 
+// The least number of bytes that a refusal names is enough, however many devices share them.
+TEST_F(CachePlanTest, AsManyBytesAsTheRefusalAsksForAreEnough) {
+  const auto tables = {sparse_table("table", 0, 8)};
+  for (const char* type :
+       {"emulated", "emulated:0,emulated:1", "emulated:0,emulated:1,emulated:2,emulated:3"}) {
+    SCOPED_TRACE(type);
+    options_ = {.type = type, .rows = 0, .bytes = "1"};
+    device_ = open_row_device(type);
+    const std::string message = refusal(tables, Code::kUsage);
+    const std::string asked = "expected ";
+    const size_t at = message.find(asked);
+    ASSERT_NE(at, std::string::npos) << message;
+    const uint64_t least = std::stoull(message.substr(at + asked.size()));
+    options_.bytes = std::to_string(least);
+    const CachePlan planned = plan(tables);
+    EXPECT_LE(planned.bytes, least);
+    EXPECT_GE(planned.caches[0].rows.rows, 1u);
+    EXPECT_NE(device_->make_rows(planned.caches[0].rows), nullptr);
+  }
+}
+
 // The mean is an array of state.
 TEST_F(CachePlanTest, CountsTheMeansOfWeights) {
   const OptimizerPlan average = make_optimizer_plan({{"type", "adam"}, {"average", Json::object()}}, "mean");

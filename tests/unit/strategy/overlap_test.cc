@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
+#include <optional>
 #include <semaphore>
 #include <thread>
 
@@ -272,6 +274,49 @@ class OfOneThread final : public GradientCompression {
   const std::unique_ptr<GradientCompression> inner_;
   const std::thread::id owner_ = std::this_thread::get_id();
 };
+
+// Exchanges all gradients of a step together, in the order of the model, after the last group has been given.
+class Ungrouped final : public GradientCompression {
+ public:
+  // `groups` counts the groups of all steps.
+  Ungrouped(std::unique_ptr<GradientCompression> inner, std::atomic<int>& groups)
+      : inner_(std::move(inner)), groups_(groups) {}
+  bool compresses(size_t parameter) const override { return inner_->compresses(parameter); }
+  bool moves_weights() const override { return inner_->moves_weights(); }
+  bool may_change_threads() const override { return true; }
+  void step(std::span<const Gradient> gradients, const StepSize& step) override {
+    all_.insert(all_.end(), gradients.begin(), gradients.end());
+    step_ = step;
+    ++groups_;
+  }
+  void end_step() override {
+    std::ranges::sort(all_, {}, &Gradient::parameter);
+    if (!all_.empty()) inner_->step(all_, *step_);
+    all_.clear();
+    inner_->end_step();
+  }
+
+ private:
+  const std::unique_ptr<GradientCompression> inner_;
+  std::atomic<int>& groups_;
+  std::vector<Gradient> all_;
+  std::optional<StepSize> step_;
+};
+
+TEST(Overlap, GroupsOfACompressionHaveTheBitsOfOneExchange) {
+  for (const Compression& compression : compressions(1)) {
+    SCOPED_TRACE(compression.name);
+    OverlapCase run{.specs = layered_parameters(true), .compression = compression.make};
+    const auto expected = train(run);
+    std::atomic<int> groups = 0;
+    run.compression = [&](std::span<const ParameterSpec> specs, LocalStore& local,
+                          Communicator& communicator) {
+      return std::make_unique<Ungrouped>(compression.make(specs, local, communicator), groups);
+    };
+    for (const auto& weights : train(run)) expect_same_bits(weights, expected[0]);
+    EXPECT_GT(groups, 8) << "two trainers make several steps, each of several groups";
+  }
+}
 
 TEST(Overlap, ACompressionOfOneThreadIsCalledOnThatThreadAlone) {
   for (const Compression& compression : compressions(0)) {
