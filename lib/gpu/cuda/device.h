@@ -48,6 +48,18 @@ class Device {
     check(cudaSetDevice(ordinal_), "cannot use the device");
   }
 
+  // Lets this device read another's memory itself, where the two are linked.  Copies between others pass host memory.
+  void reach(const Device& other) {
+    if (other.ordinal_ == ordinal_) return;
+    use();
+    int linked = 0;
+    check(cudaDeviceCanAccessPeer(&linked, ordinal_, other.ordinal_), "cannot ask the device");
+    if (linked == 0) return;
+    const cudaError_t status = cudaDeviceEnablePeerAccess(other.ordinal_, 0);
+    if (status == cudaErrorPeerAccessAlreadyEnabled) return void(cudaGetLastError());  // which forgets it
+    check(status, "cannot reach another device");
+  }
+
   void* allocate(uint64_t bytes) {
     use();
     void* memory = nullptr;
