@@ -181,9 +181,8 @@ TEST_F(MemoryTest, DenseParametersThatDoNotFitAreRefusedBeforeAnyIsMade) {
 }
 
 TEST_F(MemoryTest, DenseParametersCountTwiceSinceACheckpointCopiesThem) {
-  const auto dense =
-      synthetic_parameter("dense", ParameterKind::kRows, false, 100000, 16);  // 12.2 MiB with AdaGrad
-  const uint64_t bytes = 100000 * 2 * 16 * sizeof(float);
+  const auto dense = synthetic_parameter("dense", ParameterKind::kRows, false, 100000, 16);
+  const uint64_t bytes = 100000 * 2 * 16 * sizeof(float);  // with what AdaGrad has for each weight
   ShardLimits limits = tables_of(2 * bytes - 1);
   EXPECT_THROW(make(limits, {dense}), Error);
   limits = tables_of(2 * bytes + kMebi);
