@@ -10,8 +10,8 @@
 //   T <- M^T P        e <- M - P T^T        Q <- sum of T over the trainers        gradient of all: P Q^T
 //
 // Q starts with its value of the last step.  The P's of all matrices of a group travel in one exchange, the
-// Q's in another (AllReduceStore makes the groups). e has the units of the optimizer's gradient, which is the mean over a step's examples unless the
-// job says otherwise.
+// Q's in another (AllReduceStore makes the groups).  e has the units of the optimizer's gradient, which is the
+// mean over a step's examples unless the job says otherwise.
 //
 // The gradient of a matrix that is made on a device stays there, with e and the weights.  The device trains
 // the weights, multiplies and orthogonalises.  Only the factors come to the processor, which adds them up,
