@@ -26,19 +26,19 @@ endfunction()
 # Tables and whatever else is code for a device, emulated: a library of its own beside the one whose folder it is in,
 # since the other does not need it.
 file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/table/cuda/*.cu)
-add_library(ps_table_emulated STATIC)
+add_library(ps_table_emulated ${PS_LIBRARY_KIND})
 ps_emulated_sources(ps_table_emulated ${kernels})
 target_link_libraries(ps_table_emulated PUBLIC ps_gpu ps_optim)
 
 # The kernels of models.
 file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/model/cuda/*.cu)
-add_library(ps_model_emulated STATIC)
+add_library(ps_model_emulated ${PS_LIBRARY_KIND})
 ps_emulated_sources(ps_model_emulated ${kernels})
 target_link_libraries(ps_model_emulated PUBLIC ps_gpu ps_model)
 
 # The selections of gradients.
 file(GLOB kernels CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/codec/cuda/*.cu)
-add_library(ps_codec_emulated STATIC)
+add_library(ps_codec_emulated ${PS_LIBRARY_KIND})
 ps_emulated_sources(ps_codec_emulated ${kernels})
 target_link_libraries(ps_codec_emulated PUBLIC ps_gpu ps_codec)
 

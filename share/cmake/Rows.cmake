@@ -3,7 +3,7 @@
 # tests/cli/rows_test.sh reads the calls below, one a line, and fails on an include that breaks them.
 #
 #   ps_library(NAME ROW n [COLD] [COLD_FOLDERS folders...] [USES libraries...] [PARTIES third parties...])
-#                                                           builds lib/NAME/**/*.cc into libps_NAME.a
+#                                                           builds lib/NAME/**/*.cc into libps_NAME
 #   ps_folder(NAME/FOLDER [USES folders...])                                of that library, for the test alone
 #
 # A COLD library, or cold folder of one, runs once a program or once a minute: it is compiled at -O1, which takes three quarters of the time of -O3.
@@ -37,7 +37,7 @@ function(ps_library name)
   cmake_parse_arguments(arg "COLD" "ROW" "COLD_FOLDERS;USES;PARTIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/${name}/*.cc ${CMAKE_SOURCE_DIR}/lib/${name}/*/*.cc)
   list(FILTER sources EXCLUDE REGEX "/cuda/|/kernels/|/cpu_features_|/hooks_|/cuda_absent|/mpi_communicator")
-  add_library(ps_${name} STATIC ${sources})
+  add_library(ps_${name} ${PS_LIBRARY_KIND} ${sources})
   target_link_libraries(ps_${name} PUBLIC ps_flags ${arg_PARTIES})
   foreach(other ${arg_USES})
     get_target_property(row ps_${other} PS_ROW)
@@ -55,7 +55,7 @@ function(ps_library name)
   if(NOT name STREQUAL base)
     ps_use_precompiled(ps_${name} ps_base)
   endif()
-  set_target_properties(ps_${name} PROPERTIES PS_ROW ${arg_ROW})
+  set_target_properties(ps_${name} PROPERTIES PS_ROW ${arg_ROW} DEFINE_SYMBOL "")
 endfunction()
 
 function(ps_folder)
