@@ -9,6 +9,7 @@
 #include "cli/main.h"
 #include "cli/request_signal.h"
 #include "job/compute.h"
+#include "job/credential_renewal.h"
 #include "job/job.h"
 #include "job/job_flags.h"
 #include "job/network_flags.h"
@@ -447,6 +448,13 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.save_asked = [&] { return save.take(); };
   ps::RequestSignal checkpoint(SIGUSR2);
   options.checkpoint_asked = [&] { return checkpoint.take(); };
+  // Without files to read again, SIGHUP ends the process, as it does by default.
+  std::optional<ps::RequestSignal> renewal_signal;
+  std::optional<ps::CredentialRenewal> renewal;
+  if (flags.given("tls-cert") || flags.given("tls-ca") || flags.given("token-file")) {
+    renewal_signal.emplace(SIGHUP);
+    options.renewal = &renewal.emplace([&] { return renewal_signal->take(); }, log);
+  }
   options.stop = [&] { return interrupts.requested(); };
   if (launched) {
     log.info("Trainer ", launched->rank, " of ", launched->trainers, ", as ", launched->launcher, " says");

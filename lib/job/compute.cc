@@ -221,7 +221,9 @@ bool run_compute(const Job& job, const RunOptions& options, const ComputeEndpoin
                         .timeout = job.cluster.server_timeout,
                         .stop = options.stop},
                        log);
-  const std::unique_ptr<Transport> transport = make_secure_network(peer_credentials(options.security));
+  auto read = [&options] { return peer_credentials(options.security); };
+  const std::unique_ptr<SecureTransport> transport = make_secure_network(read());
+  const std::shared_ptr<void> renewal = watch_credentials(options.renewal, *transport, read);
   Device device(options.threads, options.cpu);
   const std::unique_ptr<Device> model_device = open_compute_device(job, device);
   const uint64_t memory = endpoint.max_memory_bytes.value_or(available_memory_bytes() / 2);

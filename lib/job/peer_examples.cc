@@ -7,8 +7,10 @@
 
 namespace ps {
 
-PeerExamples::PeerExamples(const PeerOptions& peers, const SecurityOptions& security, Communicator& met)
+PeerExamples::PeerExamples(const PeerOptions& peers, const SecurityOptions& security,
+                           CredentialRenewal* renewal, Communicator& met)
     : transport_(make_secure_network(peer_credentials(security))),
+      renewal_(watch_credentials(renewal, *transport_, [security] { return peer_credentials(security); })),
       communicator_(meet_again(*transport_, peers, met, [this] { return stopped_.load(); })) {
   thread_ = start_thread([this] { work(); });
 }

@@ -15,6 +15,7 @@
 
 #include "collective/communicator.h"
 #include "data/example_exchange.h"
+#include "job/credential_renewal.h"
 #include "net/secure_transport.h"
 #include "strategy/peers.h"
 
@@ -26,7 +27,9 @@ class PeerExamples final : public ExampleExchange {
  public:
   // All trainers, which have met in `met`, make theirs at the same time.  Waits until they have met again;
   // throws as meet_peers does.
-  PeerExamples(const PeerOptions& peers, const SecurityOptions& security, Communicator& met);
+  // A null renewal: the credentials stay as they are.
+  PeerExamples(const PeerOptions& peers, const SecurityOptions& security, CredentialRenewal* renewal,
+               Communicator& met);
   ~PeerExamples() override;
 
   int rank() const override { return communicator_->rank(); }
@@ -44,7 +47,8 @@ class PeerExamples final : public ExampleExchange {
   bool has_work();
   bool begin_exchange(std::vector<std::string>& bytes);
 
-  const std::unique_ptr<Transport> transport_;
+  const std::unique_ptr<SecureTransport> transport_;
+  const std::shared_ptr<void> renewal_;
   std::atomic<bool> stopped_ = false, failed_ = false;
   std::atomic<uint64_t> bytes_sent_ = 0;
   const std::unique_ptr<Communicator> communicator_;  // used by the thread alone while work() runs

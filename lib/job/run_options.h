@@ -11,6 +11,7 @@
 #include "base/cpu.h"
 #include "cli/progress.h"
 #include "config/json.h"
+#include "job/credential_renewal.h"
 #include "job/missing_servers.h"
 #include "net/secure_transport.h"
 
@@ -42,7 +43,8 @@ struct RunOptions {
   std::function<void(const Json&)> on_result;
   bool dry_run = false;  // log what would run, and change nothing
   ProgressMode progress = ProgressMode::kAuto;
-  SecurityOptions security;      // credentials for servers and peers
+  SecurityOptions security;              // credentials for servers and peers
+  CredentialRenewal* renewal = nullptr;  // reads them again; null: they stay as they are
   std::string role = "trainer";  // trainer | reader, with cluster.compute | compute, see job/compute.h
   int rank = 0;                  // rank of this trainer
   uint64_t generation = 1;       // distinguishes this process from others of the same rank

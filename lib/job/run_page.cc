@@ -99,6 +99,10 @@ RunPage::RunPage(const Job& job, const RunOptions& options, Log& log) {
         return {[service](const HttpRequest& request) { return service->answer(request); },
                 [service] { service->count_refusal(); }};
       });
+  if (options.renewal != nullptr) {
+    renewal_ = options.renewal->watch([security = options.security] { return page_credentials(security); },
+                                      [this](const Credentials& read) { thread_->set_credentials(read); });
+  }
   const bool encrypted = !options.security.tls.certificate.empty();
   log.info("The status page is at ", encrypted ? "https" : "http", "://",
            to_text(Address{options.status_host, thread_->port()}), "/");

@@ -25,6 +25,7 @@ class RunPage {
  private:
   const std::shared_ptr<RunCurves> curves_ = std::make_shared<RunCurves>();
   std::unique_ptr<StatusThread> thread_;
+  std::shared_ptr<void> renewal_;  // of its credentials
 };
 
 }  // namespace ps

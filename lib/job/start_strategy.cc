@@ -311,7 +311,10 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
   if (with_servers || meets) network_ = make_network({.local = !meets});
   if (with_servers) {
     const Access needed = options.task == "train" ? Access::kTrain : Access::kRead;
-    transport_ = std::make_unique<SecureTransport>(*network_, trainer_credentials(options.security, needed));
+    auto read = [security = options.security, needed] { return trainer_credentials(security, needed); };
+    auto transport = std::make_unique<SecureTransport>(*network_, read());
+    renewal_ = watch_credentials(options.renewal, *transport, read);
+    transport_ = std::move(transport);
     remote = remote_options(job, options, schema, servers, log);
     remote->dense_here = meets;
     remote->sparse_here = trains && job.device.caches_rows();
@@ -321,7 +324,10 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
     peers = peer_options(job, options, schema);
     if (peers->nccl) peers->device = nccl_device_of(model.device);
     for (const Address& peer : peers->peers) check_exposure(options.security, peer.host, "--peers");
-    peer_transport_ = std::make_unique<SecureTransport>(*network_, peer_credentials(options.security));
+    auto read = [security = options.security] { return peer_credentials(security); };
+    auto transport = std::make_unique<SecureTransport>(*network_, read());
+    peer_renewal_ = watch_credentials(options.renewal, *transport, read);
+    peer_transport_ = std::move(transport);
   }
   const OptimizerPlan optimizers = optimizer_plan(job, options.cpu);
   std::shared_ptr<RowDevice> row_device;
@@ -364,7 +370,7 @@ std::shared_ptr<ExampleExchange> RunningStrategy::exchange_examples(const Job& j
   const PeerOptions peers = peer_options(job, options, schema);
   if (met == nullptr || met->size() == 1 || peers.mpi) return nullptr;
   try {
-    examples_ = std::make_shared<PeerExamples>(peers, options.security, *met);
+    examples_ = std::make_shared<PeerExamples>(peers, options.security, options.renewal, *met);
   } catch (const Error& error) {
     if (error.code() == Code::kUnavailable) strategy_->lose_peer(error);
     throw;

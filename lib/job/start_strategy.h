@@ -60,6 +60,7 @@ class RunningStrategy {
   std::unique_ptr<Transport> network_;
   // Secure transports to servers and to other trainers, over network_; null: there are none.
   std::unique_ptr<Transport> transport_, peer_transport_;
+  std::shared_ptr<void> renewal_, peer_renewal_;  // of their credentials
   std::unique_ptr<Strategy> strategy_;
   std::shared_ptr<PeerExamples> examples_;  // null: no examples are exchanged
 };

@@ -72,7 +72,7 @@ class SecureTransport final : public Transport {
   // The certificates, and the tokens where some had to be shown before, for connections from now on.
   void set_credentials(const Credentials& credentials) {
     tls_.set_contexts(credentials.tls);
-    if (tokens_) tokens_->set_accepted(credentials.tokens);
+    if (tokens_) tokens_->set_tokens(credentials.tokens, credentials.shown);
   }
 
  private:

@@ -140,12 +140,14 @@ if curl -s "http://127.0.0.1:$status_port/readyz" >page; then fail "whoever spea
 [[ ! -s page ]] || fail "it was told something: $(cat page)"
 
 echo "SIGHUP: the certificates are read again, and those that do not fit change nothing"
-# serial: of the certificate that the server shows.
+# serial [PORT]: of the certificate that the server, or the process at this port, shows.
 serial() {
-  openssl s_client -connect "127.0.0.1:$port" -CAfile ca.crt -cert trainer.crt -key trainer.key </dev/null >shown 2>log
+  openssl s_client -connect "127.0.0.1:${1:-$port}" -CAfile ca.crt -cert trainer.crt -key trainer.key </dev/null >shown 2>log
   openssl x509 -noout -serial -in shown
 }
 first=$(serial)
+cp server.key first.key
+cp server.crt first.crt
 echo nonsense >server.key
 kill -HUP "$server"
 until grep -q 'the tokens and certificates stay as they were' serve.err; do sleep 0.02; done
@@ -171,6 +173,17 @@ reads=("127.0.0.1:$port" --role reader --compute "127.0.0.1:$(<compute.port)" --
 openssl s_client -connect "127.0.0.1:$(<compute.port)" -CAfile ca.crt -cert stranger.crt -key stranger.key -ign_eof \
   </dev/null >log 2>&1 || true
 expect_text log 'alert unknown ca'
+echo "SIGHUP to the compute trainer: the same with its certificates"
+second=$(serial "$(<compute.port)")
+echo nonsense >server.key
+kill -HUP "$compute"
+timeout 60 bash -c "until grep -q 'the tokens and certificates stay as they were' compute.err; do sleep 0.02; done"
+[[ $(serial "$(<compute.port)") == "$second" ]] || fail "it shows another certificate"
+cp first.key server.key
+cp first.crt server.crt
+kill -HUP "$compute"
+timeout 60 bash -c "until grep -q 'Read the tokens and certificates again' compute.err; do sleep 0.02; done"
+[[ $(serial "$(<compute.port)") == "$first" ]] || fail "it does not show the certificate that the file has now"
 train "${reads[@]}" --tls-cert trainer.crt --tls-key trainer.key --save-dir heter >out 2>err || fail "$(cat err)"
 cmp plain/pass-00000/model.safetensors heter/pass-00000/model.safetensors
 wait "$compute" || fail "the compute trainer ended with $?: $(cat compute.err)"

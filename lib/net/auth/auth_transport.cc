@@ -12,8 +12,9 @@ AuthTransport::AuthTransport(Transport& behind, std::vector<Token> accepted, std
       accepted_(std::make_shared<const std::vector<Token>>(std::move(accepted))),
       shown_(std::move(shown)) {}
 
-void AuthTransport::set_accepted(std::vector<Token> accepted) {
+void AuthTransport::set_tokens(std::vector<Token> accepted, std::optional<Token> shown) {
   accepted_ = std::make_shared<const std::vector<Token>>(std::move(accepted));
+  shown_ = std::move(shown);
 }
 
 std::unique_ptr<Handshake> AuthTransport::accepting() {

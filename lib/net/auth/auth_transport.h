@@ -22,14 +22,14 @@ class AuthTransport final : public HandshakeTransport {
                 HandshakeOptions options = {});
 
   // Sets the tokens for future connections.
-  void set_accepted(std::vector<Token> accepted);
+  void set_tokens(std::vector<Token> accepted, std::optional<Token> shown);
 
  private:
   std::unique_ptr<Handshake> accepting() override;
   std::unique_ptr<Handshake> connecting(const Address& address) override;
 
   std::shared_ptr<const std::vector<Token>> accepted_;
-  const std::optional<Token> shown_;
+  std::optional<Token> shown_;
 };
 
 }  // namespace ps

@@ -129,7 +129,7 @@ TEST_P(AuthTest, AWrongTokenIsRefusedAfterADelayAndCounted) {
 
 TEST_P(AuthTest, OtherTokensAreForConnectionsFromThenOn) {
   ASSERT_FALSE(connect(kTrainToken));
-  server_->set_accepted({kReadToken, kWrongToken});
+  server_->set_tokens({kReadToken, kWrongToken}, std::nullopt);
   near_->send("still here");
   run_until([&] { return far_->in.size() == 10; });
   EXPECT_TRUE(connect(kTrainToken));
