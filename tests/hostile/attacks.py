@@ -104,6 +104,30 @@ def slices_of_gradients(server, hello):
         expect(codes.keys() == {3}, codes)
 
 
+def states_of_trainers(server, hello):
+    """What trainers tell of themselves is held within the limit: chunks of steps that never end are refused beyond it, and
+    those of steps that end replace those before."""
+    state = wire.parts() + wire.chunk(random.Random(0).randbytes(8 * MEBIBYTE))
+    codes = {}
+    for rank in range(3):
+        with server.peer(hello, trainers=4, rank=rank) as peer:
+            asked = [peer.send(wire.PUSH, wire.push(0, slice, 65536, state, flags=wire.CHUNK)) for slice in range(10)]
+            for code, times in refusals(peer, asked).items():
+                codes[code] = codes.get(code, 0) + times
+    # A quarter of the memory of requests is one peer's, and readers have theirs beside: the exact share is for ps-security(7).
+    expect(codes.keys() == {0, 6} and codes[0] >= 3, codes)
+
+
+def states_that_are_replaced(server, hello):
+    """A trainer may tell its state with every step."""
+    with server.peer(hello) as peer:
+        for step in range(40):
+            state = wire.parts() + wire.chunk(random.Random(step).randbytes(8 * MEBIBYTE))
+            for slice in range(2):
+                peer.ask(wire.PUSH, wire.push(step, slice, 2, state if slice == 0 else wire.parts(),
+                                              flags=wire.CHUNK if slice == 0 else 0))
+
+
 def gatherings(server, hello):
     """What trainers give to gatherings that never end is counted."""
     codes = {}
@@ -193,7 +217,13 @@ def checkpoint_requests_that_wait(server, hello):
 
 def checkpoints_that_are_paths(server, hello):
     """A hello names a checkpoint, and no file of the server: it learns neither of one nor of where checkpoints are."""
-    names = ("../../../etc/passwd", "/etc/passwd", "/nowhere", "..", ".", "/", "step-000000001/..", "step-000000001", "step-9")
+    # One that is there, and damaged: a stranger cannot tell it from one that is not.
+    damaged = os.path.join(os.path.dirname(server.errors), "checkpoints", "checkpoints_that_are_paths", "step-000000007")
+    os.makedirs(damaged)
+    with open(os.path.join(damaged, "MANIFEST.json"), "w") as file:
+        file.write("secret")
+    names = ("../../../etc/passwd", "/etc/passwd", "/nowhere", "..", ".", "/", "step-000000001/..", "step-000000001", "step-000000007",
+             "step-9")
     told = {}
     for name in names:
         with server.peer() as peer:
@@ -202,8 +232,8 @@ def checkpoints_that_are_paths(server, hello):
                 raise AssertionError(f"a run went on from {name}")
             except Refused as error:
                 told.setdefault(str(error).replace(f"'{name}'", "NAME"), []).append(name)
-    expect(sorted(map(len, told.values())) == [1, len(names) - 1], told)
-    expect(not any(word in text for text in told for word in ("directory", "MANIFEST", "checkpoints", "cannot open")), told)
+    expect(sorted(map(len, told.values())) == [2, len(names) - 2], told)
+    expect(not any(word in text for text in told for word in ("directory", "MANIFEST", "secret", "checkpoints", "cannot open")), told)
 
 
 def too_many_trainers(server, hello):
@@ -284,7 +314,7 @@ def longest_messages(server, hello):
         enough.set()
         thread.join()
         print(f"  beside {len(done)} {name}, {len(waits)} small requests waited for {1000 * max(waits):.0f} ms at most")
-        expect(max(waits) < 10, f"{name} keep the server from others")
+        expect(max(waits) < 4, f"{name} keep the server from others")
     for peer in (trainer, other):
         peer.socket.close()
 
@@ -493,7 +523,7 @@ def anything_in_any_order(server, hello):
 
 # What peers do that take a trainer's place; each has a server of its own.
 AS_TRAINERS = (pull_of_one_range_many_times, pulls_for_a_step_that_never_comes, pulls_that_are_remembered,
-               slices_without_rows, slices_of_gradients, gatherings, gifts_in_slices, checkpoint_requests_that_wait,
+               slices_without_rows, slices_of_gradients, states_of_trainers, states_that_are_replaced, gatherings, gifts_in_slices, checkpoint_requests_that_wait,
                checkpoints_that_are_paths, too_many_trainers, frames_that_never_end, bodies_of_many_connections, longest_messages,
                answers_that_nobody_takes, shares_of_a_hundred, readers_take_all_connections, anything_in_any_order)
 

@@ -17,6 +17,7 @@ REQUESTS = tuple(range(DESCRIBE, RUN_END + 1))
 
 MAGIC, VERSION = b"PSK1", 1
 ANSWER, ERROR, PIECE = 1, 2, 4
+CHUNK = 8  # of the flags of a push
 HEADER = struct.Struct("<4sHHIIQQQ")  # less its own checksum
 
 _xxhash = ctypes.CDLL("libxxhash.so.0")
@@ -83,6 +84,11 @@ def pull(step, mode, number, what):
 def push(step, slice, num_slices, what=b"", samples=1, pulled=0, flags=0, rows=b"", row_type=0):
     body = struct.pack("<QQQBBIIQ", step, samples, 0, flags, row_type, slice, num_slices, pulled) + what
     return body + bytes(-len(body) % 64) + rows
+
+
+def chunk(data):
+    """A trainer state chunk, which follows the row slices of a push."""
+    return struct.pack("<Q", len(data)) + data
 
 
 def gift(number, data, first=0, rest=0):

@@ -1,9 +1,11 @@
 // Measures for how long a shard is held at a time.  Two trainers push the same two million rows, or pull them,
-// or load them, or end a pass at which all rows are judged.  Each call on the shard by the thread of a port, for a request or
+// or load or return them, or end a pass at which all rows are judged.  Each call on the shard by the thread of a port, for a request or
 // a slice of a step, is timed by itself, since the shard serves no other request during a call.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,8 @@
 #include "ps/server/shard.h"
 #include "ps/server/slice_checks.h"
 #include "ps/server/snapshot_fields.h"
+#include "ps/wire/row_owner.h"
+#include "ps/wire/stored_rows.h"
 
 namespace ps {
 
@@ -38,7 +42,18 @@ class CountedReply final : public Reply {
   uint64_t& answers_;
 };
 
-enum class HeldBy { kFirstStep, kSecondStep, kStep, kCheckpoint, kEndOfPass, kPull, kRead, kLoad };
+enum class HeldBy {
+  kFirstStep,
+  kSecondStep,
+  kStep,
+  kCheckpoint,
+  kEndOfPass,
+  kPull,
+  kRead,
+  kLoad,
+  kStored,
+  kReturned
+};
 
 // Takes a snapshot, and drops it.
 class DroppedSnapshot final : public SnapshotTarget {
@@ -79,7 +94,8 @@ class ShardHolds final : public Workload {
   // without rows each time; the others need one whose rows are there, and get it by a step that is not
   // counted.
   void prepare() override {
-    const bool makes_rows = what_.by == HeldBy::kFirstStep || what_.by == HeldBy::kLoad;
+    const bool makes_rows =
+        what_.by == HeldBy::kFirstStep || what_.by == HeldBy::kLoad || what_.by == HeldBy::kReturned;
     const bool is_new = makes_rows || what_.by == HeldBy::kSecondStep || !shard_;
     if (is_new) make_shard();
     if (what_.by == HeldBy::kEndOfPass || (is_new && !makes_rows)) step();
@@ -91,6 +107,8 @@ class ShardHolds final : public Workload {
     forget();
     if (what_.by == HeldBy::kPull || what_.by == HeldBy::kRead) return pull_all();
     if (what_.by == HeldBy::kLoad) return load_all();
+    if (what_.by == HeldBy::kStored) return fetch_all();
+    if (what_.by == HeldBy::kReturned) return return_all();
     if (what_.by == HeldBy::kCheckpoint)
       hold([&] { shard_->tables().parameters().begin_snapshot(kSnapshotBytes, snapshot_); });
     what_.by == HeldBy::kEndOfPass ? end_pass() : step();
@@ -176,21 +194,57 @@ class ShardHolds final : public Workload {
 
   // Sets all rows to ones, which are new, in the largest messages that a shard takes.
   void load_all() {
-    const size_t rows = std::min<size_t>(kMostSetRows, kMostRowBytes / (kHeldWidth * sizeof(float)));
-    const std::vector<float> ones(rows * static_cast<size_t>(kHeldWidth), 1.0f);
-    for (size_t first = 0; first < keys_.size(); first += rows) {
-      const auto some = std::span(keys_).subspan(first, std::min(rows, keys_.size() - first));
+    for (const auto some : largest_messages(keys_)) {
+      const std::vector<float> ones(some.size() * static_cast<size_t>(kHeldWidth), 1.0f);
       std::string row_slices;
       encode_key_slice(0, some, row_slices);
       std::string body = encode_load(1, row_slices);
-      body.append(reinterpret_cast<const char*>(ones.data()),
-                  some.size() * static_cast<size_t>(kHeldWidth) * sizeof(float));
+      body.append(reinterpret_cast<const char*>(ones.data()), ones.size() * sizeof(float));
       body.resize(padded(body.size()));
       Buffer received = to_buffer(pool_, body);
       hold([&] { shard_->load(decode_load(std::move(received), shard_->tables().widths())); });
       ++messages_, ++answers_;
     }
     beginning_.assign(beginning_.size(), 1.0f);
+  }
+
+  // Asks for all rows as they are stored, as a trainer does that trains them on its device.
+  void fetch_all() {
+    for (const auto some : largest_messages(keys_)) {
+      RowSlice slice;
+      slice.keys.assign(some.begin(), some.end());
+      const size_t least = some.size() * static_cast<size_t>(kHeldWidth) * sizeof(float);
+      hold([&] { answers_ += shard_->stored_rows({&slice, 1}).size() >= least; });
+      ++messages_;
+    }
+  }
+
+  // Returns rows of ones, which are new, each from the trainer that owns it.
+  void return_all() {
+    for (int rank = 0; rank < kHolders; ++rank) {
+      std::vector<uint64_t> owned;
+      std::ranges::copy_if(keys_, std::back_inserter(owned),
+                           [&](uint64_t key) { return row_owner(key, kHolders) == rank; });
+      uint64_t number = 0;
+      for (const auto some : largest_messages(owned)) {
+        ReturnedRows::Slice slice;
+        slice.rows.keys.assign(some.begin(), some.end());
+        slice.rows.values.assign(some.size() * static_cast<size_t>(kHeldWidth), 1.0f);
+        const std::string body = encode_returned_rows({.number = ++number, .slices = {std::move(slice)}});
+        hold([&] { shard_->return_rows(rank, body); });
+        ++messages_, ++answers_;
+      }
+    }
+    beginning_.assign(beginning_.size(), 1.0f);
+  }
+
+  // Returns the keys of messages with as many rows as one may set.
+  static std::vector<std::span<const uint64_t>> largest_messages(std::span<const uint64_t> keys) {
+    const size_t rows = std::min<size_t>(kMostSetRows, kMostRowBytes / (kHeldWidth * sizeof(float)));
+    std::vector<std::span<const uint64_t>> messages;
+    for (size_t first = 0; first < keys.size(); first += rows)
+      messages.push_back(keys.subspan(first, std::min(rows, keys.size() - first)));
+    return messages;
   }
 
   // Ends the pass by a push without gradients from each trainer, whereupon the shard judges all rows.
@@ -287,7 +341,7 @@ class ShardHolds final : public Workload {
 // Each case is a kind of work that could hold a shard for long: making rows, for which indexes grow, stepping them, fetching
 // them from disk, steps of a whole dense table, the step with which means of weights begin, the first step after a
 // checkpoint has begun, counting uses for a policy, judging all rows, evicting half of them, large answers, and
-// large messages that set rows.
+// large messages that set rows or ask for stored ones.
 constexpr HoldSettings kHolds[] = {
     {.name = "pull-push/hold/first",
      .help = "the first step of two million rows of 16, pushed by two trainers",
@@ -320,6 +374,12 @@ constexpr HoldSettings kHolds[] = {
      .policy = R"({"limit": 64, "when_full": "evict"})",
      .evicts = true},
     {.name = "pull-push/hold/load", .help = "the largest messages that set new rows", .by = HeldBy::kLoad},
+    {.name = "pull-push/hold/return",
+     .help = "the largest messages by which a trainer returns new rows",
+     .by = HeldBy::kReturned},
+    {.name = "pull-push/hold/stored",
+     .help = "messages that ask for as many rows as they are stored",
+     .by = HeldBy::kStored},
     {.name = "pull-push/hold/pull", .help = "pulls of the rows by a trainer", .by = HeldBy::kPull},
     {.name = "pull-push/hold/read", .help = "pulls of the rows by a reader", .by = HeldBy::kRead},
 };

@@ -437,6 +437,33 @@ TEST_F(MemoryTest, EncodedGradientsThatAreNotNumbersAreRefusedToo) {
   EXPECT_EQ(push(0, body), 0);
 }
 
+// A gradient of zeros takes no bytes with the codec threshold, and 64 a row once it is decoded.
+TEST_F(MemoryTest, ADecodedPushIsGivenRoomBeforeItIsDecoded) {
+  constexpr uint64_t kSliceRows = 2000, kRowBytes = 16 * sizeof(float);
+  ShardLimits limits;
+  limits.held_bytes = kMebi;
+  shard_ =
+      std::make_unique<Shard>(std::vector{synthetic_parameter("table", ParameterKind::kRows, true, 0, 16)},
+                              make_optimizer_plan({{"type", "adagrad"}}, "sum"), ShardPlace(), Consistency(),
+                              TrainerLoss(), limits, Json{{"type", "threshold"}});
+  for (int rank : {0, 1}) shard_->membership().join({rank, 2, 1}, 0s);
+  uint32_t slice = 0;
+  auto push_zeros = [&](uint64_t rows) {
+    std::string parts;
+    encode_key_slice(0, keys(0, rows), parts);
+    std::string body =
+        encode_push({.info = {1, 0}, .coded = true, .slice = slice, .num_slices = 1 << 16}, 1, parts);
+    put(body, uint64_t{0});
+    body.resize(padded(body.size()));
+    return push(0, body);
+  };
+  EXPECT_EQ(push_zeros(2 * kMebi / kRowBytes), kExhausted) << "one that is too long alone";
+  while (push_zeros(kSliceRows) == 0) ++slice;
+  EXPECT_EQ(failure(), kExhausted) << message_;
+  EXPECT_GT(slice, 2u);
+  EXPECT_LE(slice * kSliceRows * kRowBytes, kMebi);
+}
+
 TEST_F(MemoryTest, APullThatNamesTheSameRowsManyTimesMakesNoAnswerOfManyTimesTheirSize) {
   shard_ = make({}, {synthetic_parameter("matrix", ParameterKind::kMatrix, false, 1 << 16, 16)});  // 4 MiB
   for (const PullMode mode : {PullMode::kRead, PullMode::kTrain}) {
