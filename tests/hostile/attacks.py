@@ -114,7 +114,6 @@ def states_of_trainers(server, hello):
             asked = [peer.send(wire.PUSH, wire.push(0, slice, 65536, state, flags=wire.CHUNK)) for slice in range(10)]
             for code, times in refusals(peer, asked).items():
                 codes[code] = codes.get(code, 0) + times
-    # A quarter of the memory of requests is one peer's, and readers have theirs beside: the exact share is for ps-security(7).
     expect(codes.keys() == {0, 6} and codes[0] >= 3, codes)
 
 

@@ -23,8 +23,8 @@ std::string newest_folder(const std::string& directory) {
   return latest ? latest->folder : "";
 }
 
-// Opens the checkpoint that a peer has named.  The error that the peer gets for a missing checkpoint tells
-// nothing about the folders of this server.
+// Opens the checkpoint that a peer has named.  The error that the peer gets tells nothing about the folders of
+// this server: a checkpoint that is missing has the code of one that is damaged.
 std::unique_ptr<CheckpointReader> open_named(const std::string& name, const CheckpointSettings& settings) {
   const std::optional<int64_t> step = step_of_folder(name);
   if (!step) fail(Code::kUsage, "hello: ", quote(name), " is not the name of a checkpoint's folder");
@@ -35,8 +35,9 @@ std::unique_ptr<CheckpointReader> open_named(const std::string& name, const Chec
       settings.log->warning("the first server goes on from a checkpoint that this one cannot read: ",
                             error.message());
     }
-    throw Error(error.code(), cat("checkpoint ", quote(name),
-                                  " cannot be read by this server: it is not there, or damaged"));
+    if (error.code() == Code::kExhausted) throw;
+    throw Error(Code::kCorrupt, cat("checkpoint ", quote(name),
+                                    " cannot be read by this server: it is not there, or damaged"));
   }
 }
 

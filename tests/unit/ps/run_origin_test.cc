@@ -104,7 +104,7 @@ TEST_F(RunOriginTest, OtherShardsTakeTheOneThatTheFirstHasTaken) {
   write_checkpoint(12);
   EXPECT_EQ(origin(of_run(9, step_folder(3))), 3);
   EXPECT_EQ(origin(of_run(9, "")), -1) << "it has taken none";
-  EXPECT_EQ(error_of([this] { origin(of_run(9, step_folder(4))); }).code(), Code::kUsage);
+  EXPECT_EQ(error_of([this] { origin(of_run(9, step_folder(4))); }).code(), Code::kCorrupt);
 }
 
 // The folder is within that of the checkpoints, whatever a peer calls it, and no answer tells where that is.
@@ -137,6 +137,7 @@ TEST_F(RunOriginTest, ACheckpointThatCannotBeReadIsTheSameAsNone) {
                     error_of([this] { origin(of_run(9, step_folder(4))); }),
                     error_of([this] { origin(of_run(9, step_folder(5))); })};
   for (int64_t step : {3, 4, 5}) {
+    EXPECT_EQ(errors[step - 3].code(), Code::kCorrupt) << step;
     EXPECT_EQ(errors[step - 3].message(), cat("checkpoint ", quote(step_folder(step)),
                                               " cannot be read by this server: it is not there, or damaged"));
   }
