@@ -40,6 +40,9 @@ class ExchangeCommunicator final : public Communicator {
   bool may_change_threads() const override { return exchange_->may_change_threads(); }
   uint64_t bytes_sent(int to) const override { return exchange_->bytes_sent(to); }
 
+  // Returns the number of connections to each other rank over which it sends.
+  int connections() const { return exchange_->connections(); }
+
   void all_reduce_by(const AllReduceAlgorithm& algorithm, Elements data);
 
   // Returns the algorithm chosen for this size.  The first call measures, together with all ranks.

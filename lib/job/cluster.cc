@@ -1,6 +1,5 @@
 #include "job/cluster.h"
 
-#include "collective/net/options.h"
 #include "config/spec.h"
 #include "membership/etcd_client.h"
 #include "ps/wire/hello.h"
@@ -46,8 +45,9 @@ const ObjectSpec<ClusterOptions>& ClusterOptions::spec() {
     s.field("connections", &ClusterOptions::connections,
             "TCP connections between each two trainers without servers, over which large messages are "
             "spread, with "
-            "the same bits: more than 1 where one alone does not fill the link, the same on all trainers")
-        .at_least(1)
+            "the same bits, the same number on all trainers; 0: 1, 2 or 4, the fewest that carry as much as "
+            "more of them, which trainers measure when they meet")
+        .at_least(0)
         .at_most(kMostConnections);
     s.field("nccl_library", &ClusterOptions::nccl_library,
             "with collective nccl: the file that is NVIDIA's NCCL 2.14 or later, or its name as the dynamic "

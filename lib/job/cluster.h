@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "collective/net/options.h"
 #include "config/fwd.h"
 
 namespace ps {
@@ -20,7 +21,8 @@ struct ClusterOptions {
   std::vector<std::string> peers;    // HOST:PORT of trainer 0, or of each trainer, without servers
   std::vector<std::string> compute;  // HOST:PORT of compute trainers, to which readers send batches
   std::string collective = "net";    // net | mpi | nccl
-  int connections = 1;               // between two trainers that meet over the network
+  // between two trainers that meet over the network; kMeasuredConnections: as many as pay
+  int connections = kMeasuredConnections;
   std::string nccl_library = "libnccl.so.2";
   double server_timeout = 60, trainer_timeout = 60, request_timeout = 15;  // seconds
   std::string on_trainer_loss = "stop";                                    // stop | continue

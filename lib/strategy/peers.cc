@@ -22,7 +22,7 @@ std::unique_ptr<Communicator> meet_by_mpi(const PeerOptions& options, const std:
     fail(Code::kUsage, "train.strategy.algorithm: ", quote(algorithm),
          ", but with cluster.collective mpi the algorithm is MPI's affair: leave it out");
   }
-  if (options.connections != 1) {
+  if (options.connections > 1) {
     fail(Code::kUsage, "cluster.connections: ", options.connections,
          ", but with cluster.collective mpi connections are MPI's affair: leave it out");
   }

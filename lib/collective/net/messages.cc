@@ -9,6 +9,8 @@ namespace ps {
 
 namespace {
 
+constexpr uint8_t kMeasures = 0x80;  // a bit of the number of lanes
+
 void put_text(std::string& out, const std::string& text) {
   put(out, static_cast<uint16_t>(std::min(text.size(), kMaxNameBytes)));
   out.append(text, 0, kMaxNameBytes);
@@ -55,7 +57,7 @@ std::string encode_rank_hello(const RankHello& hello) {
   put(out, hello.session);
   put(out, hello.fingerprint);
   put(out, static_cast<uint8_t>(hello.lane));
-  put(out, static_cast<uint8_t>(hello.lanes));
+  put(out, static_cast<uint8_t>(hello.lanes | (hello.measures ? kMeasures : 0)));
   put(out, hello.listens.port);
   put_text(out, hello.listens.host);
   put_text(out, hello.job);
@@ -82,7 +84,9 @@ RankHello decode_rank_hello(std::string_view body) {
   hello.session = reader.get<uint64_t>();
   hello.fingerprint = reader.get<uint64_t>();
   hello.lane = reader.get<uint8_t>();
-  hello.lanes = reader.get<uint8_t>();
+  const uint8_t lanes = reader.get<uint8_t>();
+  hello.lanes = lanes & ~kMeasures;
+  hello.measures = (lanes & kMeasures) != 0;
   if (reader.ok() && hello.lane >= hello.lanes)
     fail(Code::kUsage, "connection ", hello.lane, " of ", hello.lanes, " of rank ", hello.rank);
   hello.listens.port = reader.get<uint16_t>();

@@ -49,6 +49,7 @@ struct RankHello {
   uint64_t session = 0;      // 0: the rank does not know it yet
   uint64_t fingerprint = 0;  // fingerprint of the settings that all ranks must have in common
   int lane = 0, lanes = 1;   // this connection is one of so many between the two ranks
+  bool measures = false;     // the ranks measure how many of them to use
   Address listens;           // with an empty host: the host from which it connects
   std::string job;           // name of the job, for messages
 

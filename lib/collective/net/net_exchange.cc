@@ -52,7 +52,13 @@ void NetExchange::abandon(const Error& reason) {
 }
 
 int NetExchange::connections() const {
-  return size() == 1 ? 1 : link(rank_ == 0 ? 1 : 0).num_lanes();
+  return size() == 1 ? 1 : link(rank_ == 0 ? 1 : 0).num_used();
+}
+
+void NetExchange::use_connections(int num) {
+  for (const auto& each : links_) {
+    if (each != nullptr) each->use_lanes(num);
+  }
 }
 
 // ---- messages

@@ -33,6 +33,9 @@ class NetExchange final : public Exchange {
   Time now() const override { return loop_.now(); }
   int connections() const override;
 
+  // Uses so many of the connections to each rank for later collectives.  All ranks call it between the same two.
+  void use_connections(int num);
+
   void begin(Collective collective, uint8_t algorithm, Duration timeout) override;
   void finish() override;
   void abandon(const Error& reason) override;

@@ -15,6 +15,10 @@ namespace ps {
 // The most connections between two ranks.
 inline constexpr int kMostConnections = 16;
 
+// In place of a number of connections: as many as pay, which the ranks measure when they have met
+// (collective/connection_choice.h).
+inline constexpr int kMeasuredConnections = 0;
+
 struct NetCommunicatorOptions {
   int rank = 0, size = 1;
   Address rendezvous;  // address at which rank 0 listens
@@ -22,7 +26,8 @@ struct NetCommunicatorOptions {
   Address listen;
   std::string job = {};      // name for messages; must be equal on all ranks
   uint64_t fingerprint = 0;  // fingerprint of further settings that must be equal on all ranks
-  // number of connections between two ranks, up to kMostConnections; must be equal on all ranks
+  // number of connections between two ranks, up to kMostConnections, or kMeasuredConnections; must be equal on
+  // all ranks
   int connections = 1;
   uint64_t nonce = 1;  // used by rank 0: differs from run to run, so that ranks of different runs do not mix
 
@@ -38,7 +43,17 @@ struct NetCommunicatorOptions {
 
   // Called by rank 0 when it listens, with the port that was chosen.
   std::function<void(const Address&)> on_listening = {};
+
+  bool measures_connections() const { return connections == kMeasuredConnections; }
 };
+
+// Returns the number of connections that are opened between two ranks: where it is measured how many to use, the
+// most that are tried.  Large jobs open one, since the connections of a rank to all others fill its links.
+inline int num_opened(const NetCommunicatorOptions& options) {
+  constexpr int kMostTried = 4, kLargeJob = 17;
+  if (!options.measures_connections()) return options.connections;
+  return options.size < kLargeJob ? kMostTried : 1;
+}
 
 }  // namespace ps
 

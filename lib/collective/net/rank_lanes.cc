@@ -13,13 +13,20 @@ void RankLanes::set_lane(int index, std::unique_ptr<RankLink> link) {
   lanes_[static_cast<size_t>(index)] = std::move(link);
 }
 
+void RankLanes::use_lanes(int num) {
+  PS_CHECK(num >= 1 && num <= num_lanes());
+  num_used_ = static_cast<size_t>(num);
+  num_sent_ = num_received_ = 0;
+  for (int index = 0; index < num; ++index) lane(index)->share_inbox(num);
+}
+
 bool RankLanes::whole() const {
   return std::ranges::none_of(lanes_, [](const auto& each) { return each == nullptr; });
 }
 
 void RankLanes::send(RankFrame type, uint64_t request_id, std::shared_ptr<const Payload> payload) {
   // The peer counts the chunks that it takes in the same way (next_received).
-  const size_t index = type == RankFrame::kChunk ? num_sent_++ % lanes_.size() : 0;
+  const size_t index = type == RankFrame::kChunk ? num_sent_++ % num_used_ : 0;
   lanes_[index]->send(type, request_id, std::move(payload));
 }
 

@@ -3,7 +3,7 @@
 //
 // Chunks go over the lanes in turn, the first one over lane 0: the peer takes them from its lanes in the same turn, so
 // that they come in the order in which they were sent, although lanes are of different speeds.  All other frames go over
-// lane 0, but for farewells, which go over each lane.
+// lane 0, but for farewells, which go over each lane.  Chunks may use fewer lanes than there are.
 #ifndef PS_COLLECTIVE_NET_RANK_LANES_H_
 #define PS_COLLECTIVE_NET_RANK_LANES_H_
 
@@ -22,13 +22,19 @@ namespace ps {
 // The loop's thread owns it.  Until it is whole, only those methods may be called that say so.
 class RankLanes {
  public:
-  explicit RankLanes(int num_lanes) : lanes_(static_cast<size_t>(num_lanes)) {}
+  explicit RankLanes(int num_lanes)
+      : lanes_(static_cast<size_t>(num_lanes)), num_used_(static_cast<size_t>(num_lanes)) {}
 
   // Any time.  has_lane and set_lane take an index below num_lanes.
   int num_lanes() const { return static_cast<int>(lanes_.size()); }
   bool has_lane(int index) const { return lane(index) != nullptr; }
   void set_lane(int index, std::unique_ptr<RankLink> link);
   bool whole() const;
+
+  // Once it is whole.  Sends and takes later chunks over the first `num` lanes, the next one over lane 0.  The peer must do
+  // the same between the same two chunks.
+  void use_lanes(int num);
+  int num_used() const { return static_cast<int>(num_used_); }
 
   // Once there is lane 0.  Frames are those of RankLink.
   void send(RankFrame type, uint64_t request_id, std::shared_ptr<const Payload> payload);
@@ -73,11 +79,12 @@ class RankLanes {
     }
   }
   RankLink* lane(int index) const { return lanes_[static_cast<size_t>(index)].get(); }
-  RankLink& next_received() const { return *lanes_[num_received_ % lanes_.size()]; }
+  RankLink& next_received() const { return *lanes_[num_received_ % num_used_]; }
   const RankLink* lost_lane() const;
 
   std::vector<std::unique_ptr<RankLink>> lanes_;  // null: not connected yet
-  size_t num_sent_ = 0, num_received_ = 0;        // chunks
+  size_t num_used_;                               // lanes over which chunks go
+  size_t num_sent_ = 0, num_received_ = 0;        // chunks since these lanes are used
 };
 
 }  // namespace ps

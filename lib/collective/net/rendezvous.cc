@@ -21,6 +21,12 @@ constexpr size_t kMaxStrangers = 1024;
 
 using Links = std::vector<std::unique_ptr<RankLanes>>;
 
+// "4 connections", or "4 connections, of which it measures how many to use,".
+std::string lanes_text(int num, bool measures) {
+  return cat(num, num == 1 ? " connection" : " connections",
+             measures ? ", of which it measures how many to use," : "");
+}
+
 // The meeting of all ranks, as seen by one of them.  Rank 0 hosts it: it greets strangers and tells the others
 // which ranks are missing, until all have come.  The other ranks connect to rank 0, wait for the addresses of
 // all, connect to lower ranks, and greet higher ones; then come the further connections to rank 0, if there are any.
@@ -32,12 +38,12 @@ class Meeting {
         loop_(transport.loop()),
         pool_(pool),
         options_(options),
+        num_lanes_(num_opened(options)),
         begin_(loop_.now()),
         links_(static_cast<size_t>(options.size)),
         addresses_(static_cast<size_t>(options.size)) {
     for (int rank = 0; rank < options.size; ++rank) {
-      if (rank != options.rank)
-        links_[static_cast<size_t>(rank)] = std::make_unique<RankLanes>(options.connections);
+      if (rank != options.rank) links_[static_cast<size_t>(rank)] = std::make_unique<RankLanes>(num_lanes_);
     }
   }
 
@@ -109,8 +115,7 @@ class Meeting {
 
   void listen(const Address& address) {
     listener_ = transport_.listen(address, [this](std::unique_ptr<Stream> stream) {
-      if (strangers_.size() >= kMaxStrangers + static_cast<size_t>(options_.size * options_.connections))
-        return;
+      if (strangers_.size() >= kMaxStrangers + static_cast<size_t>(options_.size * num_lanes_)) return;
       strangers_.push_back(
           std::make_unique<RankLink>(loop_, pool_, std::move(stream), RankLink::Trust::kStranger));
     });
@@ -159,9 +164,9 @@ class Meeting {
     }
     if (hello.session != session_) fail(Code::kUsage, "rank ", hello.rank, " is of another run");
     // After this check hello.lane, which is below hello.lanes, is an index of a lane here too.
-    if (hello.lanes != options_.connections) {
-      fail(Code::kUsage, "rank ", hello.rank, " has ", hello.lanes,
-           " connections to each other rank, expected ", options_.connections);
+    if (hello.lanes != num_lanes_ || hello.measures != options_.measures_connections()) {
+      fail(Code::kUsage, "rank ", hello.rank, " has ", lanes_text(hello.lanes, hello.measures),
+           " to each other rank, expected ", lanes_text(num_lanes_, options_.measures_connections()));
     }
     if (hello.rank <= options_.rank || link(hello.rank)->has_lane(hello.lane)) {
       fail(Code::kUsage, "rank ", hello.rank, " is taken");
@@ -223,7 +228,7 @@ class Meeting {
     introduce(0, 0, connect_to_host());
     await_roster();
     for (int rank = 0; rank < options_.rank; ++rank) {
-      for (int lane = rank == 0 ? 1 : 0; lane < options_.connections; ++lane) connect(rank, lane);
+      for (int lane = rank == 0 ? 1 : 0; lane < num_lanes_; ++lane) connect(rank, lane);
     }
     while (!missing().empty()) {
       if (!wait([this] { return stranger_spoke() || !connected_.empty(); })) fail_missing(missing());
@@ -240,7 +245,8 @@ class Meeting {
                                                      .session = session_,
                                                      .fingerprint = options_.fingerprint,
                                                      .lane = lane,
-                                                     .lanes = options_.connections,
+                                                     .lanes = num_lanes_,
+                                                     .measures = options_.measures_connections(),
                                                      .listens = listener_->address(),
                                                      .job = options_.job}));
     link(rank)->set_lane(lane, std::move(made));
@@ -333,6 +339,7 @@ class Meeting {
   Loop& loop_;
   BufferPool& pool_;
   const NetCommunicatorOptions& options_;
+  const int num_lanes_;  // between two ranks
   const Time begin_;
   uint64_t session_ = 0;
   Links links_;

@@ -175,6 +175,34 @@ TEST(Connections, FillALinkThatOneDoesNotFill) {
   EXPECT_GT(seconds[2], 1.8 * seconds[4]);
 }
 
+// Ranks of a simulated network whose connections have this latency, and whose hosts send at this rate.
+void expect_connections(Duration latency, double bytes_per_second, int size, int expected) {
+  SCOPED_TRACE(cat(to_seconds(latency), " s, ", bytes_per_second, " B/s, ", size, " ranks"));
+  std::vector<int> used(static_cast<size_t>(size));
+  SimRanks ranks(size);
+  ranks.network.set_default_link({.latency = latency});
+  ranks.link.bytes_per_second = bytes_per_second;
+  ranks.options.connections = kMeasuredConnections;
+  ranks.start_all([&](ExchangeCommunicator& communicator) {
+    used[static_cast<size_t>(communicator.rank())] = communicator.connections();
+    std::vector<float> data = rank_floats(kSeed, communicator.rank(), 100'000);
+    communicator.all_reduce(data);
+    EXPECT_EQ(bits_of(data), bits_of(sum_in_rank_order(kSeed, size, 100'000)));
+  });
+  ASSERT_TRUE(ranks.run_until_ended(static_cast<size_t>(size)));
+  for (const auto& error : ranks.errors) EXPECT_FALSE(error) << error->message();
+  EXPECT_THAT(used, testing::Each(expected));
+}
+
+// A long way is filled by several; a link that is slow, or that one fills, and one of many ranks, is not given more.
+TEST(Connections, AreAsManyAsPay) {
+  expect_connections(20ms, 0, 2, 4);
+  expect_connections(20ms, 0, 3, 4);
+  expect_connections(10us, 1e9, 2, 1);
+  expect_connections(10us, 1e6, 3, 1);
+  expect_connections(20ms, 0, 17, 1);
+}
+
 struct Golden {
   const char* algorithm;
   int size;

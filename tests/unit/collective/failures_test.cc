@@ -520,7 +520,10 @@ TEST_F(WrongHello, AnotherConfiguration) {
 
 TEST_F(WrongHello, AnotherNumberOfConnections) {
   expect_refused([](auto& options) { options.connections = 4; },
-                 "rank 1 has 4 connections to each other rank, expected 1");
+                 "rank 1 has 4 connections to each other rank, expected 1 connection");
+  expect_refused([](auto& options) { options.connections = kMeasuredConnections; },
+                 "rank 1 has 4 connections, of which it measures how many to use, to each other rank, "
+                 "expected 1 connection");
 }
 
 TEST_F(WrongHello, AnotherSize) {
