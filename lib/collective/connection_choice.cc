@@ -1,20 +1,24 @@
 #include "collective/connection_choice.h"
 
 #include <algorithm>
+#include <array>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "collective/link_measure.h"
+#include "collective/parts.h"
 
 namespace ps {
 
 namespace {
 
-// The time that kProbeBytes take beyond that of a few tells a link that is not fat: one connection fills it, and what is
-// measured would take long.
-constexpr size_t kFewBytes = 1 << 10, kProbeBytes = size_t{256} << 10, kBytes = size_t{4} << 20;
-constexpr double kLongestProbe = 0.02;  // seconds: some 100 Mbit/s
+// Each rank sends so many chunks in all.  The time that the first of these numbers takes tells a link that is not fat:
+// one connection fills it, and what is measured would take long.
+constexpr size_t kProbeChunks = 2, kChunks = 32;
+constexpr double kLongestProbe = 0.02;  // seconds beyond those of nothing: some 100 Mbit/s
 
-constexpr int kRounds = 3;
+constexpr int kTimedRounds = 3;
 
 // Several connections have a cost that this does not measure, so they are used only where they take less than this part
 // of the time of fewer.
@@ -25,30 +29,48 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// Sends some chunks to every other rank, `chunks` in all but at least one to each, and takes theirs; returns the seconds.
+// Nobody waits for a sum, so that the connections alone decide.
+double exchange_seconds(NetExchange& exchange, size_t chunks, size_t chunk_bytes, Duration timeout) {
+  static const std::array<char, kChunkBytes> kZeros{};
+  const ConstBytes chunk = std::span(kZeros).first(chunk_bytes);
+  const int size = exchange.size(), rank = exchange.rank();
+  const size_t each = std::max<size_t>(1, chunks / static_cast<size_t>(size - 1));
+  const Time begin = exchange.now();
+  exchange.begin(Collective::kAllToAll, 0, timeout);
+  try {
+    for (size_t n = 0; n < each; ++n) {
+      for (int i = 1; i < size; ++i) exchange.send((rank + i) % size, chunk);
+    }
+    for (size_t n = 0; n < each; ++n) {
+      for (int i = 1; i < size; ++i) exchange.receive_any_size((rank + i) % size);
+    }
+    exchange.finish();
+  } catch (const Error& error) {
+    exchange.abandon(error);
+    throw;
+  }
+  return to_seconds(exchange.now() - begin);
+}
+
 }  // namespace
 
-// The numbers of connections take turns, so that other load affects all of them alike.  A first all-reduce over each is
-// not counted, since its connections have sent nothing yet.
-void choose_connections(ExchangeCommunicator& communicator, NetExchange& exchange, int most) {
-  const AllReduceAlgorithm& direct = all_reduce_algorithm("direct");
-  std::vector<float> zeros(kBytes / sizeof(float));
-  auto seconds_of = [&](size_t bytes) {
-    const Time begin = exchange.now();
-    communicator.all_reduce_by(direct, std::span(zeros).first(bytes / sizeof(float)));
-    return to_seconds(exchange.now() - begin);
-  };
+// The numbers of connections take turns, so that other load affects all of them alike.  A first exchange over each is not
+// counted, since its connections have sent nothing yet.
+void choose_connections(ExchangeCommunicator& communicator, NetExchange& exchange, int most,
+                        Duration timeout) {
   exchange.use_connections(1);
-  seconds_of(kProbeBytes);
-  const double few = seconds_of(kFewBytes);
-  const double probe[] = {seconds_of(kProbeBytes) - few};
+  exchange_seconds(exchange, kProbeChunks, kChunkBytes, timeout);
+  const double nothing = exchange_seconds(exchange, 1, 1, timeout);
+  const double probe[] = {exchange_seconds(exchange, kProbeChunks, kChunkBytes, timeout) - nothing};
   if (largest_of_all(communicator, probe)[0] > kLongestProbe) return;
   std::vector<int> tried;
   for (int connections = 1; connections <= most; connections *= 2) tried.push_back(connections);
   std::vector<std::vector<double>> rounds(tried.size());
-  for (int round = 0; round <= kRounds; ++round) {
+  for (int round = 0; round <= kTimedRounds; ++round) {
     for (size_t i = 0; i < tried.size(); ++i) {
       exchange.use_connections(tried[i]);
-      const double seconds = seconds_of(kBytes);
+      const double seconds = exchange_seconds(exchange, kChunks, kChunkBytes, timeout);
       if (round > 0) rounds[i].push_back(seconds);
     }
   }

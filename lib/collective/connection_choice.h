@@ -7,10 +7,11 @@
 
 namespace ps {
 
-// Times all-reduces over one connection to each rank, two, four and so on up to `most`, and lets the exchange use the
-// fewest that are nearly as fast as the fastest.  All ranks, which call it together, use as many.  `exchange` is that
-// of the communicator.
-void choose_connections(ExchangeCommunicator& communicator, NetExchange& exchange, int most);
+// Times exchanges among all ranks over one connection to each, two, four and so on up to `most`, and lets `exchange`,
+// which is that of the communicator, use more where they take a fifth less time.  All ranks, which call it together, use
+// as many.  `timeout` is that of a collective.
+void choose_connections(ExchangeCommunicator& communicator, NetExchange& exchange, int most,
+                        Duration timeout);
 
 }  // namespace ps
 
