@@ -13,10 +13,10 @@ namespace ps {
 
 namespace {
 
-// Each rank sends so many chunks in all.  The time that the first of these numbers takes tells a link that is not fat:
-// one connection fills it, and what is measured would take long.
-constexpr size_t kProbeChunks = 2, kChunks = 32;
-constexpr double kLongestProbe = 0.02;  // seconds beyond those of nothing: some 100 Mbit/s
+// Each rank sends so many chunks in all.  A single one, which a connection sends at once also over a long way, tells a
+// link that is not fat: one connection fills it, and what is measured would take long.
+constexpr size_t kChunks = 32;
+constexpr double kLongestChunk = 0.01;  // seconds beyond those of nothing: some 100 Mbit/s
 
 constexpr int kTimedRounds = 3;
 
@@ -60,10 +60,10 @@ double exchange_seconds(NetExchange& exchange, size_t chunks, size_t chunk_bytes
 void choose_connections(ExchangeCommunicator& communicator, NetExchange& exchange, int most,
                         Duration timeout) {
   exchange.use_connections(1);
-  exchange_seconds(exchange, kProbeChunks, kChunkBytes, timeout);
+  exchange_seconds(exchange, 1, kChunkBytes, timeout);
   const double nothing = exchange_seconds(exchange, 1, 1, timeout);
-  const double probe[] = {exchange_seconds(exchange, kProbeChunks, kChunkBytes, timeout) - nothing};
-  if (largest_of_all(communicator, probe)[0] > kLongestProbe) return;
+  const double one[] = {exchange_seconds(exchange, 1, kChunkBytes, timeout) - nothing};
+  if (largest_of_all(communicator, one)[0] > kLongestChunk) return;
   std::vector<int> tried;
   for (int connections = 1; connections <= most; connections *= 2) tried.push_back(connections);
   std::vector<std::vector<double>> rounds(tried.size());
