@@ -61,6 +61,9 @@ class Communicator {
   // the communicator, and everything else that runs on the loop of its connections.
   virtual bool may_change_threads() const { return false; }
 
+  // Returns the number of connections to each other rank over which large messages go; 1 if that is unknown.
+  virtual int connections() const { return 1; }
+
   // Returns the bytes sent to rank `to` since the beginning, headers included; 0 if that is unknown.
   virtual uint64_t bytes_sent(int to) const = 0;
 

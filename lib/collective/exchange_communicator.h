@@ -38,10 +38,8 @@ class ExchangeCommunicator final : public Communicator {
   void barrier() override;
   void check_others() override { exchange_->check_others(); }
   bool may_change_threads() const override { return exchange_->may_change_threads(); }
+  int connections() const override { return exchange_->connections(); }
   uint64_t bytes_sent(int to) const override { return exchange_->bytes_sent(to); }
-
-  // Returns the number of connections to each other rank over which it sends.
-  int connections() const { return exchange_->connections(); }
 
   void all_reduce_by(const AllReduceAlgorithm& algorithm, Elements data);
 

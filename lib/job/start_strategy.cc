@@ -358,6 +358,9 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
                               .model_device = model.device,
                               .on_devices = model.on_devices};
   strategy_ = find_strategy(job.train.strategy).make(job.train.strategy, setup);
+  const Communicator* const met = strategy_->peers();
+  if (met != nullptr && met->connections() > 1)
+    log.info("Trainers have ", met->connections(), " connections to each other");
   if (setup.trains) warn_of_kernels(options.cpu, strategy_->first_cpu(), log);
 }
 
