@@ -1,9 +1,9 @@
 #include "job/start_strategy.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "config/json.h"
@@ -41,18 +41,6 @@ PeerOptions peer_options(const Job& job, const RunOptions& options, const DataSc
           .job = std::move(agreed),
           .join_timeout = timeout,
           .timeout = timeout};
-}
-
-// Returns a function that turns true some seconds after `stop`.  Trainers end together after a common step, and
-// for that step one of them may have to wait for the servers.
-std::function<bool()> some_time_after(std::function<bool()> stop) {
-  constexpr double kLongest = 5;  // seconds
-  if (!stop) return stop;
-  return [stop = std::move(stop), asked_at = std::optional<double>()]() mutable {
-    if (!stop()) return false;
-    if (!asked_at) asked_at = monotonic_seconds();
-    return monotonic_seconds() - *asked_at > kLongest;
-  };
 }
 
 // Throws kUsage if trainers with servers cannot also meet each other in this job.
@@ -318,7 +306,8 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
     remote = remote_options(job, options, schema, servers, log);
     remote->dense_here = meets;
     remote->sparse_here = trains && job.device.caches_rows();
-    if (meets) remote->stop = some_time_after(options.stop);
+    // Trainers that meet end together after a common step, and for that step one of them may have to wait for the servers.
+    if (meets) remote->stop_patience = std::chrono::seconds(5);
   }
   if (meets) {
     peers = peer_options(job, options, schema);

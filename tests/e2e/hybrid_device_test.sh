@@ -250,7 +250,7 @@ until_true end_one
 
 # end_without_servers: SIGTERM to all trainers, while servers do not answer: nobody can give the rows of this pass back.
 end_without_servers() {
-  local rank status=0
+  local rank statuses=()
   rm -rf killed killed.*
   serve
   for rank in 0 1 2; do start $rank killed "${cache[@]}" --set data.batch_size=5; done
@@ -262,13 +262,16 @@ end_without_servers() {
   kill -STOP "${servers[@]}"
   kill -TERM "${trainers[@]}" 2>/dev/null || true
   rm slow
-  wait "${trainers[0]}" || status=$?
-  # The others end when they wait for servers too, or when they find that trainer 0 has left.
-  wait "${trainers[1]}" "${trainers[2]}" || true
+  # Each ends when it has waited for servers, or when it finds that another one has left.
+  for rank in 0 1 2; do
+    statuses[rank]=0
+    wait "${trainers[rank]}" || statuses[rank]=$?
+    [[ ${statuses[rank]} == @(0|143) ]] || fail "trainer $rank ended with ${statuses[rank]}: $(tail -n 3 killed.$rank.err)"
+  done
   trainers=()
   kill -CONT "${servers[@]}"
   end_all_servers
-  [[ $status == 143 ]] || return 1
+  [[ ${statuses[*]} == "143 143 143" ]] || return 1 # the job was done before
   grep -q 'No model is saved: rows are on devices of trainers that have ended otherwise' killed.0.err || return 1
   [[ -z $(find killed -name model.safetensors 2>/dev/null) ]] || fail "a model without all rows: $(find killed)"
 }

@@ -100,6 +100,10 @@ class RecoveringCluster {
     train(store, remote, rank);
   };
 
+  // `stop` and `stop_patience` of RemoteOptions, for all trainers.
+  std::function<bool()> told_to_end;
+  Duration stop_patience{};
+
   // The work of a trainer's process, instead of the job's.
   std::function<void(const RemoteOptions&, SimHost&)> own_body;
 
@@ -300,6 +304,8 @@ class RecoveringCluster {
     options.hello.schema = to_json(DataSchema());
     options.hello.resume = resume_;
     options.sparse_here = plan_.job.device.has_value();
+    options.stop = told_to_end;
+    options.stop_patience = stop_patience;
     if (own_body) return own_body(options, host);
     if (plan_.geo) return take_geo_part(options, host);
     if (plan_.hybrid) return take_hybrid_part(options, host);

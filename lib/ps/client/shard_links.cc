@@ -160,7 +160,7 @@ void ShardLinks::request(size_t shard, Message type, Payload payload, std::funct
       on_answer(answer.take());
     } catch (const Error& error) {
       // If this trainer is to end, it does not fail because others have ended.
-      if (error.code() == Code::kFenced && stopping_seconds() > 0) return;
+      if (error.code() == Code::kFenced && is_stopping()) return;
       if (!error_) error_ = error;
     }
   };
@@ -211,12 +211,13 @@ void ShardLinks::ask_absent() {
       });
 }
 
-// Returns the seconds since this process was first seen to be told to end, or 0 if it was not.  The first
-// call already returns more than 0, so that callers need only compare with 0.
+// Returns the seconds since the patience of this process ended, which begins when it is first seen to be told to end; 0 until
+// then.
 double ShardLinks::stopping_seconds() {
   if (!is_stopping()) return 0;
-  if (!stopping_since_) stopping_since_ = monotonic_seconds();
-  return std::max(monotonic_seconds() - *stopping_since_, 1e-9);
+  const Time now = transport_.loop().now();
+  if (!stopping_since_) stopping_since_ = now;
+  return std::max(0.0, to_seconds(now - *stopping_since_ - options_.stop_patience));
 }
 
 // The loop receives messages during this wait.  The time that the thread used the processor for them does

@@ -41,9 +41,11 @@ struct RemoteOptions {
                                                                                              const auto&) {};
   // Called while a server cannot be reached: returns true if some server has another address now.
   std::function<bool()> moved = [] { return false; };
-  // Called several times a second during waits: returns true if this process is to end, which then does not
+  // Called several times a second during waits: returns true if this process was told to end, which then does not
   // wait long for a server.  Null means never.
   std::function<bool()> stop;
+  // So much longer it still waits then, for trainers that end together after a common step.
+  Duration stop_patience{};
   // Returns true for passes at the end of which the servers are to begin a checkpoint, even if they write none
   // by themselves.
   std::function<bool(int64_t pass)> checkpoint_at_end = [](int64_t) { return false; };
@@ -112,7 +114,7 @@ class ShardLinks {
   void wait(const std::function<bool()>& done, double seconds);
 
   // Waits like the first one, for answers that depend on other processes.  Reports after some seconds which
-  // trainers are absent, and throws WaitStopped shortly after this process was told to end.
+  // trainers are absent, and throws WaitStopped shortly after this process was told to end and its patience is over.
   void wait_for_others(const std::function<bool()>& done);
 
   // Handles messages that have come already.  The next wait throws their errors.
@@ -142,7 +144,7 @@ class ShardLinks {
   // Sends one request, and returns its answer.
   Frame call(size_t shard, Message type, Payload payload);
 
-  // Returns true if this process was told to end.
+  // Returns true if this process was told to end, whether or not its waits end yet.
   bool is_stopping() const { return options_.stop && options_.stop(); }
 
  private:
@@ -168,7 +170,7 @@ class ShardLinks {
   std::function<void()> check_others_;
   std::optional<Error> error_;
   bool moved_ = false;
-  std::optional<double> stopping_since_;  // seconds of the clock
+  std::optional<Time> stopping_since_;
   double waited_seconds_ = 0;
 };
 
