@@ -119,7 +119,8 @@ float* DeviceStore::make_view(Cached& cached, size_t keys, ParameterView<float>&
   }
   const auto rows = static_cast<int64_t>(keys), width = static_cast<int64_t>(cached.width);
   cached.weights_there.resize(*model_, rows * width);
-  cached.gradients_there.resize(*model_, rows * width);
+  // A batch without keys has gradients too, of no row: a null pointer would say that there is no step.
+  cached.gradients_there.resize(*model_, std::max<int64_t>(1, rows * width));
   cached.rows_there.resize(*model_, rows);
   point_to_rows(*model_, cached.weights_there.data(), rows, width, cached.rows_there.data());
   view = {.rows = cached.rows_there.data(), .row_gradients = cached.gradients_there.data(), .there = true};

@@ -58,7 +58,8 @@ void LocalStore::pull(std::span<const KeyPlan> plans, PullMode mode,
     if (mode != PullMode::kTrain || tables_.spec(p).kind == ParameterKind::kStatistic) continue;
     if (!by_ids && loans_[p].borrower != nullptr) continue;
     const size_t rows = by_ids ? plans[p].keys.size() : static_cast<size_t>(tables_.spec(p).rows);
-    buffers_[p].gradients.resize(rows * static_cast<size_t>(tables_.spec(p).cols));
+    // A batch without keys has gradients too, of no row: a null pointer would say that the parameter makes no step.
+    buffers_[p].gradients.resize(std::max<size_t>(1, rows * static_cast<size_t>(tables_.spec(p).cols)));
     (by_ids ? views[p].row_gradients : views[p].gradient) = buffers_[p].gradients.data();
   }
 }

@@ -86,6 +86,17 @@ timeout 300 ps-train job.json --data few.txt --passes 1 --save-dir small --log-l
   --set device.rows=1
 cmp {plain_few,small}/pass-00000/model.safetensors
 
+echo "a first batch without keys is a step"
+{ printf '0,1\n%.0s' {1..20}; cat few.txt; } >none_first.txt
+for where in cpu rows all; do
+  options=()
+  if [[ $where != cpu ]]; then options=("${cache[@]}" --set device.trains=$where); fi
+  timeout 300 ps-train job.json --data none_first.txt --passes 1 --save-dir none_first_$where --log-level warning \
+    --set optimizer='{"type": "adam", "learning_rate": 0.01}' "${options[@]}"
+done
+cmp none_first_{cpu,rows}/pass-00000/model.safetensors
+[[ -s none_first_all/pass-00000/model.safetensors ]] || fail "no model"
+
 echo "killed again and again, and resumed on a device and without one, it ends with the same model"
 seed=${PS_TEST_SEED:-$RANDOM}
 RANDOM=$seed

@@ -111,5 +111,16 @@ TEST_F(LocalStoreTest, RowsReachedByIdsTrainTheSameSparseAndDense) {
   EXPECT_NE(dense[18], 0);
 }
 
+// So it is with servers, and in a later batch: the rate of the steps that follow is the same.
+TEST_F(LocalStoreTest, AFirstBatchWithoutKeysIsAStep) {
+  const OptimizerPlan adam = make_optimizer_plan({{"type", "adam"}, {"learning_rate", 1}}, "mean");
+  keys_.clear(), offsets_ = {0, 0};
+  make({parameter(ParameterKind::kRows, true, 0, 2), parameter(ParameterKind::kRows, false, 20, 2)}, adam);
+  for (int64_t steps = 1; steps < 3; ++steps) {
+    step(1);
+    for (int p = 0; p < 2; ++p) EXPECT_EQ(store_->optimizer(p).steps(), steps);
+  }
+}
+
 }  // namespace
 }  // namespace ps::local_store_test
