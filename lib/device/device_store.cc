@@ -20,6 +20,8 @@ DeviceStore::DeviceStore(ParameterStore& inner, RowLender& lender, std::shared_p
                    !lender.reads_gradients(planned.parameter);
     CachedRowsOptions options = planned.rows;
     options.values_there = cached.there;
+    cached.may_be_in_place = device_->gives_pointers(options);
+    PS_CHECK(!cached.may_be_in_place || inner.looks_ahead() == 0);
     cached.cache =
         std::make_unique<RowCache>(device_->make_rows(options), lender, planned.parameter,
                                    planned.rows.rounding, planned.new_rows, planned.loads_untrained);
@@ -108,7 +110,19 @@ void DeviceStore::load_next() {
   for (size_t c = 0; c < caches_.size(); ++c) caches_[c].cache->load_ahead(batches_[0][c], batches_[1][c]);
 }
 
-// Makes the view point to memory for the weights of this many keys, and returns that memory.
+// Begins the pull of a cache after its look-up, and returns the read that completes it: of pointers to the rows, if the model
+// reads them in place.  Further rounds would take rows of the first off the device again, so they need copies.
+RowsRead DeviceStore::begin_read(Cached& cached, std::span<const uint64_t> keys, bool one_round,
+                                 ParameterView<float>& view) {
+  cached.in_place = cached.may_be_in_place && one_round;
+  RowsRead read = cached.cache->begin_pull(keys, make_view(cached, keys.size(), view));
+  if (!cached.in_place) return read;
+  read.pointers = cached.rows_there.data();
+  rows_in_place_ += keys.size();
+  return read;
+}
+
+// Makes the view point to memory for the weights of this many keys, and returns that memory; null if they are used in place.
 float* DeviceStore::make_view(Cached& cached, size_t keys, ParameterView<float>& view) {
   if (!cached.there) {
     cached.weights.resize(keys * cached.width);
@@ -118,12 +132,13 @@ float* DeviceStore::make_view(Cached& cached, size_t keys, ParameterView<float>&
     return cached.weights.data();
   }
   const auto rows = static_cast<int64_t>(keys), width = static_cast<int64_t>(cached.width);
-  cached.weights_there.resize(*model_, rows * width);
   // A batch without keys has gradients too, of no row: a null pointer would say that there is no step.
   cached.gradients_there.resize(*model_, std::max<int64_t>(1, rows * width));
   cached.rows_there.resize(*model_, rows);
-  point_to_rows(*model_, cached.weights_there.data(), rows, width, cached.rows_there.data());
   view = {.rows = cached.rows_there.data(), .row_gradients = cached.gradients_there.data(), .there = true};
+  if (cached.in_place) return nullptr;
+  cached.weights_there.resize(*model_, rows * width);
+  point_to_rows(*model_, cached.weights_there.data(), rows, width, cached.rows_there.data());
   return cached.weights_there.data();
 }
 
@@ -138,11 +153,11 @@ void DeviceStore::pull_cached(std::span<const KeyPlan> plans, std::vector<Parame
   device_->look_up_all(look_ups);
   std::vector<RowsRead> reads;
   std::vector<RowsAdvance> idle_steps;
-  for (Cached& cached : caches_) {
+  for (size_t c = 0; c < caches_.size(); ++c) {
+    Cached& cached = caches_[c];
     const auto keys = keys_of(cached);
-    float* const weights =
-        make_view(cached, keys.size(), views[static_cast<size_t>(cached.cache->parameter())]);
-    reads.push_back(cached.cache->begin_pull(keys, weights));
+    reads.push_back(begin_read(cached, keys, look_ups[c].keys.size() == keys.size(),
+                               views[static_cast<size_t>(cached.cache->parameter())]));
     if (cached.cache->idle_steps()) idle_steps.push_back(*cached.cache->idle_steps());
   }
   if (!idle_steps.empty()) device_->advance_all(idle_steps);
@@ -190,6 +205,7 @@ Json DeviceStore::counters() const {
   return {{"rows_asked", all.asked},
           {"rows_fetched", all.fetched},
           {"rows_early", all.early},
+          {"rows_in_place", rows_in_place_},
           {"rows_evicted", all.evicted},
           {"rows_written_back", all.written},
           {"fetch_seconds", lender_.fetch_seconds()},

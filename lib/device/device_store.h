@@ -5,6 +5,13 @@
 // receives rows of coming batches from the network, puts those of the next one on the device, and returns those
 // that make room for it.  When it knows all batches that are left of a pass, it also returns the changed rows that
 // none of them uses, so that few are left when the pass ends.
+//
+// A model on the same device reads rows where they lie in the table, by pointers that the look-up has set, if the batch is one
+// round of its cache and the weights are floats; else it gets copies.  From pull to push such rows must stay where they are,
+// with their values.  This store guarantees it: it loads no rows meanwhile, since a store whose rows a model uses in place
+// looks at no batch ahead (the constructor checks it), and begin_push asks for none, as the rows of one round are all there.
+// Whatever else may load, clear or step rows is a call of the owner thread, which makes none between pull and push but
+// run_beside.  All of it is queued on the stream of the model, behind the kernels that read the rows.
 #ifndef PS_DEVICE_DEVICE_STORE_H_
 #define PS_DEVICE_DEVICE_STORE_H_
 
@@ -74,8 +81,10 @@ class DeviceStore final : public StoreInFront {
     std::vector<float> weights;  // [N, width]
     std::vector<float*> rows;    // [N]
 
-    // The same in memory of the device, and the gradients there.
+    // The same in memory of the device, and the gradients there.  In place, rows_there points into the table, and
+    // weights_there is not used.
     bool there = false;
+    bool may_be_in_place = false, in_place = false;  // of all batches; of the present one
     DeviceBuffer<float> weights_there, gradients_there;
     DeviceBuffer<float*> rows_there;
   };
@@ -83,6 +92,8 @@ class DeviceStore final : public StoreInFront {
   void work_until_ended();
   void load_next();
   void put_back_unused(const std::function<bool()>& stop);
+  RowsRead begin_read(Cached& cached, std::span<const uint64_t> keys, bool one_round,
+                      ParameterView<float>& view);
   float* make_view(Cached& cached, size_t keys, ParameterView<float>& view);
   void pull_cached(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
 
@@ -97,6 +108,7 @@ class DeviceStore final : public StoreInFront {
   double late_seconds_ = 0;                // seconds of work that took longer than its batch
   std::unique_ptr<ComputeThread> thread_;  // null: no batch was computed on it yet
   bool beside_ = false;                    // a batch is computed there; set before it begins
+  uint64_t rows_in_place_ = 0;             // rows of pulls that the model has read in place
 };
 
 }  // namespace ps

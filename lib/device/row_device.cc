@@ -1,5 +1,7 @@
 #include "device/row_device.h"
 
+#include "base/error.h"
+
 namespace ps {
 
 void RowDevice::look_up_all(std::span<const RowsLookUp> look_ups) {
@@ -12,7 +14,10 @@ void RowDevice::advance_all(std::span<const RowsAdvance> advances) {
 }
 
 void RowDevice::read_all(std::span<const RowsRead> reads) {
-  for (const RowsRead& read : reads) read.rows->read(read.keys, read.weights);
+  for (const RowsRead& read : reads) {
+    PS_CHECK(read.pointers == nullptr);  // gives_pointers is false
+    read.rows->read(read.keys, read.weights);
+  }
 }
 
 void RowDevice::step_all(std::span<const RowsStep> steps) {

@@ -94,10 +94,13 @@ struct RowsAdvance {
   std::span<const IdleChange> changes;
 };
 
+// If `pointers` [keys] is set, in memory of the device, it gets pointers to the rows where these lie, and `weights` is not used;
+// only for rows of which RowDevice::gives_pointers says so.  The pointers are good until rows are loaded or cleared.
 struct RowsRead {
   CachedRows* rows;
   std::span<const uint64_t> keys;
   float* weights;
+  float** pointers = nullptr;
 };
 
 struct RowsStep {
@@ -118,6 +121,10 @@ class RowDevice {
   // this many bytes, or 0.
   virtual uint64_t bytes_for(const CachedRowsOptions& options) const = 0;
   virtual uint64_t rows_for(uint64_t bytes, const CachedRowsOptions& options) const = 0;
+
+  // Returns true if kernels of the model on this device can read such rows where they lie: values_there is set, all rows are in
+  // the memory of one device, and their weights are floats.
+  virtual bool gives_pointers(const CachedRowsOptions& options) const { return (void)options, false; }
 
   // The device must outlive the rows.  Throws kExhausted.
   virtual std::unique_ptr<CachedRows> make_rows(const CachedRowsOptions& options) = 0;

@@ -263,17 +263,40 @@ class GroupTest {
     }
   }
 
+  // Half of the tables of floats give pointers to their rows instead.
   void find() {
     std::vector<TableFind> calls;
-    for (const auto& member : members_)
+    std::vector<gpu::DeviceArray<float*>> pointers;
+    for (const auto& member : members_) {
       calls.push_back({member->on_device(), member->found.data(), member->weights.data()});
+      pointers.push_back(filled<float*>(stream_, calls.back().keys.size, 0xee));
+      if (member->options.rounding.type == ValueType::kF32 && random_.below(2) == 0)
+        calls.back() = {member->on_device(), member->found.data(), nullptr, pointers.back().data()};
+    }
     group_->find(stream_, calls);
+    for (size_t t = 0; t < calls.size(); ++t) {
+      if (calls[t].row_pointers != nullptr) copy_pointed(*members_[t], download(stream_, pointers[t]));
+    }
     for (const auto& member : members_)
       member->alone.find(stream_, member->on_device(), member->found_alone.data(),
                          member->weights_alone.data());
     ASSERT_NO_FATAL_FAILURE(compare_weights());
     for (const auto& member : members_)
       ASSERT_EQ(download(stream_, member->found), download(stream_, member->found_alone));
+  }
+
+  // weights of the member <- those to which the pointers point, or zero.
+  void copy_pointed(Member& member, const std::vector<float*>& pointers) {
+    const uint64_t width = member.options.width, bytes = width * sizeof(float);
+    for (size_t i = 0; i < pointers.size(); ++i) {
+      float* const to = member.weights.data() + i * width;
+      if (pointers[i] == nullptr) {
+        stream_.fill(to, 0, bytes);
+      } else {
+        stream_.copy_on_device(to, pointers[i], bytes);
+        ++rows_pointed_to;
+      }
+    }
   }
 
   void compare_weights() {
@@ -316,7 +339,7 @@ class GroupTest {
   std::unique_ptr<TableGroup> group_;
 
  public:
-  uint64_t evictions = 0;
+  uint64_t evictions = 0, rows_pointed_to = 0;
 };
 
 uint64_t num_seeds() {
@@ -326,7 +349,7 @@ uint64_t num_seeds() {
 }
 
 TEST(TableGroup, ManyTablesAreThoseOneByOne) {
-  uint64_t evictions = 0;
+  uint64_t evictions = 0, rows_pointed_to = 0;
   for (uint64_t seed = 0; seed < num_seeds(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed, 12);
@@ -336,8 +359,10 @@ TEST(TableGroup, ManyTablesAreThoseOneByOne) {
     GroupTest test(seed, widths);
     ASSERT_NO_FATAL_FAILURE(test.run(3));
     evictions += test.evictions;
+    rows_pointed_to += test.rows_pointed_to;
   }
   EXPECT_GT(evictions, 0u);
+  EXPECT_GT(rows_pointed_to, 0u);
 }
 
 TEST(TableGroup, TwentySixTablesOfAllWidthsAreThoseOneByOne) {
@@ -368,6 +393,24 @@ TEST(TableGroup, RefusesMoreKeysThanTheTablesTakeAndOtherNumbersOfCalls) {
   EXPECT_THROW(pull({1}), Error);
   EXPECT_THROW(pull({1, 1, 1}), Error);
   EXPECT_THROW(TableGroup(device, stream, {}), Error);
+}
+
+TEST(TableGroup, GivesNoPointersToWeightsOf16Bits) {
+  gpu::Device device(test_device::by_seed(0));
+  gpu::Stream stream(device);
+  DeviceTableOptions options;
+  options.max_batch = 8;
+  DeviceTable exact(device, stream, options);
+  options.rounding.type = ValueType::kBf16;
+  DeviceTable rounded(device, stream, options);
+  TableGroup group(device, stream, {&exact, &rounded});
+  auto keys = filled<uint64_t>(stream, 4, 0);
+  auto found = filled<uint8_t>(stream, 4, 0);
+  auto pointers = filled<float*>(stream, 4, 0);
+  const TableFind some = {{keys.data(), 4}, found.data(), nullptr, pointers.data()};
+  EXPECT_NO_THROW(group.find(stream, std::vector<TableFind>{some, {}}));
+  EXPECT_THROW(group.find(stream, std::vector<TableFind>{{}, some}), Error);
+  stream.synchronize();
 }
 
 }  // namespace

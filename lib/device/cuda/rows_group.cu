@@ -134,7 +134,8 @@ void RowsGroup::advance(std::span<const Advance> advances) {
 }
 
 // Weights that kernels can write in place go straight to the caller's memory of the device.  All others pass
-// through the staged array: from there they are copied to the caller's memory, on the device or on the host.
+// through the staged array: from there they are copied to the caller's memory, on the device or on the host.  Reads of pointers
+// have no weights, so nothing is staged or copied for them.
 void RowsGroup::read(std::span<const Read> reads) {
   if (group_ == nullptr) build();
   std::vector<TableFind> calls(members_.size());
@@ -145,7 +146,7 @@ void RowsGroup::read(std::span<const Read> reads) {
     const bool staged = !usable(read.weights, read.there);
     to_host = to_host || !read.there;
     calls[t] = {stage_keys(place, read.keys), found_.device.data() + place.keys,
-                staged ? values_.device.data() + place.values : read.weights};
+                staged ? values_.device.data() + place.values : read.weights, read.pointers};
     pass(place, members_[t], read.keys.size(), staged);
   }
   send(stream_, keys_, place.keys);

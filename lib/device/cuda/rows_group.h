@@ -36,12 +36,14 @@ class RowsGroup {
     uint64_t score;
   };
 
-  // Weights and gradients are in memory of the host, or, if `there` is set, in memory of the device.
+  // Weights and gradients are in memory of the host, or, if `there` is set, in memory of the device.  With `pointers`, which are
+  // in memory of the device, weights are not copied: each pointer is set to a row in the table.
   struct Read {
     const DeviceTable* table;
     std::span<const uint64_t> keys;
-    float* weights;  // [keys, width]
+    float* weights;  // [keys, width], or null
     bool there;
+    float** pointers = nullptr;  // [keys], or null
   };
 
   struct Step {

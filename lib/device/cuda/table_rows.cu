@@ -112,7 +112,7 @@ class TableRows final : public CachedRows {
     return {&table_, part.keys, part.which, part.changes, score_of(part.touched, part.stamp)};
   }
   RowsGroup::Read part_of(const RowsRead& read) const {
-    return {&table_, read.keys, read.weights, options_.values_there};
+    return {&table_, read.keys, read.weights, options_.values_there, read.pointers};
   }
   RowsGroup::Step part_of(const RowsStep& step) {
     return begin_step(step.keys, step.stamp, step.gradients, step.step, step.scale);
@@ -187,6 +187,9 @@ class TableDevice final : public RowDevice {
   uint64_t rows_for(uint64_t bytes, const CachedRowsOptions& options) const override {
     const uint64_t staging = staging_bytes(options);
     return bytes < staging ? 0 : DeviceTable::rows_for(bytes - staging, table_options(options));
+  }
+  bool gives_pointers(const CachedRowsOptions& options) const override {
+    return options.values_there && options.rounding.type == ValueType::kF32;
   }
   std::unique_ptr<CachedRows> make_rows(const CachedRowsOptions& options) override {
     return std::make_unique<TableRows>(stream_, group_, options);

@@ -206,11 +206,14 @@ void DeviceTable::find_rows(gpu::Stream& stream, DeviceKeys keys, const FoundRow
               static_cast<uint32_t>(keys.size), out);
 }
 
-// The caller reads rows as floats, which weights of 16 bits are not.
+// The caller of a function that gives pointers reads rows as floats, which weights of 16 bits are not.
+void DeviceTable::check_floats() const {
+  if (options_.rounding.type == ValueType::kF32) return;
+  fail(Code::kInternal, "device table: pointers to rows whose weights are no floats");
+}
+
 void DeviceTable::find_or_insert(gpu::Stream& stream, DeviceKeys keys, float** rows, const RowsOut& evicted) {
-  if (options_.rounding.type != ValueType::kF32) {
-    fail(Code::kInternal, "device table: pointers to rows whose weights are no floats");
-  }
+  check_floats();
   const Batch batch = prepare(stream, keys, evicted);
   if (batch.size == 0) return;
   start_rows(stream, batch);

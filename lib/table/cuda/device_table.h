@@ -107,6 +107,7 @@ class DeviceTable {
   void start_rows(gpu::Stream& stream, const device_table::Batch& batch);
   device_table::Batch batch_of(DeviceKeys keys) const;
   void check(DeviceKeys keys, int64_t most) const;
+  void check_floats() const;
 
   const DeviceTableOptions options_;
   uint64_t num_calls_ = 0;

@@ -106,6 +106,18 @@ __device__ inline void find_some_weights(const Rows& rows, const uint64_t* keys,
                   slot != kNoSlot ? row_at(rows, slot) : nullptr);
 }
 
+// One warp for 32 keys: finds their rows.
+//   found [size], row_pointers [size]: null if there is no row
+__device__ inline void point_to_some_rows(const Rows& rows, const uint64_t* keys, uint32_t size,
+                                          uint8_t* found, float** row_pointers, uint32_t i) {
+  const uint32_t first = i - gpu::lane();
+  if (first >= size) return;
+  const uint32_t slot = find_slots(rows, i < size ? keys[i] : 0, smaller(size - first, kLanes));
+  if (i >= size) return;
+  found[i] = slot != kNoSlot;
+  row_pointers[i] = slot != kNoSlot ? row_at(rows, slot) : nullptr;
+}
+
 __global__ inline void find_weights(Rows rows, const uint64_t* keys, uint32_t size, uint8_t* found,
                                     float* weights) {
   find_some_weights(rows, keys, size, found, weights, thread_index());

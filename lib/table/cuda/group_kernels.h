@@ -111,7 +111,11 @@ struct AdvanceRows {
 
 struct FindWeights {
   __device__ void operator()(const TablePart& part, uint32_t i) const {
-    find_some_weights(part.rows, part.batch.keys, part.batch.size, part.found, part.weights, i);
+    if (part.row_pointers != nullptr) {
+      point_to_some_rows(part.rows, part.batch.keys, part.batch.size, part.found, part.row_pointers, i);
+    } else {
+      find_some_weights(part.rows, part.batch.keys, part.batch.size, part.found, part.weights, i);
+    }
   }
 };
 

@@ -194,6 +194,8 @@ void TableGroup::find(gpu::Stream& stream, std::span<const TableFind> calls) {
     if (part == nullptr) continue;
     part->found = calls[t].found;
     part->weights = calls[t].weights;
+    part->row_pointers = calls[t].row_pointers;
+    if (part->row_pointers != nullptr) tables_[t]->check_floats();
   }
   if (num_parts_ == 0) return;
   send(stream);

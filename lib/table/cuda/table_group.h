@@ -28,10 +28,14 @@ namespace ps {
 inline namespace PS_GPU_NAMESPACE {
 
 // The call of one table; the members have the meaning of DeviceTable's arguments.
+//
+// If row_pointers [size] is set, it gets pointers to the rows, null where there is none, and `weights` is not written.  The
+// pointers are good until the next call that makes, loads or erases rows.  Only for tables whose weights are floats.
 struct TableFind {
   DeviceKeys keys = {};
   uint8_t* found = nullptr;
   float* weights = nullptr;
+  float** row_pointers = nullptr;
 };
 
 // Works as find_rows, without the rows.

@@ -26,6 +26,7 @@ struct TablePart {
   const IdleChange* changes;
   uint64_t score;
   float* weights;
+  float** row_pointers;
   const float* gradients;
   float scale, bound;
   uint32_t rule;       // index of its step in AnyStep

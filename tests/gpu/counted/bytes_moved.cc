@@ -15,6 +15,7 @@
 #include "gpu/device_data.h"
 #include "optim/kernels/steps.h"
 #include "table/cuda/device_table.h"
+#include "table/cuda/table_group.h"
 
 namespace ps {
 
@@ -70,6 +71,8 @@ class MeasuredTable {
   }
 
   void find() { table_.find(stream_, call(), found_.data(), weights_.data()); }
+  void find_in_group() { find_in_group({call(), found_.data(), weights_.data()}); }
+  void point() { find_in_group({call(), found_.data(), nullptr, pointers_.data()}); }
   void pull() { table_.pull(stream_, call(), weights_.data()); }
   void push() {
     table_.push(stream_, call(), gradients_there_.data(), AdagradStep<float>{0.1f, 1e-6f, {}}, 1.0f, 1e9f);
@@ -96,17 +99,20 @@ class MeasuredTable {
     return options;
   }
   DeviceKeys call() const { return {keys_there_.data(), kKeys}; }
+  void find_in_group(const TableFind& find) { group_.find(stream_, {&find, 1}); }
 
   const DeviceTableOptions options_;
   gpu::Device device_;
   gpu::Stream stream_{device_};
   DeviceTable table_{device_, stream_, options_};
+  TableGroup group_{device_, stream_, {&table_}};
   std::vector<uint64_t> keys_ = std::vector<uint64_t>(kKeys);
   std::vector<float> gradients_;
   gpu::DeviceArray<uint64_t> keys_there_;
   gpu::DeviceArray<float> gradients_there_;
   gpu::DeviceArray<uint8_t> found_{device_, kKeys};
   gpu::DeviceArray<float> weights_{device_, kKeys* static_cast<int64_t>(options_.width)};
+  gpu::DeviceArray<float*> pointers_{device_, kKeys};
 };
 
 // The page allows a tenth more; a tenth less would mean that it states too much.
@@ -122,6 +128,8 @@ TEST(BytesMoved, AreThoseOfThePage) {
     MeasuredTable table(width);
     const double row = 4.0 * width;  // bytes of the weights, and of their state
     expect_stated(table.bytes_a_key([&] { table.find(); }), 297 + 2 * row, "find");
+    expect_stated(table.bytes_a_key([&] { table.find_in_group(); }), 305 + 2 * row, "find in a group");
+    expect_stated(table.bytes_a_key([&] { table.point(); }), 311, "pointers to rows");
     expect_stated(table.bytes_a_key([&] { table.pull(); }), 468 + 2 * row, "pull");
     expect_stated(table.bytes_a_key([&] { table.push(); }), 580 + 5 * row, "push");
   }
