@@ -173,7 +173,8 @@ void DeviceStore::push(std::span<const KeyPlan> plans, std::span<const Parameter
   std::vector<RowsStep> steps;
   for (Cached& cached : caches_) {
     const size_t parameter = static_cast<size_t>(cached.cache->parameter());
-    steps.push_back(cached.cache->begin_push(plans[parameter].keys, views[parameter].row_gradients));
+    steps.push_back(cached.cache->begin_push(plans[parameter].keys, views[parameter].row_gradients,
+                                             cached.in_place ? cached.rows_there.data() : nullptr));
   }
   device_->step_all(steps);
   lender_.end_step();

@@ -96,8 +96,10 @@ RowsRead RowCache::begin_pull(std::span<const uint64_t> keys, float* weights) {
 }
 
 // If a pull took several rounds, rows may have left the device since.  Then this fetches them again: they were
-// brought up to date by the pull, or can be brought up to date again with the same result.
-RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradients) {
+// brought up to date by the pull, or can be brought up to date again with the same result.  They are in other places then, so
+// pointers are not used.
+RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradients,
+                              float* const* pointers) {
   const std::optional<CurrentStep<float>> step = lender_.optimizer(parameter_).current_step();
   PS_CHECK(step && steps() > 0);
   // The lender has begun the step already.  Rows that come now must have seen all steps but this one, which
@@ -122,7 +124,13 @@ RowsStep RowCache::begin_push(std::span<const uint64_t> keys, const float* gradi
     keys = keys.subspan(round.size());
     gradients += round.size() * width_;
   }
-  return {rows_.get(), keys, steps(), gradients, *step, lender_.last_scale(parameter_)};
+  return {rows_.get(),
+          keys,
+          steps(),
+          gradients,
+          *step,
+          lender_.last_scale(parameter_),
+          all_there_ ? pointers : nullptr};
 }
 
 // Returns how many of the first keys can have a slot on the device together.

@@ -67,7 +67,9 @@ class RowCache final : public RowBorrower {
   RowsLookUp begin_look_up(std::span<const uint64_t> keys);
   RowsRead begin_pull(std::span<const uint64_t> keys, float* weights);
   const std::optional<RowsAdvance>& idle_steps() const { return idle_steps_; }
-  RowsStep begin_push(std::span<const uint64_t> keys, const float* gradients);
+  // `pointers` are those that the read of the last pull has set, or null.
+  RowsStep begin_push(std::span<const uint64_t> keys, const float* gradients,
+                      float* const* pointers = nullptr);
 
   // Keys ascend.  Puts rows of the next batch that the lender has here on the device, while the present batch,
   // which is that of the last pull, is computed.  Rows of the present batch stay there.  No row is brought up

@@ -21,7 +21,7 @@ void RowDevice::read_all(std::span<const RowsRead> reads) {
 }
 
 void RowDevice::step_all(std::span<const RowsStep> steps) {
-  for (const RowsStep& step : steps)
+  for (const RowsStep& step : steps)  // keys say as much as pointers
     step.rows->step(step.keys, step.stamp, step.gradients, step.step, step.scale);
 }
 

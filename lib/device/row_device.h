@@ -103,6 +103,7 @@ struct RowsRead {
   float** pointers = nullptr;
 };
 
+// With `pointers`, which a read of the same keys has set and which are still good, rows are not looked up again.
 struct RowsStep {
   CachedRows* rows;
   std::span<const uint64_t> keys;
@@ -110,6 +111,7 @@ struct RowsStep {
   const float* gradients;
   CurrentStep<float> step;
   float scale;
+  float* const* pointers = nullptr;  // [keys], in memory of the device
 };
 
 class RowDevice {

@@ -52,7 +52,7 @@ check_loads() {
       [[ $(loads_of 12read_weights "$scratch/planted.ptx") == 0 ]] || fail "loads of 8 bytes pass for such of 16"
       ;;
     lib/table/cuda/table_group.cu)
-      expect_wide_loads "$scratch/kept/table_group.ptx" 11ReadWeights 11FindWeights
+      expect_wide_loads "$scratch/kept/table_group.ptx" 11ReadWeights 11FindWeights 18step_group_pointed
       ;;
   esac
 }

@@ -9,8 +9,10 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -190,6 +192,7 @@ class GroupTest {
       ASSERT_NO_FATAL_FAILURE(pull());
       ASSERT_NO_FATAL_FAILURE(compare_evicted());
       ASSERT_NO_FATAL_FAILURE(find());
+      ASSERT_NO_FATAL_FAILURE(step());
       ASSERT_NO_FATAL_FAILURE(compare_counts());
     }
   }
@@ -285,6 +288,58 @@ class GroupTest {
       ASSERT_EQ(download(stream_, member->found), download(stream_, member->found_alone));
   }
 
+  // Keeps of the keys of the last call those that have rows, each once, if such a table can be stepped by pointers.
+  void keep_present(Member& member) {
+    const std::vector<uint8_t> found = download(stream_, member.found);
+    const std::vector<uint64_t> keys = std::exchange(member.keys, {});
+    if (member.options.score == EvictionScore::kGiven && member.options.rounding.type == ValueType::kF32) {
+      std::set<uint64_t> kept;
+      for (size_t i = 0; i < keys.size(); ++i) {
+        if (found[i] != 0 && kept.insert(keys[i]).second) member.keys.push_back(keys[i]);
+      }
+    }
+    member.scores.assign(member.keys.size(), 3);
+    member.device_keys = upload(stream_, member.keys);
+    member.device_scores = upload(stream_, member.scores);
+    stream_.synchronize();
+  }
+
+  // Steps rows to which the group gives pointers, and their twins by keys.  Some gradients begin where no four floats do.
+  void step() {
+    std::vector<TableFind> finds;
+    std::vector<gpu::DeviceArray<float*>> pointers;
+    std::vector<TableStep> steps;
+    for (const auto& member : members_) {
+      keep_present(*member);
+      const int64_t size = std::ssize(member->keys);
+      pointers.push_back(filled<float*>(stream_, size, 0xee));
+      finds.push_back({member->on_device(), member->found.data(), nullptr, pointers.back().data()});
+      if (finds.back().keys.size == 0) finds.back().row_pointers = nullptr;
+      const bool odd =
+          member->keys.size() * member->options.width < member->gradients.size() && random_.below(2) == 0;
+      if (odd) member->gradients.erase(member->gradients.begin());
+      steps.push_back({pointers.back().data(), size, 3, member->device_gradients.data() + odd,
+                       random_.below(8) == 0 ? AnyStep<float>() : member->step, member->scale,
+                       member->bound});
+    }
+    group_->find(stream_, finds);
+    group_->step(stream_, steps);
+    for (size_t t = 0; t < steps.size(); ++t) {
+      if (steps[t].size == 0) continue;
+      push_alone(*members_[t], {members_[t]->on_device(), steps[t].gradients, steps[t].step, steps[t].scale,
+                                steps[t].bound, members_[t]->evicted_alone.out()});
+      ASSERT_EQ(scores_of(*members_[t], members_[t]->grouped), scores_of(*members_[t], members_[t]->alone));
+      if (steps[t].step.index() != 0) rows_stepped += members_[t]->keys.size();
+    }
+    ASSERT_NO_FATAL_FAILURE(find());
+  }
+
+  std::vector<uint64_t> scores_of(Member& member, DeviceTable& table) {
+    auto scores = filled<uint64_t>(stream_, member.device_keys.size(), 0xee);
+    if (scores.size() > 0) table.find_rows(stream_, member.on_device(), {member.found.data(), scores.data()});
+    return download(stream_, scores);
+  }
+
   // weights of the member <- those to which the pointers point, or zero.
   void copy_pointed(Member& member, const std::vector<float*>& pointers) {
     const uint64_t width = member.options.width, bytes = width * sizeof(float);
@@ -339,7 +394,7 @@ class GroupTest {
   std::unique_ptr<TableGroup> group_;
 
  public:
-  uint64_t evictions = 0, rows_pointed_to = 0;
+  uint64_t evictions = 0, rows_pointed_to = 0, rows_stepped = 0;
 };
 
 uint64_t num_seeds() {
@@ -349,7 +404,7 @@ uint64_t num_seeds() {
 }
 
 TEST(TableGroup, ManyTablesAreThoseOneByOne) {
-  uint64_t evictions = 0, rows_pointed_to = 0;
+  uint64_t evictions = 0, rows_pointed_to = 0, rows_stepped = 0;
   for (uint64_t seed = 0; seed < num_seeds(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed, 12);
@@ -360,9 +415,11 @@ TEST(TableGroup, ManyTablesAreThoseOneByOne) {
     ASSERT_NO_FATAL_FAILURE(test.run(3));
     evictions += test.evictions;
     rows_pointed_to += test.rows_pointed_to;
+    rows_stepped += test.rows_stepped;
   }
   EXPECT_GT(evictions, 0u);
   EXPECT_GT(rows_pointed_to, 0u);
+  EXPECT_GT(rows_stepped, 0u);
 }
 
 TEST(TableGroup, TwentySixTablesOfAllWidthsAreThoseOneByOne) {

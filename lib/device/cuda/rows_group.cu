@@ -169,17 +169,17 @@ void RowsGroup::read(std::span<const Read> reads) {
 }
 
 // Rows whose optimizer averages weights are advanced by the change that follows the step.
-void RowsGroup::add_to_means(std::span<const Step> steps, std::span<const TablePush> pushed) {
+void RowsGroup::add_to_means(std::span<const Step> steps, std::span<const DeviceKeys> stepped) {
   std::vector<TableAdvance> calls(members_.size());
   int64_t keys = 0, changes = 0;
   for (const Step& step : steps) {
     const size_t t = index_of(step.table);
-    if (!step.step.mean || pushed[t].keys.size == 0) continue;
-    // A table has one change, number 0, for all of its keys, which are on the device since the push.
-    std::fill_n(which_.host.data() + keys, pushed[t].keys.size, 0);
+    if (!step.step.mean || stepped[t].size == 0) continue;
+    // A table has one change, number 0, for all of its keys, which are on the device since the step.
+    std::fill_n(which_.host.data() + keys, stepped[t].size, 0);
     changes_.host.data()[changes] = *step.step.mean;
-    calls[t] = {pushed[t].keys, which_.device.data() + keys, changes_.device.data() + changes, step.score};
-    keys += pushed[t].keys.size;
+    calls[t] = {stepped[t], which_.device.data() + keys, changes_.device.data() + changes, step.score};
+    keys += stepped[t].size;
     ++changes;
   }
   if (changes == 0) return;
@@ -193,10 +193,12 @@ void RowsGroup::add_to_means(std::span<const Step> steps, std::span<const TableP
 // The order is: stage keys, scores and gradients of all tables on the host, send each of these arrays in
 // one copy, and only then copy the gradients that were on the device to their places among them, which the
 // copy from the host would overwrite.  A step without a rule and without a mean changes no row, so its
-// table is left out.
+// table is left out.  Rows to which there are pointers are stepped in a call of their own, which reads no keys.
 void RowsGroup::step(std::span<const Step> steps) {
   if (group_ == nullptr) build();
   std::vector<TablePush> calls(members_.size());
+  std::vector<TableStep> pointed(members_.size());
+  std::vector<DeviceKeys> stepped(members_.size());
   // By table: staged copy of gradients on the device that kernels cannot use in place, or null.
   std::vector<float*> copied(members_.size());
   Place place;
@@ -212,12 +214,14 @@ void RowsGroup::step(std::span<const Step> steps) {
       from_host = true;
       std::copy_n(step.gradients, step.keys.size() * members_[t].width, values_.host.data() + place.values);
     }
-    calls[t] = {stage_keys(place, step.keys),
-                staged ? values : step.gradients,
-                step.step.step,
-                step.scale,
-                step.step.bound,
-                {}};
+    const float* const gradients = staged ? values : step.gradients;
+    stepped[t] = stage_keys(place, step.keys);
+    if (step.pointers != nullptr) {
+      pointed[t] = {step.pointers,  stepped[t].size, step.score,     gradients,
+                    step.step.step, step.scale,      step.step.bound};
+    } else {
+      calls[t] = {stepped[t], gradients, step.step.step, step.scale, step.step.bound, {}};
+    }
     pass(place, members_[t], step.keys.size(), staged);
   }
   send(stream_, keys_, place.keys);
@@ -229,7 +233,8 @@ void RowsGroup::step(std::span<const Step> steps) {
     stream_.copy_on_device(copied[t], step.gradients, step.keys.size() * members_[t].width * sizeof(float));
   }
   group_->push(stream_, calls);
-  add_to_means(steps, calls);
+  group_->step(stream_, pointed);
+  add_to_means(steps, stepped);
   group_->copy_counts(stream_, counts_.data());
   stream_.synchronize();
   for (size_t t = 0; t < members_.size(); ++t) PS_CHECK(counts_.data()[t].refused == 0);

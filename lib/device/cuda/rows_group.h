@@ -54,6 +54,7 @@ class RowsGroup {
     bool there;
     const CurrentStep<float>& step;
     float scale;
+    float* const* pointers = nullptr;  // [keys] set by a read, or null: rows are looked up
   };
 
   // Returns the bytes of device memory that the group takes for a table.
@@ -83,7 +84,7 @@ class RowsGroup {
   };
 
   void build();
-  void add_to_means(std::span<const Step> steps, std::span<const TablePush> pushed);
+  void add_to_means(std::span<const Step> steps, std::span<const DeviceKeys> stepped);
   size_t index_of(const DeviceTable* table) const;
   DeviceKeys stage_keys(const Place& place, std::span<const uint64_t> keys);
   static void pass(Place& place, const Member& member, size_t keys, bool staged = true);

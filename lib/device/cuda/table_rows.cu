@@ -96,7 +96,8 @@ class TableRows final : public CachedRows {
 
   void step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
             const CurrentStep<float>& step, float scale) override {
-    const RowsGroup::Step one[] = {begin_step(keys, stamp, gradients, step, scale)};
+    const RowsStep call{this, keys, stamp, gradients, step, scale};
+    const RowsGroup::Step one[] = {part_of(call)};
     group_.step(one);
   }
 
@@ -114,8 +115,17 @@ class TableRows final : public CachedRows {
   RowsGroup::Read part_of(const RowsRead& read) const {
     return {&table_, read.keys, read.weights, options_.values_there, read.pointers};
   }
+  // The part refers to the step, which must live as long.
   RowsGroup::Step part_of(const RowsStep& step) {
-    return begin_step(step.keys, step.stamp, step.gradients, step.step, step.scale);
+    table_.set_step(step.stamp);
+    return {&table_,
+            step.keys,
+            score_of(step.stamp, step.stamp),
+            step.gradients,
+            options_.values_there,
+            step.step,
+            step.scale,
+            step.pointers};
   }
 
   void copy_buckets(uint32_t first, uint32_t count, StampedRows& out_rows) override {
@@ -130,12 +140,6 @@ class TableRows final : public CachedRows {
   }
 
  private:
-  RowsGroup::Step begin_step(std::span<const uint64_t> keys, uint64_t stamp, const float* gradients,
-                             const CurrentStep<float>& step, float scale) {
-    table_.set_step(stamp);
-    return {&table_, keys, score_of(stamp, stamp), gradients, options_.values_there, step, scale};
-  }
-
   uint64_t row_bytes(size_t rows) const { return rows * table_.row_floats() * sizeof(float); }
 
   DeviceKeys send_keys(std::span<const uint64_t> keys) {

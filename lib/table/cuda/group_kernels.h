@@ -130,6 +130,19 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) step_group_rows(Par
   step_own_run(rows, batch, part.gradients, step, part.scale, part.bound, thread / kLanes);
 }
 
+// row_threads threads a row to which there is a pointer.
+template <class Step>
+__global__ void __launch_bounds__(kStepThreads, kStepBlocks) step_group_pointed(Parts parts) {
+  const TablePart& part = part_with(parts, &TablePart::first_step_block, blockIdx.x);
+  const uint64_t thread = uint64_t{blockIdx.x - part.first_step_block} * blockDim.x + threadIdx.x;
+  const uint64_t i = thread / part.row_threads;
+  if (i >= part.batch.size) return;
+  const Rows rows = part.rows;
+  const Step step = *reinterpret_cast<const Step*>(part.step);
+  step_pointed_row(rows, part.stepped_rows[i], part.gradients + i * rows.width, step, part.scale, part.bound,
+                   part.score, static_cast<uint32_t>(thread - i * part.row_threads), part.row_threads);
+}
+
 __device__ inline uint32_t num_long_runs(const Parts& parts) {
   return *parts.parts[0].batch.num_long_runs;
 }

@@ -97,6 +97,22 @@ __device__ void step_own_run(const Rows& rows, const Batch& batch, const float* 
   }
 }
 
+// Thread `own` of the threads of a row, of which each has four columns, or one: applies the step to them.  The first sets the
+// row's score.
+//   gradient [width]
+template <class Step>
+__device__ void step_pointed_row(const Rows& rows, float* row, const float* gradient, const Step& step,
+                                 float scale, float bound, uint64_t score, uint32_t own, uint32_t threads) {
+  const uint64_t no_hash = 0;  // floats are not rounded
+  if (threads == rows.width) {
+    SteppedColumns<Step, 1>(rows, row, own).apply(step, {{gradient[own]}}, scale, bound, &no_hash);
+  } else {
+    const auto four = *reinterpret_cast<const Floats<4>*>(gradient + 4 * own);
+    SteppedColumns<Step, 4>(rows, row, 4 * own).apply(step, four, scale, bound, &no_hash);
+  }
+  if (own == 0) rows.scores[static_cast<uint64_t>(row - rows.rows) / rows.stride] = score;
+}
+
 template <class Step>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks)
     step_rows(Rows rows, Batch batch, const float* gradients, Step step, float scale, float bound) {

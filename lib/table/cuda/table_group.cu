@@ -245,31 +245,54 @@ void TableGroup::pull(gpu::Stream& stream, std::span<const TablePull> calls) {
   run(stream, device_table::ReadWeights());
 }
 
-// Parts whose steps have the same rule follow each other.
-void TableGroup::push(gpu::Stream& stream, std::span<const TablePush> calls) {
-  begin(calls.size(), keys_of(calls));
+namespace {
+
+// Returns the numbers of calls in an order in which those whose steps have the same rule follow each other.  The sort is stable,
+// so that those of a rule are in the order of the tables.
+template <class Call>
+std::vector<size_t> order_by_rule(std::span<const Call> calls) {
   std::vector<size_t> order(calls.size());
   for (size_t t = 0; t < order.size(); ++t) order[t] = t;
-  // The sort is stable, so that the parts of a rule are in the order of the tables.
   std::ranges::stable_sort(order, {}, [&](size_t t) { return calls[t].step.index(); });
-  for (size_t t : order) add_push(stream, t, calls[t]);
+  return order;
+}
+
+// Calls `body` with a step of the AnyStep alternative with this index.
+template <size_t kIndex = 1, class Body>
+void with_rule(uint32_t index, const Body& body) {
+  if constexpr (kIndex < kRules) {
+    if (index == kIndex) return body(std::variant_alternative_t<kIndex, AnyStep<float>>());
+    with_rule<kIndex + 1>(index, body);
+  }
+}
+
+}  // namespace
+
+void TableGroup::push(gpu::Stream& stream, std::span<const TablePush> calls) {
+  begin(calls.size(), keys_of(calls));
+  for (size_t t : order_by_rule(calls)) {
+    if (calls[t].step.index() != 0) ++tables_[t]->num_calls_;
+    add_step(stream, t, calls[t].keys, calls[t].evicted, calls[t]);
+  }
   if (num_parts_ == 0) return;
   const std::vector<OfRule> rules = step_rules();
   send(stream);
   prepare(stream);
-  for (const OfRule& rule : rules) step_rule(stream, rule);
+  for (const OfRule& rule : rules) {
+    with_rule(rule.rule,
+              [&](const auto& step) { launch_steps<std::remove_cvref_t<decltype(step)>>(stream, rule); });
+  }
 }
 
 // The step's parameters go to the part as bytes, since kernels are compiled for each rule and read them as
-// its type.  A step that needs more arrays of state than the table's rows have is refused.
-void TableGroup::add_push(gpu::Stream& stream, size_t number, const TablePush& call) {
-  if (call.step.index() == 0) {
-    if (call.evicted.count != nullptr) stream.fill(call.evicted.count, 0, sizeof(uint32_t));
-    return;
-  }
-  ++tables_[number]->num_calls_;
-  Part* const part = add(stream, number, call.keys, call.evicted);
-  if (part == nullptr) return;
+// its type.  A step that needs more arrays of state than the table's rows have is refused.  Returns null if there is nothing
+// to do.
+template <class Call>
+TablePart* TableGroup::add_step(gpu::Stream& stream, size_t number, DeviceKeys keys, const RowsOut& evicted,
+                                const Call& call) {
+  if (call.step.index() == 0) keys.size = 0;
+  Part* const part = add(stream, number, keys, evicted);
+  if (part == nullptr) return nullptr;
   part->gradients = call.gradients;
   part->rule = static_cast<uint32_t>(call.step.index());
   part->scale = call.scale;
@@ -286,6 +309,7 @@ void TableGroup::add_push(gpu::Stream& stream, size_t number, const TablePush& c
     }
   };
   std::visit(keep, call.step);
+  return part;
 }
 
 // Returns the parts of each rule, and gives them the numbers of their blocks.
@@ -297,7 +321,8 @@ std::vector<TableGroup::OfRule> TableGroup::step_rules() {
     OfRule& rule = rules.back();
     rule.end = p + 1;
     part.first_step_block = rule.step_blocks;
-    rule.step_blocks += gpu::blocks_for(uint64_t{part.batch.size} * gpu::kWarpSize, threads_);
+    const uint64_t threads = part.stepped_rows != nullptr ? part.row_threads : gpu::kWarpSize;
+    rule.step_blocks += gpu::blocks_for(part.batch.size * threads, threads_);
     // The long runs of all parts of a rule are in one list, which lies where the list of the first part would
     // lie.
     part.batch.long_runs = host_parts_[0].batch.long_runs + host_parts_[rule.begin].first_key;
@@ -308,6 +333,35 @@ std::vector<TableGroup::OfRule> TableGroup::step_rules() {
         std::max(rule.tiles, (part.rows.width + device_table::kTileColumns - 1) / device_table::kTileColumns);
   }
   return rules;
+}
+
+// Neither keys nor their scores are read: the part has another array in the place of scores, as in add_present.
+void TableGroup::step(gpu::Stream& stream, std::span<const TableStep> calls) {
+  uint64_t rows = 0;
+  for (const TableStep& call : calls) rows += static_cast<uint64_t>(call.size);
+  begin(calls.size(), rows);
+  for (size_t t : order_by_rule(calls)) {
+    const TableStep& call = calls[t];
+    Part* const part = add_step(stream, t, {nullptr, call.size, wide_scratch_.data()}, {}, call);
+    if (part == nullptr) continue;
+    tables_[t]->check_floats();
+    PS_CHECK(tables_[t]->options_.score == EvictionScore::kGiven);
+    const uint32_t width = part->rows.width;
+    const bool by_fours = width % 4 == 0 && reinterpret_cast<uintptr_t>(call.gradients) % 16 == 0;
+    part->stepped_rows = call.row_pointers;
+    part->score = call.score;
+    part->row_threads = by_fours ? width / 4 : width;
+  }
+  if (num_parts_ == 0) return;
+  const std::vector<OfRule> rules = step_rules();
+  send(stream);
+  for (const OfRule& rule : rules) {
+    with_rule(rule.rule, [&](const auto& step) {
+      gpu::launch(device_table::step_group_pointed<std::remove_cvref_t<decltype(step)>>, rule.step_blocks,
+                  threads_, 0, stream,
+                  device_table::Parts{parts_.data() + rule.begin, rule.end - rule.begin});
+    });
+  }
 }
 
 // A few blocks add up the long runs, tile by tile of their columns, on a stream of their own, while the
@@ -326,24 +380,6 @@ void TableGroup::launch_steps(gpu::Stream& stream, const OfRule& rule) {
   }
   gpu::launch(device_table::step_group_rows<Step>, rule.step_blocks, threads_, 0, stream, parts);
   if (rule.long_keys > 0) stream.wait(long_runs_done_);
-}
-
-namespace {
-
-// Calls `body` with a step of the AnyStep alternative with this index.
-template <size_t kIndex = 1, class Body>
-void with_rule(uint32_t index, const Body& body) {
-  if constexpr (kIndex < kRules) {
-    if (index == kIndex) return body(std::variant_alternative_t<kIndex, AnyStep<float>>());
-    with_rule<kIndex + 1>(index, body);
-  }
-}
-
-}  // namespace
-
-void TableGroup::step_rule(gpu::Stream& stream, const OfRule& rule) {
-  with_rule(rule.rule,
-            [&](const auto& step) { launch_steps<std::remove_cvref_t<decltype(step)>>(stream, rule); });
 }
 
 void TableGroup::copy_counts(gpu::Stream& stream, DeviceTableCounts* counts) {

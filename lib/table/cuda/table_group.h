@@ -66,6 +66,16 @@ struct TablePush {
   RowsOut evicted = {};
 };
 
+// A step of rows to which TableFind has given pointers that are still good.  The keys are distinct, and all have rows.
+struct TableStep {
+  float* const* row_pointers = nullptr;  // [size]
+  int64_t size = 0;
+  uint64_t score = 0;  // score that all rows get
+  const float* gradients = nullptr;
+  AnyStep<float> step = {};  // with std::monostate the table is not called
+  float scale = 1, bound = 0;
+};
+
 // One owner thread.
 class TableGroup {
  public:
@@ -82,6 +92,10 @@ class TableGroup {
   void advance(gpu::Stream& stream, std::span<const TableAdvance> calls);
   void pull(gpu::Stream& stream, std::span<const TablePull> calls);
   void push(gpu::Stream& stream, std::span<const TablePush> calls);
+
+  // Works as push with the keys of the rows, in one kernel for each rule of steps: keys are neither sorted nor looked up.
+  // Only for tables of floats that evict by EvictionScore::kGiven.
+  void step(gpu::Stream& stream, std::span<const TableStep> calls);
 
   // counts [tables] <- the counts after all calls queued so far, in one copy.  They are valid once the stream
   // has been waited for.
@@ -109,14 +123,15 @@ class TableGroup {
   void begin(size_t calls, uint64_t keys);
   Part* add(gpu::Stream& stream, size_t number, DeviceKeys keys, const RowsOut& evicted);
   Part* add_present(gpu::Stream& stream, size_t number, DeviceKeys keys);
-  void add_push(gpu::Stream& stream, size_t number, const TablePush& call);
+  template <class Call>
+  Part* add_step(gpu::Stream& stream, size_t number, DeviceKeys keys, const RowsOut& evicted,
+                 const Call& call);
   void send(gpu::Stream& stream);
   device_table::Batch batch_of_all() const;
   void prepare(gpu::Stream& stream);
   template <class Body>
   void run(gpu::Stream& stream, const Body& body);
   std::vector<OfRule> step_rules();
-  void step_rule(gpu::Stream& stream, const OfRule& rule);
   template <class Step>
   void launch_steps(gpu::Stream& stream, const OfRule& rule);
 

@@ -28,11 +28,13 @@ struct TablePart {
   float* weights;
   float** row_pointers;
   const float* gradients;
+  float* const* stepped_rows;  // pointers to the rows of a step, or null
   float scale, bound;
   uint32_t rule;       // index of its step in AnyStep
   uint32_t first_key;  // number of keys of the parts before it
-  // First blocks of the part: of kernels with a thread a key, and with a warp a run.
+  // First blocks of the part: of kernels with a thread a key; with a warp a run, or with row_threads threads a row.
   uint32_t first_block, first_step_block;
+  uint32_t row_threads;  // each for four columns, or for one
   alignas(8) unsigned char step[sizeof(AnyStep<float>)];
 };
 

@@ -61,7 +61,8 @@ class SectorCount {
 // Calls for `keys` distinct keys that are all there, in a table with so many buckets that few of the keys share one.
 class MeasuredTable {
  public:
-  explicit MeasuredTable(uint32_t width) : options_(options_of(width)), gradients_(kKeys * width, 0.5f) {
+  MeasuredTable(uint32_t width, EvictionScore score)
+      : options_(options_of(width, score)), gradients_(kKeys * width, 0.5f) {
     Random random(width, 1);
     for (uint64_t& key : keys_) key = random.next64();
     keys_there_ = upload(stream_, keys_);
@@ -73,9 +74,29 @@ class MeasuredTable {
   void find() { table_.find(stream_, call(), found_.data(), weights_.data()); }
   void find_in_group() { find_in_group({call(), found_.data(), weights_.data()}); }
   void point() { find_in_group({call(), found_.data(), nullptr, pointers_.data()}); }
+  void push_in_group() {
+    const TablePush push = {call(), gradients_there_.data(), AdagradStep<float>{0.1f, 1e-6f, {}}, 1.0f, 1e9f,
+                            {}};
+    group_.push(stream_, {&push, 1});
+  }
+  // After point().
+  void step() {
+    const TableStep step = {
+        pointers_.data(), kKeys, 1, gradients_there_.data(), AdagradStep<float>{0.1f, 1e-6f, {}}, 1.0f, 1e9f};
+    group_.step(stream_, {&step, 1});
+  }
   void pull() { table_.pull(stream_, call(), weights_.data()); }
   void push() {
     table_.push(stream_, call(), gradients_there_.data(), AdagradStep<float>{0.1f, 1e-6f, {}}, 1.0f, 1e9f);
+  }
+
+  // Returns the number of kernels that a call starts.
+  template <class Call>
+  uint64_t kernels(const Call& run) {
+    const uint64_t before = device_.num_launches();
+    run();
+    stream_.synchronize();
+    return device_.num_launches() - before;
   }
 
   // Returns the bytes that a call moves for each key.
@@ -90,15 +111,16 @@ class MeasuredTable {
  private:
   static constexpr int64_t kKeys = 1024;
 
-  static DeviceTableOptions options_of(uint32_t width) {
+  static DeviceTableOptions options_of(uint32_t width, EvictionScore score) {
     DeviceTableOptions options;
     options.width = width;
     options.arrays = 1;
     options.rows = 1 << 18;
     options.max_batch = kKeys;
+    options.score = score;
     return options;
   }
-  DeviceKeys call() const { return {keys_there_.data(), kKeys}; }
+  DeviceKeys call() const { return {keys_there_.data(), kKeys, keys_there_.data()}; }
   void find_in_group(const TableFind& find) { group_.find(stream_, {&find, 1}); }
 
   const DeviceTableOptions options_;
@@ -125,13 +147,17 @@ void expect_stated(double measured, double stated, const char* call) {
 TEST(BytesMoved, AreThoseOfThePage) {
   for (uint32_t width : {8u, 32u, 64u}) {
     SCOPED_TRACE("width " + std::to_string(width));
-    MeasuredTable table(width);
+    MeasuredTable table(width, EvictionScore::kAge), grouped(width, EvictionScore::kGiven);
     const double row = 4.0 * width;  // bytes of the weights, and of their state
     expect_stated(table.bytes_a_key([&] { table.find(); }), 297 + 2 * row, "find");
-    expect_stated(table.bytes_a_key([&] { table.find_in_group(); }), 305 + 2 * row, "find in a group");
-    expect_stated(table.bytes_a_key([&] { table.point(); }), 311, "pointers to rows");
     expect_stated(table.bytes_a_key([&] { table.pull(); }), 468 + 2 * row, "pull");
     expect_stated(table.bytes_a_key([&] { table.push(); }), 580 + 5 * row, "push");
+    expect_stated(grouped.bytes_a_key([&] { grouped.find_in_group(); }), 305 + 2 * row, "find in a group");
+    expect_stated(grouped.bytes_a_key([&] { grouped.push_in_group(); }), 1025 + 5 * row, "push in a group");
+    expect_stated(grouped.bytes_a_key([&] { grouped.point(); }), 311, "pointers to rows");
+    expect_stated(grouped.bytes_a_key([&] { grouped.step(); }), 40 + 5.5 * row, "step of rows pointed to");
+    EXPECT_EQ(grouped.kernels([&] { grouped.step(); }), 1u);
+    EXPECT_GT(grouped.kernels([&] { grouped.push_in_group(); }), 8u);
   }
 }
 
