@@ -50,7 +50,7 @@ std::unique_ptr<RowDevice> make_cuda_device(int number) {
 }
 
 std::unique_ptr<RowDevice> make_cuda_devices(std::span<const int> numbers) {
-  std::vector<std::unique_ptr<gpu::Device>> devices;
+  std::vector<std::shared_ptr<gpu::Device>> devices;
   for (int number : numbers) devices.push_back(open_gpu(number));
   for (const auto& device : devices) {
     for (const auto& other : devices) device->reach(*other);

@@ -37,7 +37,7 @@ std::unique_ptr<RowDevice> make_emulated_device() {
 }
 
 std::unique_ptr<RowDevice> make_emulated_devices(size_t count) {
-  std::vector<std::unique_ptr<gpu::Device>> devices(count);
+  std::vector<std::shared_ptr<gpu::Device>> devices(count);
   for (auto& device : devices) device = make_device();
   return make_divided_device(std::move(devices));
 }

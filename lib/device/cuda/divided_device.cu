@@ -99,7 +99,7 @@ class DividedRows final : public CachedRows {
 // One owner thread.
 class DividedDevice final : public RowDevice {
  public:
-  explicit DividedDevice(std::vector<std::unique_ptr<gpu::Device>> devices) : group_(std::move(devices)) {}
+  explicit DividedDevice(std::vector<std::shared_ptr<gpu::Device>> devices) : group_(std::move(devices)) {}
 
   // All devices have equal parts of the bytes, and the first also has the call as the host gives it: it sets the limit of
   // all, so that both functions below count the call for each.
@@ -150,7 +150,7 @@ class DividedDevice final : public RowDevice {
 
 }  // namespace
 
-std::unique_ptr<RowDevice> make_divided_device(std::vector<std::unique_ptr<gpu::Device>> devices) {
+std::unique_ptr<RowDevice> make_divided_device(std::vector<std::shared_ptr<gpu::Device>> devices) {
   return std::make_unique<DividedDevice>(std::move(devices));
 }
 

@@ -14,8 +14,8 @@ namespace ps {
 inline namespace PS_GPU_NAMESPACE {
 
 // A capacity in rows or bytes is that of all devices together; each has an equal part of it.  There must be at least
-// one device.  The values of rows are in memory of the host.
-std::unique_ptr<RowDevice> make_divided_device(std::vector<std::unique_ptr<gpu::Device>> devices);
+// one device; one that is there several times has as many parts.  The values of rows are in memory of the host.
+std::unique_ptr<RowDevice> make_divided_device(std::vector<std::shared_ptr<gpu::Device>> devices);
 
 }  // namespace PS_GPU_NAMESPACE
 

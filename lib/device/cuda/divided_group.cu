@@ -41,7 +41,7 @@ uint64_t DividedGroup::bytes_in_front(const CachedRowsOptions& options, size_t p
          KeySplit::bytes_for(options.most_keys, places, 1);
 }
 
-DividedGroup::DividedGroup(std::vector<std::unique_ptr<gpu::Device>> devices) {
+DividedGroup::DividedGroup(std::vector<std::shared_ptr<gpu::Device>> devices) {
   PS_CHECK(!devices.empty());
   for (auto& device : devices) places_.push_back(std::make_unique<DividedPlace>(std::move(device)));
 }
@@ -65,9 +65,14 @@ gpu::Stream& DividedGroup::stream(size_t place) {
   return places_[place]->stream;
 }
 
+// Places on one device have equal parts of what is free there.
 uint64_t DividedGroup::least_free_bytes() const {
   uint64_t least = UINT64_MAX;
-  for (const auto& place : places_) least = std::min(least, uint64_t{place->device->memory().free_bytes});
+  for (const auto& place : places_) {
+    const auto sharing = std::ranges::count_if(
+        places_, [&](const auto& other) { return other->device.get() == place->device.get(); });
+    least = std::min(least, place->device->memory().free_bytes / static_cast<uint64_t>(sharing));
+  }
   return least;
 }
 
@@ -183,6 +188,10 @@ void DividedGroup::lay_out_sources() {
   send(places_[0]->stream, front_->sections, std::ssize(places_));
 }
 
+bool DividedGroup::is_on_first(size_t place) const {
+  return places_[place]->device == places_[0]->device;
+}
+
 // Copies the values [begin, begin + size) of the first device to a place, and back.
 template <class T>
 void DividedGroup::fetch(size_t place, const gpu::DeviceArray<T>& to, const T* ordered, uint64_t begin,
@@ -190,8 +199,8 @@ void DividedGroup::fetch(size_t place, const gpu::DeviceArray<T>& to, const T* o
   if (size == 0) return;
   gpu::Stream& stream = places_[place]->stream;
   const uint64_t bytes = size * sizeof(T);
-  place == 0 ? stream.copy_on_device(to.data(), ordered + begin, bytes)
-             : stream.copy_from_device(to.data(), *places_[0]->device, ordered + begin, bytes);
+  is_on_first(place) ? stream.copy_on_device(to.data(), ordered + begin, bytes)
+                     : stream.copy_from_device(to.data(), *places_[0]->device, ordered + begin, bytes);
 }
 
 template <class T>
@@ -200,8 +209,8 @@ void DividedGroup::give_back(size_t place, const gpu::DeviceArray<T>& from, T* o
   if (size == 0) return;
   gpu::Stream& stream = places_[0]->stream;
   const uint64_t bytes = size * sizeof(T);
-  place == 0 ? stream.copy_on_device(ordered + begin, from.data(), bytes)
-             : stream.copy_from_device(ordered + begin, *places_[place]->device, from.data(), bytes);
+  is_on_first(place) ? stream.copy_on_device(ordered + begin, from.data(), bytes)
+                     : stream.copy_from_device(ordered + begin, *places_[place]->device, from.data(), bytes);
 }
 
 void DividedGroup::fetch_values(size_t place) {
@@ -219,7 +228,7 @@ void DividedGroup::at_places(const Body& body) {
     if (p > 0) place.stream.wait(front_->ready);
     const auto begin = static_cast<uint64_t>(front_->split.owner_begin(p));
     const auto size = static_cast<uint64_t>(front_->split.owner_size(p));
-    fetch(p, place.keys, std::as_const(front_->split).keys(), begin, size);
+    fetch(p, place.keys, front_->split.keys(), begin, size);
     body(place, p, begin, size);
     if (p > 0) place.stream.record(place.done);
   }

@@ -1,5 +1,6 @@
 // DividedGroup: the tables of several devices whose rows a batch reads and trains together.  The hash of a key says which
-// device has its row.  Used by divided_device.cu; compiled for CUDA and for the emulator.
+// device has its row.  Used by divided_device.cu; compiled for CUDA and for the emulator.  A device may have several
+// places, each with tables and a stream of its own; the text below then means places by devices.
 //
 // The host gives all keys of a call to the first device, which divides them there (KeySplit).  Each device then fetches its
 // keys, and whatever belongs to them, by copies between devices; the devices work at the same time, each on its own stream;
@@ -44,12 +45,13 @@ class DividedGroup {
   static uint64_t bytes_at_place(const CachedRowsOptions& options);
   static uint64_t bytes_in_front(const CachedRowsOptions& options, size_t places);
 
-  explicit DividedGroup(std::vector<std::unique_ptr<gpu::Device>> devices);
+  // There is a place for each device, in this order.
+  explicit DividedGroup(std::vector<std::shared_ptr<gpu::Device>> devices);
   ~DividedGroup();
 
   size_t num_places() const { return places_.size(); }
   gpu::Stream& stream(size_t place);
-  uint64_t least_free_bytes() const;  // on the device with the least memory
+  uint64_t least_free_bytes() const;  // for the place with the least memory
 
   // Adds rows with their tables, one on each device, which stay in the group until the rows are removed.  Throws
   // kExhausted.
@@ -83,6 +85,7 @@ class DividedGroup {
   void divide();
   void lay_out(std::span<const uint64_t> scores);
   void lay_out_sources();
+  bool is_on_first(size_t place) const;
   template <class Body>
   void at_places(const Body& body);
   DeviceKeys keys_at(size_t place, size_t call) const;

@@ -29,7 +29,7 @@ struct DividedSizes {
 // A device, with what it gets of a call in the order in which the first device has put it: keys, scores, and numbers of
 // changes or sources [keys]; values of its rows.
 struct DividedPlace {
-  explicit DividedPlace(std::unique_ptr<gpu::Device> given)
+  explicit DividedPlace(std::shared_ptr<gpu::Device> given)
       : device(std::move(given)), stream(*device), memory(*device), done(*device) {}
 
   void build(const DividedSizes& sizes, const std::vector<DeviceTable*>& tables) {
@@ -47,7 +47,7 @@ struct DividedPlace {
     keys = {}, scores = {}, found = {}, which = {}, changes = {}, values = {}, counts = {};
   }
 
-  const std::unique_ptr<gpu::Device> device;
+  const std::shared_ptr<gpu::Device> device;
   gpu::Stream stream;
   gpu::HostMemory memory;
   gpu::Event done;

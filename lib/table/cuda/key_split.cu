@@ -75,7 +75,8 @@ void KeySplit::queue(gpu::Stream& stream, const uint64_t* keys, std::span<const 
   num_keys_ = begins.back();
   PS_CHECK(static_cast<int64_t>(tables_) <= tables_here_.size());
   if (num_keys_ > most_keys()) {
-    fail(Code::kInternal, "divided table: a call of ", num_keys_, " keys, expected at most ", most_keys());
+    fail(Code::kInternal, "a call of ", num_keys_, " keys for several devices, expected at most ",
+         most_keys());
   }
   const size_t groups = owners_ * tables_;
   const uint32_t size = static_cast<uint32_t>(num_keys_), tables = static_cast<uint32_t>(tables_);

@@ -1,6 +1,6 @@
 // KeySplit: divides the keys of a call among the owners of their rows, on the device that has the keys.  The hash of a key
-// says which owner has its row.  Used by DividedTable, and by DividedGroup for the rows of jobs on several devices.
-// Compiled for CUDA and for the emulator.
+// says which owner has its row.  Used by DividedGroup for the rows of jobs on several devices.  Compiled for CUDA and
+// for the emulator.
 //
 // A call may have the keys of many tables.  Keys of one owner and table are a group; the groups are in the order of
 // owners, and of tables for each owner, and the keys of a group in the order in which they were given.
@@ -67,7 +67,6 @@ class KeySplit {
   // In memory of the device, [num_keys]: the ordered keys, and the number of each among the keys as given.
   const uint64_t* keys() const { return keys_.data(); }
   const uint32_t* positions() const { return positions_.data() + most_keys(); }
-  uint64_t* keys() { return keys_.data(); }
   // [num_keys]: the groups of the ordered keys, owner * tables + table.
   const uint32_t* groups() const { return groups_.data() + most_keys(); }
 

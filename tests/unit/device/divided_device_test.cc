@@ -1,21 +1,15 @@
 // Several devices as one: the first splits the keys of a call, copies between devices move them and what belongs to them,
-// and all devices have their work before the host waits for any.  In every order of threads and streams the rows
-// are those of one device.
+// and all devices have their work before the host waits for any.  tests/gpu/divided_device.cc compares the rows with those of
+// one device.
 #include "device/cuda/divided_device.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <bit>
-#include <map>
 #include <numeric>
 #include <vector>
 
-#include "base/random.h"
 #include "base/text.h"
-#include "device/cuda/table_rows.h"
-#include "support/bits.h"
 
 namespace ps::divided_device_test {
 
@@ -47,9 +41,9 @@ class WatchedDevices {
   explicit WatchedDevices(size_t count) {
     EmulatorOptions options;
     options.on_wait = [this] { waits.push_back(queued()); };
-    std::vector<std::unique_ptr<gpu::Device>> owned;
+    std::vector<std::shared_ptr<gpu::Device>> owned;
     for (size_t p = 0; p < count; ++p) {
-      owned.push_back(std::make_unique<gpu::Device>(options));
+      owned.push_back(std::make_shared<gpu::Device>(options));
       devices_.push_back(owned.back().get());
     }
     device_ = make_divided_device(std::move(owned));
@@ -142,211 +136,11 @@ TEST(DividedDevice, SplitsOnTheFirstDeviceAndAllWorkBeforeTheHostWaitsForAny) {
   }
 }
 
-// ---- the rows of one device
-
-struct Table {
-  CachedRowsOptions options;
-  CurrentStep<float> step;
-  std::unique_ptr<CachedRows> whole, divided;
-};
-
-EmulatorOptions disorderly(uint64_t seed) {
-  EmulatorOptions options;
-  options.seed = seed;
-  options.order = gpu::emulated::ScheduleOrder::kRandom;
-  options.stream_order = gpu::emulated::StreamOrder::kRandom;
-  return options;
-}
-
-std::unique_ptr<RowDevice> disorderly_devices(size_t count, uint64_t seed) {
-  std::vector<std::unique_ptr<gpu::Device>> devices;
-  for (size_t p = 0; p < count; ++p) devices.push_back(std::make_unique<gpu::Device>(disorderly(seed + p)));
-  return make_divided_device(std::move(devices));
-}
-
-// The same calls of one device and of several, with rows of up to four parameters.
-class Twins {
- public:
-  explicit Twins(uint64_t seed)
-      : random_(seed, 1),
-        whole_(make_table_device(std::make_unique<gpu::Device>(EmulatorOptions()))),
-        divided_(disorderly_devices(1 + seed % 4, seed)),
-        tables_(1 + random_.below(4)) {
-    for (Table& table : tables_) {
-      const auto width = static_cast<uint32_t>(1 + random_.below(random_.below(2) == 0 ? 8 : 40));
-      const uint32_t arrays = static_cast<uint32_t>(random_.below(3));
-      table.options = options_of(width, arrays, 32 + static_cast<uint32_t>(random_.below(60)));
-      if (random_.below(3) == 0) table.options.rounding = {ValueType::kBf16, true, seed};
-      table.step = {SgdStep<float>{0.1f, {0.01f, 0.001f}}, 0.75f, std::nullopt};
-      if (arrays > 0) table.step = momentum_step();
-      if (arrays > 0 && random_.below(3) == 0) table.step.mean = held_change(3, 1);
-      if (random_.below(8) == 0) table.step.step = std::monostate();
-      table.whole = whole_->make_rows(table.options);
-      table.divided = divided_->make_rows(table.options);
-    }
-  }
-
-  void train(uint64_t stamp) {
-    for (Table& table : tables_) load(table, stamp);
-    step_all(stamp);
-    advance_all(stamp);
-    read_all();
-    for (Table& table : tables_) compare(table);
-  }
-
- private:
-  // Keys that have rows, or any, each once and in any order.
-  std::vector<uint64_t> draw(const Table& table) {
-    std::map<uint64_t, uint64_t> drawn;
-    for (uint64_t n = random_.below(table.options.most_keys + 1); n > 0; --n)
-      drawn[random_.next64()] = random_.below(120) * 0x9e3779b97f4a7c15u;
-    std::vector<uint64_t> keys;
-    for (const auto& [order, key] : drawn) {
-      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
-    }
-    return keys;
-  }
-  std::vector<uint64_t> present(const Table& table) {
-    std::vector<uint64_t> keys = draw(table), stamps(keys.size());
-    std::vector<uint8_t> found(keys.size());
-    table.whole->look_up(keys, found.data(), stamps.data(), nullptr);
-    size_t n = 0;
-    std::erase_if(keys, [&](uint64_t) { return found[n++] == 0; });
-    return keys;
-  }
-
-  // Rows come for those that are missing, and for some that are there.
-  void load(Table& table, uint64_t stamp) {
-    const std::vector<uint64_t> keys = draw(table);
-    std::vector<uint64_t> stamps(keys.size()), given(keys.size(), stamp);
-    std::vector<uint8_t> found(keys.size());
-    table.whole->look_up(keys, found.data(), stamps.data(), nullptr);
-    std::vector<uint32_t> sources(keys.size(), CachedRows::kNoSource);
-    std::vector<float> rows;
-    uint32_t come = 0;
-    for (size_t i = 0; i < keys.size(); ++i) {
-      given[i] -= random_.below(2);
-      if (found[i] == 0 || random_.below(4) == 0) sources[i] = come++;
-    }
-    rows.resize(size_t{come} * table.options.width * (1 + table.options.arrays));
-    for (float& value : rows) value = static_cast<float>(random_.normal());
-    StampedRows evicted;
-    table.whole->load(keys, stamp + 1, given, sources, rows, evicted);
-    table.divided->load(keys, stamp + 1, given, sources, rows, evicted);
-    EXPECT_TRUE(evicted.keys.empty());
-  }
-
-  void step_all(uint64_t stamp) {
-    std::vector<std::vector<uint64_t>> keys;
-    std::vector<std::vector<float>> gradients;
-    std::vector<RowsStep> whole, divided;
-    for (Table& table : tables_) {
-      keys.push_back(present(table));
-      gradients.emplace_back(keys.back().size() * table.options.width);
-      for (float& value : gradients.back()) value = static_cast<float>(random_.normal());
-    }
-    for (size_t t = 0; t < tables_.size(); ++t) {
-      const RowsStep step = {nullptr, keys[t], stamp, gradients[t].data(), tables_[t].step, 0.5f};
-      whole.push_back(step), whole.back().rows = tables_[t].whole.get();
-      divided.insert(divided.begin(), step), divided.front().rows = tables_[t].divided.get();
-    }
-    whole_->step_all(whole);
-    divided_->step_all(divided);
-  }
-
-  void advance_all(uint64_t stamp) {
-    std::vector<std::vector<uint64_t>> keys;
-    std::vector<std::vector<uint32_t>> which;
-    std::vector<std::vector<IdleChange>> changes;
-    std::vector<RowsAdvance> whole, divided;
-    for (Table& table : tables_) {
-      keys.push_back(present(table));
-      changes.emplace_back(std::min<size_t>(keys.back().size(), 3));
-      for (IdleChange& change : changes.back()) {
-        change.weights = IdleChange::Weights::kDecayed;
-        change.keep = 0.5 + random_.uniform() / 2;
-        change.dither = static_cast<int64_t>(stamp);
-      }
-      which.emplace_back();
-      for (size_t i = 0; i < keys.back().size(); ++i) {
-        const uint64_t number = random_.below(changes.back().size() + 1);
-        which.back().push_back(number == changes.back().size() ? CachedRows::kNoSource
-                                                               : static_cast<uint32_t>(number));
-      }
-    }
-    for (size_t t = 0; t < tables_.size(); ++t) {
-      const RowsAdvance advance = {nullptr, keys[t], stamp + 1, stamp, which[t], changes[t]};
-      whole.push_back(advance), whole.back().rows = tables_[t].whole.get();
-      divided.push_back(advance), divided.back().rows = tables_[t].divided.get();
-    }
-    whole_->advance_all(whole);
-    divided_->advance_all(divided);
-  }
-
-  void read_all() {
-    std::vector<std::vector<uint64_t>> keys;
-    std::vector<std::vector<float>> expected, weights;
-    std::vector<RowsRead> whole, divided;
-    for (Table& table : tables_) {
-      keys.push_back(present(table));
-      expected.emplace_back(keys.back().size() * table.options.width);
-    }
-    weights = expected;
-    for (size_t t = 0; t < tables_.size(); ++t) {
-      whole.push_back({tables_[t].whole.get(), keys[t], expected[t].data()});
-      divided.push_back({tables_[t].divided.get(), keys[t], weights[t].data()});
-    }
-    whole_->read_all(whole);
-    divided_->read_all(divided);
-    for (size_t t = 0; t < tables_.size(); ++t) ASSERT_EQ(bits_of(weights[t]), bits_of(expected[t]));
-  }
-
-  // Compares a look-up with rows, and all rows with their stamps.
-  void compare(Table& table) {
-    const std::vector<uint64_t> keys = draw(table);
-    const size_t floats = table.options.width * (1 + table.options.arrays);
-    std::vector<uint8_t> found(keys.size()), expected_found(keys.size());
-    std::vector<uint64_t> stamps(keys.size()), expected_stamps(keys.size());
-    std::vector<float> rows(keys.size() * floats), expected(rows.size());
-    table.whole->look_up(keys, expected_found.data(), expected_stamps.data(), expected.data());
-    table.divided->look_up(keys, found.data(), stamps.data(), rows.data());
-    ASSERT_EQ(found, expected_found);
-    ASSERT_EQ(stamps, expected_stamps);
-    ASSERT_EQ(bits_of(rows), bits_of(expected));
-    ASSERT_EQ(all_rows(*table.divided, floats), all_rows(*table.whole, floats));
-  }
-
-  static std::map<uint64_t, std::vector<uint64_t>> all_rows(CachedRows& rows, size_t floats) {
-    std::map<uint64_t, std::vector<uint64_t>> all;
-    for (uint32_t b = 0; b < rows.num_buckets(); ++b) {
-      StampedRows some;
-      rows.copy_buckets(b, 1, some);
-      for (size_t i = 0; i < some.keys.size(); ++i) {
-        EXPECT_EQ(rows.bucket(some.keys[i]), b);
-        std::vector<uint64_t>& row = all[some.keys[i]];
-        row.push_back(some.stamps[i]);
-        for (size_t f = 0; f < floats; ++f) row.push_back(std::bit_cast<uint32_t>(some.rows[i * floats + f]));
-      }
-    }
-    return all;
-  }
-
-  Random random_;
-  std::unique_ptr<RowDevice> whole_, divided_;
-  std::vector<Table> tables_;
-};
-
-TEST(DividedDevice, RowsAreThoseOfOneDeviceInEveryOrderOfThreadsAndStreams) {
-  for (uint64_t seed = 0; seed < 24; ++seed) {
-    SCOPED_TRACE(cat("seed ", seed));
-    Twins twins(seed);
-    for (uint64_t stamp = 1; stamp <= 3; ++stamp) ASSERT_NO_FATAL_FAILURE(twins.train(stamp));
-  }
-}
-
 TEST(DividedDevice, RowsTakeNoMoreMemoryThanItSaysBefore) {
   for (size_t count = 1; count <= 3; ++count) {
-    const auto device = disorderly_devices(count, count);
+    std::vector<std::shared_ptr<gpu::Device>> devices(count);
+    for (auto& device : devices) device = std::make_shared<gpu::Device>(EmulatorOptions());
+    const auto device = make_divided_device(devices);
     CachedRowsOptions options = options_of(5, 2, 100);
     const uint64_t bytes = 4 << 20;
     options.rows = device->rows_for(bytes, options);
