@@ -26,7 +26,7 @@ std::shared_ptr<ModelDevice> make_cuda_model_device(int number) {
   refuse(number);
 }
 
-std::unique_ptr<RowDevice> make_cuda_row_device(std::shared_ptr<ModelDevice>) {
+std::unique_ptr<RowDevice> make_cuda_row_device(std::shared_ptr<ModelDevice>, std::span<const int>) {
   return nullptr;
 }
 

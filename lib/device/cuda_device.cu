@@ -45,6 +45,13 @@ static std::unique_ptr<gpu::Device> open_gpu(int number) {
   }
 }
 
+// Lets each device read the memory of all others.
+static void link_all(const std::vector<std::shared_ptr<gpu::Device>>& devices) {
+  for (const auto& device : devices) {
+    for (const auto& other : devices) device->reach(*other);
+  }
+}
+
 std::unique_ptr<RowDevice> make_cuda_device(int number) {
   return make_table_device(open_gpu(number));
 }
@@ -52,14 +59,22 @@ std::unique_ptr<RowDevice> make_cuda_device(int number) {
 std::unique_ptr<RowDevice> make_cuda_devices(std::span<const int> numbers) {
   std::vector<std::shared_ptr<gpu::Device>> devices;
   for (int number : numbers) devices.push_back(open_gpu(number));
-  for (const auto& device : devices) {
-    for (const auto& other : devices) device->reach(*other);
-  }
+  link_all(devices);
   return make_divided_device(std::move(devices));
 }
 
-std::unique_ptr<RowDevice> make_cuda_row_device(std::shared_ptr<ModelDevice> model) {
-  return make_table_device(std::move(model));
+std::unique_ptr<RowDevice> make_cuda_row_device(std::shared_ptr<ModelDevice> model,
+                                                std::span<const int> others) {
+  gpu::Stream* const stream = stream_of(*model);
+  if (others.empty() || stream == nullptr) return make_table_device(std::move(model));
+  std::vector<std::shared_ptr<gpu::Device>> devices;
+  for (int number : others) devices.push_back(open_gpu(number));
+  for (const auto& device : devices) {
+    device->reach(stream->device());
+    stream->device().reach(*device);
+  }
+  link_all(devices);
+  return make_divided_device(std::move(model), std::move(devices));
 }
 
 std::shared_ptr<ModelDevice> make_cuda_model_device(int number) {

@@ -192,7 +192,9 @@ void DeviceStore::end_pass(int64_t pass) {
 Json DeviceStore::counters() const {
   RowCacheCounts all;
   RowCacheSeconds seconds;
+  int64_t rows_there = 0;
   for (const Cached& cached : caches_) {
+    rows_there += cached.there;
     const RowCacheCounts& counts = cached.cache->counts();
     all.asked += counts.asked;
     all.fetched += counts.fetched;
@@ -203,7 +205,8 @@ Json DeviceStore::counters() const {
     seconds.writing_back += cached.cache->seconds().writing_back;
     seconds.exposed += cached.cache->seconds().exposed;
   }
-  return {{"rows_asked", all.asked},
+  return {{"row_parameters_there", rows_there},
+          {"rows_asked", all.asked},
           {"rows_fetched", all.fetched},
           {"rows_early", all.early},
           {"rows_in_place", rows_in_place_},

@@ -71,7 +71,8 @@ class DeviceStore final : public StoreInFront {
   // Puts trained rows back first, unless the lender does that when it needs them.
   void end_pass(int64_t pass) override;
 
-  // Returns the counts and the seconds of all caches together: {"rows_asked": ..., "rows_fetched": ...}.
+  // Returns the number of parameters whose weights and gradients stay on the device, and the counts and the seconds of all
+  // caches together: {"row_parameters_there": ..., "rows_asked": ..., "rows_fetched": ...}.
   Json counters() const;
 
  private:

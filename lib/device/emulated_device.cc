@@ -19,6 +19,12 @@ std::unique_ptr<gpu::Device> make_device() {
   return std::make_unique<gpu::Device>(gpu::emulated::EmulatorOptions());
 }
 
+std::vector<std::shared_ptr<gpu::Device>> make_devices(size_t count) {
+  std::vector<std::shared_ptr<gpu::Device>> devices(count);
+  for (auto& device : devices) device = make_device();
+  return devices;
+}
+
 // An emulated device does its work while the host waits for it.
 class NcclOnEmulated final : public NcclOnDevice {
  public:
@@ -37,13 +43,12 @@ std::unique_ptr<RowDevice> make_emulated_device() {
 }
 
 std::unique_ptr<RowDevice> make_emulated_devices(size_t count) {
-  std::vector<std::shared_ptr<gpu::Device>> devices(count);
-  for (auto& device : devices) device = make_device();
-  return make_divided_device(std::move(devices));
+  return make_divided_device(make_devices(count));
 }
 
-std::unique_ptr<RowDevice> make_emulated_row_device(std::shared_ptr<ModelDevice> model) {
-  return make_table_device(std::move(model));
+std::unique_ptr<RowDevice> make_emulated_row_device(std::shared_ptr<ModelDevice> model, size_t others) {
+  if (others == 0) return make_table_device(std::move(model));
+  return make_divided_device(std::move(model), make_devices(others));
 }
 
 std::shared_ptr<ModelDevice> make_emulated_model_device() {

@@ -1,6 +1,11 @@
 #include "device/model_devices.h"
 
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "base/error.h"
+#include "base/text.h"
 #include "codec/codec_there.h"
 #include "codec/dgc_there.h"
 #include "collective/nccl_device.h"
@@ -36,9 +41,12 @@ std::shared_ptr<NcclDevice> nccl_device_of(std::shared_ptr<ModelDevice> model) {
   return make_cuda_nccl_device(std::move(model));
 }
 
-std::unique_ptr<RowDevice> row_device_of(std::shared_ptr<ModelDevice> model) {
-  if (auto emulated = make_emulated_row_device(model)) return emulated;
-  return make_cuda_row_device(std::move(model));
+std::unique_ptr<RowDevice> row_device_of(std::shared_ptr<ModelDevice> model, std::string_view type) {
+  const std::vector<std::string_view> all = split(type, ',');
+  if (auto emulated = make_emulated_row_device(model, all.size() - 1)) return emulated;
+  std::vector<int> others;
+  for (size_t i = 1; i < all.size(); ++i) others.push_back(cuda_number(all[i]).value());
+  return make_cuda_row_device(std::move(model), others);
 }
 
 std::unique_ptr<Device> device_of(Device& host, std::shared_ptr<ModelDevice> kernels) {

@@ -2,7 +2,9 @@
 #ifndef PS_DEVICE_MODEL_DEVICES_H_
 #define PS_DEVICE_MODEL_DEVICES_H_
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "math/device.h"
@@ -33,17 +35,19 @@ std::shared_ptr<CompressionDevice> compression_device_of(std::shared_ptr<ModelDe
 std::shared_ptr<NcclDevice> nccl_device_of(std::shared_ptr<ModelDevice> model);
 
 // Returns the same device, for rows that are trained in its memory beside the model, so that they need not
-// leave it.
-std::unique_ptr<RowDevice> row_device_of(std::shared_ptr<ModelDevice> model);
+// leave it.  If `type`, by which the model was opened, names several devices, the others are opened too, and share the rows
+// with it.
+std::unique_ptr<RowDevice> row_device_of(std::shared_ptr<ModelDevice> model, std::string_view type);
 
 // The kinds of devices: this build's emulator, and GPU number `number`.
 std::shared_ptr<ModelDevice> make_emulated_model_device();
 std::shared_ptr<ModelDevice> make_cuda_model_device(int number);
 
-// The same kinds for rows, for compression, and for NCCL. They return null for a model on another kind of
+// The same kinds for rows, which `others` share, for compression, and for NCCL. They return null for a model on another kind of
 // device.
-std::unique_ptr<RowDevice> make_emulated_row_device(std::shared_ptr<ModelDevice> model);
-std::unique_ptr<RowDevice> make_cuda_row_device(std::shared_ptr<ModelDevice> model);
+std::unique_ptr<RowDevice> make_emulated_row_device(std::shared_ptr<ModelDevice> model, size_t others);
+std::unique_ptr<RowDevice> make_cuda_row_device(std::shared_ptr<ModelDevice> model,
+                                                std::span<const int> others);
 std::shared_ptr<DgcDevice> make_emulated_dgc_device(std::shared_ptr<ModelDevice> model);
 std::shared_ptr<DgcDevice> make_cuda_dgc_device(std::shared_ptr<ModelDevice> model);
 std::shared_ptr<CodecDevice> make_emulated_codec_device(std::shared_ptr<ModelDevice> model);

@@ -23,7 +23,8 @@ struct CachedRowsOptions {
   uint64_t rows = 32;           // capacity, rounded up to whole buckets
   uint32_t most_keys = 32;      // largest number of keys of a call
   ValueRounding rounding = {};  // rounding of weights on the device
-  bool values_there = false;    // read() and step() take addresses in memory of the device
+  // read() and step() take addresses in memory of the device, of several the first.
+  bool values_there = false;
 };
 
 // Rows with their stamps.  A stamp is the number of steps that a row has seen.  Stamps, and the times at which

@@ -323,9 +323,9 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
   bool rows_beside_model = false;
   CachePlan caches;
   if (trains && job.device.caches_rows()) {
-    rows_beside_model =
-        model.device != nullptr && !with_servers && job.device.type.find(',') == std::string::npos;
-    row_device = rows_beside_model ? row_device_of(model.device) : open_row_device(job.device.type);
+    rows_beside_model = model.device != nullptr && !with_servers;
+    row_device =
+        rows_beside_model ? row_device_of(model.device, job.device.type) : open_row_device(job.device.type);
     caches = plan_caches(*row_device, job.device, parameters, optimizers);
     log.info("Rows are trained on device ", job.device.type, ":\n", describe(caches, parameters));
   }

@@ -11,7 +11,11 @@ ps-datagen sparse-binary --dim 5000 --samples 60 --first 240 --nnz 6:14 --output
 train() { timeout 300 ps-train "$@" --data train.txt --log-level warning; }
 model=(--device "$device" --set device.trains=model)
 all=(--device "$device" --set device.trains=all --set device.rows=256)
+# Several devices, of which the first computes the model and all have a part of the rows.
+several=(--device emulated:0,emulated:1 "${all[@]:2}")
 figures() { grep -oE '"(avg_cost|auc|batches|samples)":[0-9.e-]*' "$1"; }
+# expect_rows_there NUMBER FILE: the rows of so many parameters do not leave the devices.
+expect_rows_there() { grep -q "\"row_parameters_there\":$1," "$2" || fail "rows: $(cat "$2")"; }
 
 need python3
 close() { python3 "$PS_SOURCE/tests/e2e/close_models.py" "$@"; }
@@ -35,9 +39,13 @@ for optimizer in '{"type": "sgd", "learning_rate": 0.05, "clip_norm": 0.5}' \
   number=$((number + 1))
   common=("${pairs[@]}" --set optimizer="$optimizer" --test-data held_out.txt --json)
   train "${common[@]}" --save-dir plain --checkpoint-dir plain_checkpoints >plain.json
-  for kind in model all; do
-    options=("${model[@]}")
-    if [[ $kind == all ]]; then options=("${all[@]}"); fi
+  kinds=(model all)
+  if [[ $device == emulated ]]; then kinds+=(several); fi
+  if ((number == 2)); then several[1]+=,emulated:2; fi
+  if ((number == 3)); then several[1]+=,emulated:3; fi
+  for kind in "${kinds[@]}"; do
+    declare -n flags_of_kind=$kind
+    options=("${flags_of_kind[@]}")
     if [[ $kind == all && $number == 3 ]]; then options+=(--set device.rows=64); fi
     train "${common[@]}" --save-dir $kind --checkpoint-dir ${kind}_checkpoints "${options[@]}" >$kind.json
     for pass in pass-00000 pass-00001; do same {plain,$kind}/$pass/model.safetensors; done
@@ -51,8 +59,11 @@ for optimizer in '{"type": "sgd", "learning_rate": 0.05, "clip_norm": 0.5}' \
       ps-ckpt2model plain_checkpoints/step-000000024 --diff ${kind}_checkpoints/step-000000024 >diff.txt ||
         { cat diff.txt; fail "checkpoints of $kind differ"; }
     fi
+    # Gradients are clipped by the process.
+    if [[ $kind != model ]]; then expect_rows_there $((number == 1 ? 0 : 2)) $kind.json; fi
   done
-  rm -r plain model all ./*_checkpoints
+  unset -n flags_of_kind
+  rm -r plain "${kinds[@]}" ./*_checkpoints
 done
 
 # A batch of ranking is one group.
@@ -116,17 +127,20 @@ cmp served_{plain,all}/*/pass-00001/model.safetensors
 
 write_job dense '{"directory": "", "steps": 5}'
 echo "within the rounding of products, and the same again"
-for kind in plain model again all; do
+kinds=(plain model again all)
+if [[ $device == emulated ]]; then kinds+=(several); fi
+for kind in "${kinds[@]}"; do
   options=()
   if [[ $kind != plain ]]; then options=("${model[@]}"); fi
   if [[ $kind == all ]]; then options=("${all[@]}"); fi
+  if [[ $kind == several ]]; then options=("${several[@]}"); fi
   train job.json --passes 2 --save-dir $kind "${options[@]}" --json >$kind.json
 done
 close {plain,model}/pass-00001/model.safetensors
 cmp {model,again}/pass-00001/model.safetensors
-cmp {model,all}/pass-00001/model.safetensors
+for kind in "${kinds[@]:3}"; do cmp {model,$kind}/pass-00001/model.safetensors; done
 # Both biases and the weight between them: 8, 16 and 2 weights with a momentum and a gradient each.
-for kind in model all; do
+for kind in "${kinds[@]:3}" model; do
   grep -q '"dense_parameters":3,"dense_bytes":312' $kind.json || fail "dense parameters: $(cat $kind.json)"
 done
 

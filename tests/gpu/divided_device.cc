@@ -16,6 +16,8 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "device/cuda/table_rows.h"
+#include "gpu/device_data.h"
+#include "model/cuda/gpu_kernels.h"
 #include "support/bits.h"
 #include "table/cuda/key_split.h"
 #include "test_device.h"
@@ -39,20 +41,24 @@ CurrentStep<float> momentum_step() {
 
 struct Table {
   CachedRowsOptions options;
+  bool values_there = false;  // gradients and weights of the divided rows are on the model's device
   CurrentStep<float> step;
   std::unique_ptr<CachedRows> whole, divided;
 };
 
-// Places on as many devices, or on one.
-enum class On { kSeveralDevices, kOneDevice };
+// Places on as many devices, or on one; or on several, of which the first has a model.
+enum class On { kSeveralDevices, kOneDevice, kDevicesBesideModel };
 
-std::unique_ptr<RowDevice> make_places(size_t count, On on, uint64_t seed) {
+std::unique_ptr<RowDevice> make_places(size_t count, On on, uint64_t seed,
+                                       const std::shared_ptr<ModelDevice>& model) {
   std::vector<std::shared_ptr<gpu::Device>> devices;
   for (size_t p = 0; p < count; ++p) {
+    if (p == 0 && model != nullptr) continue;
     const bool shared = p > 0 && on == On::kOneDevice;
     devices.push_back(shared ? devices[0] : std::make_shared<gpu::Device>(test_device::disorderly(seed + p)));
   }
-  return make_divided_device(std::move(devices));
+  return model == nullptr ? make_divided_device(std::move(devices))
+                          : make_divided_device(model, std::move(devices));
 }
 
 // The same calls of one device and of several, with rows of up to four parameters.
@@ -61,7 +67,10 @@ class Twins {
   Twins(uint64_t seed, On on)
       : random_(seed, 1),
         whole_(make_table_device(std::make_unique<gpu::Device>(test_device::by_seed(0)))),
-        divided_(make_places(1 + seed % 4, on, seed)),
+        model_(on == On::kDevicesBesideModel
+                   ? make_gpu_kernels(std::make_unique<gpu::Device>(test_device::disorderly(seed)))
+                   : nullptr),
+        divided_(make_places(1 + seed % 4, on, seed, model_)),
         tables_(1 + random_.below(4)) {
     for (Table& table : tables_) {
       const auto width = static_cast<uint32_t>(1 + random_.below(random_.below(2) == 0 ? 8 : 40));
@@ -73,7 +82,10 @@ class Twins {
       if (arrays > 0 && random_.below(3) == 0) table.step.mean = held_change(3, 1);
       if (random_.below(8) == 0) table.step.step = std::monostate();
       table.whole = whole_->make_rows(table.options);
-      table.divided = divided_->make_rows(table.options);
+      table.values_there = model_ != nullptr && random_.below(4) > 0;
+      CachedRowsOptions divided = table.options;
+      divided.values_there = table.values_there;
+      table.divided = divided_->make_rows(divided);
     }
   }
 
@@ -145,10 +157,14 @@ class Twins {
       gradients.emplace_back(keys.back().size() * table.options.width);
       for (float& value : gradients.back()) value = static_cast<float>(random_.normal());
     }
+    std::vector<gpu::DeviceArray<float>> there(tables_.size());
     for (size_t t = 0; t < tables_.size(); ++t) {
       const RowsStep step = {nullptr, keys[t], stamp, gradients[t].data(), tables_[t].step, 0.5f};
       whole.push_back(step), whole.back().rows = tables_[t].whole.get();
       divided.insert(divided.begin(), step), divided.front().rows = tables_[t].divided.get();
+      if (!tables_[t].values_there) continue;
+      there[t] = upload(*stream_of(*model_), gradients[t]);
+      divided.front().gradients = there[t].data();
     }
     whole_->step_all(whole);
     divided_->step_all(divided);
@@ -192,13 +208,20 @@ class Twins {
       expected.emplace_back(keys.back().size() * table.options.width);
     }
     weights = expected;
+    std::vector<gpu::DeviceArray<float>> there(tables_.size());
     for (size_t t = 0; t < tables_.size(); ++t) {
       whole.push_back({tables_[t].whole.get(), keys[t], expected[t].data()});
       divided.push_back({tables_[t].divided.get(), keys[t], weights[t].data()});
+      if (!tables_[t].values_there) continue;
+      there[t] = upload(*stream_of(*model_), weights[t]);
+      divided.back().weights = there[t].data();
     }
     whole_->read_all(whole);
     divided_->read_all(divided);
-    for (size_t t = 0; t < tables_.size(); ++t) ASSERT_EQ(bits_of(weights[t]), bits_of(expected[t]));
+    for (size_t t = 0; t < tables_.size(); ++t) {
+      if (tables_[t].values_there) weights[t] = download(*stream_of(*model_), there[t]);
+      ASSERT_EQ(bits_of(weights[t]), bits_of(expected[t]));
+    }
   }
 
   // Compares a look-up with rows, and all rows with their stamps.
@@ -232,7 +255,9 @@ class Twins {
   }
 
   Random random_;
-  std::unique_ptr<RowDevice> whole_, divided_;
+  std::unique_ptr<RowDevice> whole_;
+  std::shared_ptr<ModelDevice> model_;  // null: there is none
+  std::unique_ptr<RowDevice> divided_;
   std::vector<Table> tables_;
 };
 
@@ -251,6 +276,11 @@ TEST(DividedDevice, RowsOfSeveralDevicesAreThoseOfOne) {
 
 TEST(DividedDevice, RowsOfSeveralPartsOfADeviceAreThoseOfOne) {
   compare(On::kOneDevice);
+}
+
+// The model computes on the first device, which gives gradients and takes weights in its memory.
+TEST(DividedDevice, RowsOfDevicesBesideAModelAreThoseOfOne) {
+  compare(On::kDevicesBesideModel);
 }
 
 TEST(KeySplit, EachDeviceOwnsAboutAsManyKeys) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "device/cuda/divided_group.h"
+#include "model/cuda/gpu_kernels.h"
 #include "table/cuda/device_table.h"
 #include "table/cuda/key_split.h"
 
@@ -99,7 +100,10 @@ class DividedRows final : public CachedRows {
 // One owner thread.
 class DividedDevice final : public RowDevice {
  public:
-  explicit DividedDevice(std::vector<std::shared_ptr<gpu::Device>> devices) : group_(std::move(devices)) {}
+  // `model` is on the first device, or null.
+  DividedDevice(std::vector<std::shared_ptr<gpu::Device>> devices, std::shared_ptr<ModelDevice> model)
+      : model_(std::move(model)),
+        group_(std::move(devices), model_ == nullptr ? nullptr : stream_of(*model_)) {}
 
   // All devices have equal parts of the bytes, and the first also has the call as the host gives it: it sets the limit of
   // all, so that both functions below count the call for each.
@@ -121,7 +125,7 @@ class DividedDevice final : public RowDevice {
   }
 
   std::unique_ptr<CachedRows> make_rows(const CachedRowsOptions& options) override {
-    PS_CHECK(!options.values_there);
+    PS_CHECK(!options.values_there || model_ != nullptr);
     return std::make_unique<DividedRows>(group_, part_of(options));
   }
 
@@ -145,13 +149,22 @@ class DividedDevice final : public RowDevice {
     return part;
   }
 
+  const std::shared_ptr<ModelDevice> model_;
   DividedGroup group_;
 };
 
 }  // namespace
 
 std::unique_ptr<RowDevice> make_divided_device(std::vector<std::shared_ptr<gpu::Device>> devices) {
-  return std::make_unique<DividedDevice>(std::move(devices));
+  return std::make_unique<DividedDevice>(std::move(devices), nullptr);
+}
+
+std::unique_ptr<RowDevice> make_divided_device(std::shared_ptr<ModelDevice> model,
+                                               std::vector<std::shared_ptr<gpu::Device>> others) {
+  gpu::Stream* const stream = stream_of(*model);
+  if (stream == nullptr) return nullptr;
+  others.insert(others.begin(), std::shared_ptr<gpu::Device>(model, &stream->device()));
+  return std::make_unique<DividedDevice>(std::move(others), std::move(model));
 }
 
 }  // namespace PS_GPU_NAMESPACE

@@ -41,9 +41,11 @@ uint64_t DividedGroup::bytes_in_front(const CachedRowsOptions& options, size_t p
          KeySplit::bytes_for(options.most_keys, places, 1);
 }
 
-DividedGroup::DividedGroup(std::vector<std::shared_ptr<gpu::Device>> devices) {
+DividedGroup::DividedGroup(std::vector<std::shared_ptr<gpu::Device>> devices, gpu::Stream* first) {
   PS_CHECK(!devices.empty());
-  for (auto& device : devices) places_.push_back(std::make_unique<DividedPlace>(std::move(device)));
+  for (auto& device : devices) {
+    places_.push_back(std::make_unique<DividedPlace>(std::move(device), places_.empty() ? first : nullptr));
+  }
 }
 
 // Devices copy from each other, so all work ends before memory of any of them goes.
@@ -133,7 +135,7 @@ void DividedGroup::set_step(const CachedRows* rows, uint64_t step) {
 template <class Call>
 void DividedGroup::begin(std::span<const Call> calls, uint32_t Member::*floats) {
   if (front_ == nullptr) build();
-  called_.clear(), widths_.clear();
+  called_.clear(), widths_.clear(), there_.clear();
   begins_.assign(1, 0), given_.assign(1, 0);
   for (const Call& call : calls) {
     const Member& member = members_[called_.emplace_back(index_of(call.rows))];
@@ -141,7 +143,8 @@ void DividedGroup::begin(std::span<const Call> calls, uint32_t Member::*floats) 
     std::ranges::copy(call.keys, front_->keys.host.data() + begins_.back());
     widths_.push_back(member.*floats);
     begins_.push_back(begins_.back() + static_cast<uint32_t>(call.keys.size()));
-    given_.push_back(given_.back() + rounded_values(call.keys.size() * widths_.back()));
+    there_.push_back(member.options.values_there ? values_of(call) : ValuesThere());
+    given_.push_back(given_.back() + (there_.back() ? 0 : rounded_values(call.keys.size() * widths_.back())));
   }
   gpu::Stream& stream = places_[0]->stream;
   send(stream, front_->keys, begins_.back());
@@ -164,8 +167,14 @@ void DividedGroup::lay_out(std::span<const uint64_t> scores) {
     value_begins_.push_back(ordered);
     for (size_t c = 0; c < called_.size(); ++c) {
       const int64_t begin = split.group_begin(p, c), size = split.group_begin(p, c + 1) - begin;
-      *section++ = {ordered,    given_[c], scores.empty() ? 0 : scores[c], static_cast<uint32_t>(begin),
-                    begins_[c], widths_[c]};
+      float* const staged = front_->values.device.data() + given_[c];
+      *section++ = {ordered,
+                    there_[c] ? there_[c].from : staged,
+                    there_[c] ? there_[c].to : staged,
+                    scores.empty() ? 0 : scores[c],
+                    static_cast<uint32_t>(begin),
+                    begins_[c],
+                    widths_[c]};
       ordered += rounded_values(static_cast<uint64_t>(size) * widths_[c]);
     }
   }
@@ -180,8 +189,13 @@ void DividedGroup::lay_out_sources() {
   value_begins_.clear();
   for (size_t p = 0; p < places_.size(); ++p) {
     value_begins_.push_back(sources * widths_[0]);
-    sections[p] = {
-        value_begins_.back(), 0, 0, static_cast<uint32_t>(front_->split.owner_begin(p)), 0, widths_[0]};
+    sections[p] = {value_begins_.back(),
+                   nullptr,
+                   nullptr,
+                   0,
+                   static_cast<uint32_t>(front_->split.owner_begin(p)),
+                   0,
+                   widths_[0]};
     sources = std::max<uint64_t>(sources, front_->source_ends.host.data()[p]);
   }
   value_begins_.push_back(sources * widths_[0]);
@@ -270,7 +284,7 @@ void DividedGroup::return_found() {
   receive(stream, front.scores, front.size());
 }
 
-// values [as given] on the host <- those of all places, likewise.
+// values [as given] on the host, and those in memory of the first device, <- those of all places, likewise.
 void DividedGroup::return_values() {
   DividedFront& front = *front_;
   for (size_t p = 0; p < places_.size(); ++p) {
@@ -280,7 +294,7 @@ void DividedGroup::return_values() {
   if (front.size() == 0) return;
   gpu::Stream& stream = places_[0]->stream;
   run_warps(restore_weights, front.size(), stream, front.all_sections(places_.size() * called_.size()),
-            front.split.positions(), front.size(), front.ordered_values.data(), front.values.device.data());
+            front.split.positions(), front.size(), front.ordered_values.data());
   receive(stream, front.values, static_cast<int64_t>(given_.back()));
 }
 
@@ -378,17 +392,21 @@ void DividedGroup::read(std::span<const RowsRead> reads) {
   });
   return_values();
   wait_for_all();
-  for (size_t c = 0; c < called_.size(); ++c)
+  for (size_t c = 0; c < called_.size(); ++c) {
+    if (there_[c]) continue;
     std::copy_n(front_->values.host.data() + given_[c], reads[c].keys.size() * widths_[c], reads[c].weights);
+  }
 }
 
-// Sends the gradients of steps, and puts them, with the scores that their rows get, into the order of owners.
+// Sends the gradients of steps that are on the host, and puts all, with the scores that their rows get, into the order of
+// owners.
 void DividedGroup::order_steps(std::span<const RowsStep> steps) {
   DividedFront& front = *front_;
   std::vector<uint64_t> scores;
   for (size_t c = 0; c < steps.size(); ++c) {
     const RowsStep& step = steps[c];
-    std::copy_n(step.gradients, step.keys.size() * widths_[c], front.values.host.data() + given_[c]);
+    if (!there_[c])
+      std::copy_n(step.gradients, step.keys.size() * widths_[c], front.values.host.data() + given_[c]);
     if (step.step.mean) front.changes.data()[c] = *step.step.mean;
     scores.push_back(score_of(step.stamp, step.stamp));
     set_step(step.rows, step.stamp);
@@ -399,8 +417,7 @@ void DividedGroup::order_steps(std::span<const RowsStep> steps) {
   lay_out(scores);
   if (front.size() == 0) return;
   run_warps(order_gradients, front.size(), stream, front.all_sections(places_.size() * called_.size()),
-            front.split.positions(), front.size(), front.values.device.data(), front.ordered_values.data(),
-            front.ordered_scores.data());
+            front.split.positions(), front.size(), front.ordered_values.data(), front.ordered_scores.data());
 }
 
 // A step without a rule and without a mean changes no row, so its rows are left out.

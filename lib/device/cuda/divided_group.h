@@ -6,6 +6,9 @@
 // keys, and whatever belongs to them, by copies between devices; the devices work at the same time, each on its own stream;
 // and the first fetches the results, brings them into the order of the call, and returns them to the host.
 //
+// Weights and gradients of rows that have their values there (CachedRowsOptions) lie in memory of the first device already,
+// where a model uses them, and do not pass the host.
+//
 // A call waits for the first device once, for the numbers of keys that go to each device.  After that it queues the
 // work of all devices before it waits for any.
 #ifndef PS_DEVICE_CUDA_DIVIDED_GROUP_H_
@@ -45,8 +48,9 @@ class DividedGroup {
   static uint64_t bytes_at_place(const CachedRowsOptions& options);
   static uint64_t bytes_in_front(const CachedRowsOptions& options, size_t places);
 
-  // There is a place for each device, in this order.
-  explicit DividedGroup(std::vector<std::shared_ptr<gpu::Device>> devices);
+  // There is a place for each device, in this order.  The first has the stream `first`, which outlives the group, or if it
+  // is null, like all others, one of its own.
+  explicit DividedGroup(std::vector<std::shared_ptr<gpu::Device>> devices, gpu::Stream* first = nullptr);
   ~DividedGroup();
 
   size_t num_places() const { return places_.size(); }
@@ -58,7 +62,8 @@ class DividedGroup {
   void add(const CachedRows& rows, const CachedRowsOptions& options, std::vector<DeviceTable*> tables);
   void remove(const CachedRows& rows) noexcept;
 
-  // Each call waits for all devices, and names rows at most once.  Values are in memory of the host.
+  // Each call waits for all devices, and names rows at most once.  Values are in memory of the host, but for the weights of
+  // read and the gradients of step of rows that have their values there.
   void look_up(std::span<const RowsLookUp> look_ups);
   void look_up_rows(const RowsLookUp& look_up, float* rows);
   void advance(std::span<const RowsAdvance> advances);
@@ -76,10 +81,25 @@ class DividedGroup {
     uint32_t width, row_floats;
   };
 
+  // Values of a part of a call in memory of the first device, of which one is not null: gradients, or room for
+  // weights.  Else they pass the staged array.
+  struct ValuesThere {
+    const float* from = nullptr;
+    float* to = nullptr;
+
+    explicit operator bool() const { return from != nullptr || to != nullptr; }
+  };
+
   void build();
   void settle() noexcept;
   size_t index_of(const CachedRows* rows) const;
   void set_step(const CachedRows* rows, uint64_t step);
+  static ValuesThere values_of(const RowsRead& read) { return {nullptr, read.weights}; }
+  static ValuesThere values_of(const RowsStep& step) { return {step.gradients, nullptr}; }
+  template <class Call>
+  static ValuesThere values_of(const Call&) {
+    return {};
+  }
   template <class Call>
   void begin(std::span<const Call> calls, uint32_t Member::*floats);
   void divide();
@@ -110,7 +130,8 @@ class DividedGroup {
   // The present call.
   std::vector<size_t> called_;          // by part of the call: its member
   std::vector<uint32_t> begins_;        // by part, and one more: its first key as given
-  std::vector<uint64_t> given_;         // by part, and one more: its first value as given
+  std::vector<ValuesThere> there_;      // by part
+  std::vector<uint64_t> given_;         // by part, and one more: its first value in the staged array
   std::vector<uint32_t> widths_;        // by part: values of a row
   std::vector<uint64_t> value_begins_;  // by place, and one more: its first value in the order of owners
 };

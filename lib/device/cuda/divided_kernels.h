@@ -13,8 +13,10 @@ inline namespace PS_GPU_NAMESPACE {
 
 // The rows of one group of a KeySplit, which begin at a key of the ordered ones and at a value.
 struct RowSection {
-  uint64_t ordered, given;  // the first values of its rows: ordered ones, and those of its table as given
-  uint64_t score;           // which its rows get in a step
+  uint64_t ordered;               // the first value of its rows in the order of owners
+  const float* from;              // the first value of its table as given: of the gradients of a step,
+  float* to;                      // or of the weights that are asked for
+  uint64_t score;                 // which its rows get in a step
   uint32_t first_key, given_key;  // its first ordered key, and the first key of its table as given
   uint32_t width;                 // values of a row
 };
@@ -34,15 +36,15 @@ __device__ inline const RowSection& section_with(const RowSections& all, uint32_
   return all.sections[low];
 }
 
-// One warp a key: its row, and the score of its step.
-//   positions [size], scores [size]; given and ordered as the sections say
+// One warp a key: its gradient, and the score of its step.
+//   positions [size], scores [size]; ordered as the sections say
 __global__ inline void order_gradients(RowSections all, const uint32_t* positions, uint32_t size,
-                                       const float* given, float* ordered, uint64_t* scores) {
+                                       float* ordered, uint64_t* scores) {
   const uint32_t j = device_table::warp_index();
   if (j >= size) return;
   const RowSection& section = section_with(all, j);
   const uint32_t width = section.width;
-  const float* const from = given + section.given + uint64_t{positions[j] - section.given_key} * width;
+  const float* const from = section.from + uint64_t{positions[j] - section.given_key} * width;
   float* const to = ordered + section.ordered + uint64_t{j - section.first_key} * width;
   for (uint32_t c = gpu::lane(); c < width; c += gpu::kWarpSize) to[c] = from[c];
   if (gpu::lane() == 0) scores[j] = section.score;
@@ -50,13 +52,13 @@ __global__ inline void order_gradients(RowSections all, const uint32_t* position
 
 // One warp a key: its row, from where its owner gave it to where it was asked for.
 __global__ inline void restore_weights(RowSections all, const uint32_t* positions, uint32_t size,
-                                       const float* ordered, float* given) {
+                                       const float* ordered) {
   const uint32_t j = device_table::warp_index();
   if (j >= size) return;
   const RowSection& section = section_with(all, j);
   const uint32_t width = section.width;
   const float* const from = ordered + section.ordered + uint64_t{j - section.first_key} * width;
-  float* const to = given + section.given + uint64_t{positions[j] - section.given_key} * width;
+  float* const to = section.to + uint64_t{positions[j] - section.given_key} * width;
   for (uint32_t c = gpu::lane(); c < width; c += gpu::kWarpSize) to[c] = from[c];
 }
 

@@ -29,8 +29,13 @@ struct DividedSizes {
 // A device, with what it gets of a call in the order in which the first device has put it: keys, scores, and numbers of
 // changes or sources [keys]; values of its rows.
 struct DividedPlace {
-  explicit DividedPlace(std::shared_ptr<gpu::Device> given)
-      : device(std::move(given)), stream(*device), memory(*device), done(*device) {}
+  // `shared` is the stream of a model on the device, or null.
+  DividedPlace(std::shared_ptr<gpu::Device> given, gpu::Stream* shared)
+      : device(std::move(given)),
+        own_stream(shared == nullptr ? std::make_unique<gpu::Stream>(*device) : nullptr),
+        stream(shared == nullptr ? *own_stream : *shared),
+        memory(*device),
+        done(*device) {}
 
   void build(const DividedSizes& sizes, const std::vector<DeviceTable*>& tables) {
     keys = gpu::DeviceArray<uint64_t>(*device, sizes.keys);
@@ -48,7 +53,8 @@ struct DividedPlace {
   }
 
   const std::shared_ptr<gpu::Device> device;
-  gpu::Stream stream;
+  const std::unique_ptr<gpu::Stream> own_stream;  // null: it is that of a model
+  gpu::Stream& stream;
   gpu::HostMemory memory;
   gpu::Event done;
   gpu::DeviceArray<uint64_t> keys, scores;

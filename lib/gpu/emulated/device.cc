@@ -253,6 +253,7 @@ void Stream::copy_to_device(void* to, const void* from, uint64_t bytes) {
   check_on_device(to, bytes);
   if (device_.memory_.touches(from, bytes)) fail(Code::kInternal, "a copy to a device comes from a device");
   if (captures([=](Stream& stream) { stream.copy_to_device(to, from, bytes); })) return;
+  device_.num_host_bytes_ += bytes;
   enqueue([=] { copy_bytes(to, from, bytes); });
 }
 
@@ -260,6 +261,7 @@ void Stream::copy_to_host(void* to, const void* from, uint64_t bytes) {
   check_on_device(from, bytes);
   if (device_.memory_.touches(to, bytes)) fail(Code::kInternal, "a copy to the host goes to a device");
   if (captures([=](Stream& stream) { stream.copy_to_host(to, from, bytes); })) return;
+  device_.num_host_bytes_ += bytes;
   enqueue([=] { copy_bytes(to, from, bytes); });
 }
 

@@ -49,9 +49,11 @@ class Device {
   // Returns true if [data, data + bytes) lies in one array of the device.
   bool holds(const void* data, uint64_t bytes) const { return memory_.holds(data, bytes); }
 
-  // Return how many kernels, and copies from other devices, have been queued so far.
+  // Return how many kernels, copies from other devices, and bytes of copies from and to the host have been queued so
+  // far.
   uint64_t num_launches() const { return num_launches_; }
   uint64_t num_copies_from_devices() const { return num_copies_from_devices_; }
+  uint64_t num_host_bytes() const { return num_host_bytes_; }
 
   // Returns the name of the device, and further properties on which its times depend.
   std::string description() const;
@@ -67,7 +69,7 @@ class Device {
   DeviceMemory memory_;
   ThreadPool pool_;
   std::vector<Stream*> streams_;
-  uint64_t num_launches_ = 0, num_copies_from_devices_ = 0, num_drawn_ = 0;
+  uint64_t num_launches_ = 0, num_copies_from_devices_ = 0, num_host_bytes_ = 0, num_drawn_ = 0;
 };
 
 // `size` values in the memory of a device.

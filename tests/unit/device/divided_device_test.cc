@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "model/cuda/gpu_kernels.h"
 
 namespace ps::divided_device_test {
 
@@ -150,6 +151,78 @@ TEST(DividedDevice, RowsTakeNoMoreMemoryThanItSaysBefore) {
     const auto rows = device->make_rows(options);
     EXPECT_GE(rows->num_buckets() * uint64_t{CachedRows::kBucketRows}, options.rows);
     EXPECT_LE(before - device->free_bytes(), bytes + (uint64_t{count} << 16));
+  }
+}
+
+// Weights and gradients of `size` rows beside a model on the first device, of which the host sees keys alone.
+class BesideModel {
+ public:
+  BesideModel(size_t devices, bool values_there)
+      : model_(make_gpu_kernels(std::make_unique<gpu::Device>(EmulatorOptions()))),
+        device_(make_divided_device(model_, others(devices - 1))),
+        values_(stream().device(), kSize * kWidth),
+        here_(kSize * kWidth, 2.0f) {
+    CachedRowsOptions options = options_of(kWidth, 1, kSize);
+    options.values_there = values_there;
+    rows_ = device_->make_rows(options);
+    std::iota(keys_.begin(), keys_.end(), 1000);
+    std::iota(sources_.begin(), sources_.end(), 0);
+    StampedRows evicted;
+    rows_->load(keys_, 2, stamps_, sources_, std::vector<float>(kSize * kWidth * 2, 1.0f), evicted);
+    stream().copy_to_device(values_.data(), here_.data(), values_.bytes());
+    if (values_there) address_ = values_.data();
+  }
+
+  // The bytes between the host and the device of the model in a step, and in the read that follows.
+  uint64_t bytes_of_step() {
+    return bytes_of([&] { rows_->step(keys_, 3, address_, momentum_step(), 0.5f); });
+  }
+  uint64_t bytes_of_read() {
+    return bytes_of([&] { rows_->read(keys_, address_); });
+  }
+  std::vector<float> values() {
+    if (address_ == values_.data()) {
+      stream().copy_to_host(here_.data(), values_.data(), values_.bytes());
+      stream().synchronize();
+    }
+    return here_;
+  }
+
+  static constexpr uint64_t kSize = 200, kWidth = 6;
+
+ private:
+  gpu::Stream& stream() { return *stream_of(*model_); }
+  static std::vector<std::shared_ptr<gpu::Device>> others(size_t count) {
+    std::vector<std::shared_ptr<gpu::Device>> all(count);
+    for (auto& device : all) device = std::make_shared<gpu::Device>(EmulatorOptions());
+    return all;
+  }
+  template <class Call>
+  uint64_t bytes_of(const Call& call) {
+    const uint64_t before = stream().device().num_host_bytes();
+    call();
+    return stream().device().num_host_bytes() - before;
+  }
+
+  std::shared_ptr<ModelDevice> model_;
+  std::unique_ptr<RowDevice> device_;
+  gpu::DeviceArray<float> values_;
+  std::vector<float> here_;
+  float* address_ = here_.data();
+  std::unique_ptr<CachedRows> rows_;
+  std::vector<uint64_t> keys_ = std::vector<uint64_t>(kSize), stamps_ = std::vector<uint64_t>(kSize, 1);
+  std::vector<uint32_t> sources_ = std::vector<uint32_t>(kSize);
+};
+
+TEST(DividedDevice, WeightsAndGradientsBesideAModelDoNotPassTheHost) {
+  for (size_t devices = 1; devices <= 4; ++devices) {
+    SCOPED_TRACE(cat(devices, " devices"));
+    BesideModel here(devices, false), there(devices, true);
+    constexpr uint64_t kValues = BesideModel::kSize * BesideModel::kWidth * sizeof(float);
+    EXPECT_EQ(here.bytes_of_step(), there.bytes_of_step() + kValues);
+    EXPECT_EQ(here.bytes_of_read(), there.bytes_of_read() + kValues);
+    EXPECT_EQ(here.values(), there.values());
+    EXPECT_THAT(there.values(), testing::Not(testing::Contains(2.0f))) << "the read has given weights";
   }
 }
 
