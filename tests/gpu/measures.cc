@@ -107,7 +107,9 @@ void expect_same_state(const Evaluator& there, const Evaluator& here, bool has_l
 void compare(const EvaluatorEntry& entry, uint64_t seed, Device& device) {
   Random random(seed, 0);
   const bool of_sets = entry.name == "precision_at_k" || entry.name == "micro_f1";
-  const int64_t cols = seed % 4 == 0 && !of_sets ? 1 : 2 + (seed % 4 == 1 ? 0 : draw_size(random, 6));
+  // With 12 classes, some evaluators have more sums than have blocks of their own.
+  const int64_t more = seed % 20 == 11 ? 10 : draw_size(random, 6);
+  const int64_t cols = seed % 4 == 0 && !of_sets ? 1 : 2 + (seed % 4 == 1 ? 0 : more);
   std::unique_ptr<Evaluator> here, there;
   try {
     here = entry.make(entry.spec().complete(Json::object(), ""), cols);

@@ -349,11 +349,15 @@ struct AddMeasureTermItems {
   int64_t size, most, width;
   CompensatedSum* sums;
 
+  constexpr const MeasureTerm* column(int64_t s) const {
+    return terms + std::min(s / width, most - 1) * size;
+  }
+
   constexpr void operator()(int64_t s) const {
-    const MeasureTerm* const column = terms + std::min(s / width, most - 1) * size;
+    const MeasureTerm* const given = column(s);
     CompensatedSum sum = sums[s];
     for (int64_t b = 0; b < size; ++b) {
-      const MeasureTerm own = column[b];
+      const MeasureTerm own = given[b];
       if (own.sum != s) continue;
       for (int32_t time = 0; time < own.times; ++time) sum.add(own.value);
     }

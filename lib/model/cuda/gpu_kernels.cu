@@ -44,6 +44,41 @@ __global__ void run_each_of(uint64_t items, const Body* body) {
   }
 }
 
+// A block of two warps adds up the terms of a sum, in tiles that pass through shared memory.  Every thread of the second warp
+// loads some terms of the next tile while the first thread of the block adds those of the present one in their order, so
+// that it does not wait for memory at each.  A term of another sum is there to be added 0 times.
+constexpr unsigned kTermThreads = 2 * gpu::kWarpSize;
+constexpr int64_t kTileTerms = 4 * gpu::kWarpSize;
+
+__global__ void add_terms(AddMeasureTermItems items) {
+  PS_SHARED_ARRAY(double, values, 2 * kTileTerms);
+  PS_SHARED_ARRAY(int32_t, times, 2 * kTileTerms);
+  const int64_t s = blockIdx.x;
+  const MeasureTerm* const column = items.column(s);
+  const auto load = [&](int64_t tile) {
+    for (int64_t i = threadIdx.x % gpu::kWarpSize; i < kTileTerms; i += gpu::kWarpSize) {
+      const int64_t b = tile * kTileTerms + i, to = tile % 2 * kTileTerms + i;
+      if (b >= items.size) return;
+      const MeasureTerm term = column[b];
+      values[to] = term.value;
+      times[to] = term.sum == s ? term.times : 0;
+    }
+  };
+  const bool loads = threadIdx.x >= gpu::kWarpSize;
+  if (loads) load(0);
+  CompensatedSum sum = items.sums[s];
+  for (int64_t tile = 0; tile * kTileTerms < items.size; ++tile) {
+    gpu::sync_block();  // the tile has come, and the one before it has been added
+    if (loads) load(tile + 1);
+    if (threadIdx.x != 0) continue;
+    const int64_t begin = tile * kTileTerms, from = tile % 2 * kTileTerms;
+    for (int64_t i = 0; i < kTileTerms && begin + i < items.size; ++i) {
+      for (int32_t time = 0; time < times[from + i]; ++time) sum.add(values[from + i]);
+    }
+  }
+  if (threadIdx.x == 0) items.sums[s] = sum;
+}
+
 // Item i is a weight with its state.
 template <class Step>
 struct StepItems {
@@ -226,6 +261,17 @@ class GpuKernels final : public ModelDevice {
           gpu::launch(run_each<Body>, blocks, kThreads, 0, stream, static_cast<uint64_t>(items), body);
         },
         items, body);
+  }
+
+  // Many sums keep the device busy without tiles, one thread each.
+  void run_items_of(int64_t sums, const AddMeasureTermItems& body) {
+    constexpr int64_t kMostInTiles = 128;
+    if (sums > kMostInTiles) return run_items_of<AddMeasureTermItems>(sums, body);
+    held_.add(
+        [sums, body](gpu::Stream& stream) {
+          gpu::launch(add_terms, static_cast<unsigned>(sums), kTermThreads, 0, stream, body);
+        },
+        sums, body);
   }
 
   // The constants of a rule are others in each step, as those of adam are.  While work is held, they go to the device as an
