@@ -108,7 +108,8 @@ class Exchange {
   // As Communicator::may_change_threads.
   virtual bool may_change_threads() const = 0;
 
-  // Returns the bytes sent to rank `to` since the beginning, headers included.
+  // Returns the bytes sent to rank `to` since the beginning, headers included, without those by which connections were
+  // measured.
   virtual uint64_t bytes_sent(int to) const = 0;
 };
 

@@ -15,6 +15,7 @@ NetExchange::NetExchange(Loop& loop, std::unique_ptr<BufferPool> pool, int rank,
       pool_(std::move(pool)),
       rank_(rank),
       links_(std::move(links)),
+      forgotten_bytes_(links_.size()),
       patient_(patient),
       stop_(std::move(stop)) {
   for (const auto& each : links_) {
@@ -58,6 +59,12 @@ int NetExchange::connections() const {
 void NetExchange::use_connections(int num) {
   for (const auto& each : links_) {
     if (each != nullptr) each->use_lanes(num);
+  }
+}
+
+void NetExchange::forget_bytes_sent() {
+  for (size_t rank = 0; rank < links_.size(); ++rank) {
+    if (links_[rank] != nullptr) forgotten_bytes_[rank] = links_[rank]->bytes_sent();
   }
 }
 

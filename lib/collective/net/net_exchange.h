@@ -36,6 +36,9 @@ class NetExchange final : public Exchange {
   // Uses so many of the connections to each rank for later collectives.  All ranks call it between the same two.
   void use_connections(int num);
 
+  // Counts the bytes of bytes_sent from now on.
+  void forget_bytes_sent();
+
   void begin(Collective collective, uint8_t algorithm, Duration timeout) override;
   void finish() override;
   void abandon(const Error& reason) override;
@@ -47,7 +50,9 @@ class NetExchange final : public Exchange {
   int await(std::span<const int> from) override;
   void check_others() override;
   bool may_change_threads() const override { return loop_.may_change_threads(); }
-  uint64_t bytes_sent(int to) const override { return to == rank_ ? 0 : link(to).bytes_sent(); }
+  uint64_t bytes_sent(int to) const override {
+    return to == rank_ ? 0 : link(to).bytes_sent() - forgotten_bytes_[static_cast<size_t>(to)];
+  }
 
  private:
   RankLanes& link(int rank) const { return *links_[static_cast<size_t>(rank)]; }
@@ -66,6 +71,7 @@ class NetExchange final : public Exchange {
   const int rank_;
   const int exceptions_ = std::uncaught_exceptions();
   const std::vector<std::unique_ptr<RankLanes>> links_;
+  std::vector<uint64_t> forgotten_bytes_;  // by rank: bytes that bytes_sent does not count
   const bool patient_;
   const std::function<bool()> stop_;  // null: never
 
