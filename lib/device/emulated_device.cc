@@ -47,7 +47,7 @@ std::unique_ptr<RowDevice> make_emulated_devices(size_t count) {
 }
 
 std::unique_ptr<RowDevice> make_emulated_row_device(std::shared_ptr<ModelDevice> model, size_t others) {
-  if (others == 0) return make_table_device(std::move(model));
+  if (others == 0 || stream_of(*model) == nullptr) return make_table_device(std::move(model));
   return make_divided_device(std::move(model), make_devices(others));
 }
 

@@ -73,9 +73,9 @@ class Training {
   void use_device(const Shape& shape, uint64_t seed) {
     auto device = std::make_unique<gpu::Device>(test_device::with_few_threads(seed));
     kernels_ = make_gpu_kernels(std::move(device));
-    std::shared_ptr<RowDevice> rows = row_device_of(kernels_);
     DeviceOptions options;
     options.type = "emulated";
+    std::shared_ptr<RowDevice> rows = row_device_of(kernels_, options.type);
     options.trains = "all";
     options.rows = shape.rows;
     options.values = shape.values;

@@ -56,7 +56,6 @@ class KeySplit {
   // Takes in the sizes of groups after the stream has been waited for.
   void finish();
 
-  size_t num_tables() const { return tables_; }
   int64_t num_keys() const { return num_keys_; }
   // The first ordered key of a group, which is also the end of the group before it; the last group is followed by one
   // end more.
