@@ -13,10 +13,13 @@ namespace ps {
 
 namespace {
 
-// Each rank sends so many chunks in all.  A single one, which a connection sends at once also over a long way, tells a
-// link that is not fat: one connection fills it, and what is measured would take long.
+// Each rank sends so many chunks in all.  A single one to each rank, which a connection sends at once also over a long
+// way, tells a link that is not fat: one connection fills it, and what is measured would take long.
 constexpr size_t kChunks = 32;
 constexpr double kLongestChunk = 0.01;  // seconds beyond those of nothing: some 100 Mbit/s
+
+// The longest time of all chunks over one connection, in seconds: others are not tried if it is longer.
+constexpr double kLongestRound = 1;
 
 // Small exchanges are timed together: one that waits for other ranks is often followed by one that does not.
 constexpr int kSmallCalls = 8;
@@ -70,8 +73,11 @@ void choose_connections(ExchangeCommunicator& communicator, NetExchange& exchang
   };
   const double nothing = mean_seconds(1);
   // On a long way ranks may be apart by its latency, of which the means have a part.
-  const double late[] = {mean_seconds(kChunkBytes) - nothing - std::max(kLongestChunk, nothing)};
+  const double longest = kLongestChunk * (exchange.size() - 1);
+  const double late[] = {mean_seconds(kChunkBytes) - nothing - std::max(longest, nothing)};
   if (largest_of_all(communicator, late)[0] > 0) return;
+  const double first[] = {exchange_seconds(exchange, kChunks, kChunkBytes, timeout)};
+  if (largest_of_all(communicator, first)[0] > kLongestRound) return;
   std::vector<int> tried;
   for (int connections = 1; connections <= most; connections *= 2) tried.push_back(connections);
   std::vector<std::vector<double>> rounds(tried.size());

@@ -25,8 +25,14 @@ CredentialRenewal::~CredentialRenewal() {
 }
 
 std::shared_ptr<void> CredentialRenewal::watch(Read read, Set set) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto part = parts_.insert(parts_.end(), Part{std::move(read), std::move(set)});
+  std::list<Part> own;
+  own.push_back({std::move(read), std::move(set)});
+  const auto part = own.begin();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (renewed_) renew(own);
+    parts_.splice(parts_.end(), own);
+  }
   return {nullptr, [this, part](void*) {
             const std::lock_guard<std::mutex> leaving(mutex_);
             parts_.erase(part);
@@ -38,23 +44,26 @@ void CredentialRenewal::work() {
   constexpr auto kAsk = std::chrono::milliseconds(100);
   std::unique_lock<std::mutex> lock(mutex_);
   while (!changed_.wait_for(lock, kAsk, [this] { return closing_; })) {
-    if (asked_()) renew();
+    if (!asked_()) continue;
+    renewed_ = true;
+    if (!parts_.empty() && renew(parts_)) log_.info("Read the tokens and certificates again");
   }
 }
 
-// Reads the files of all parts before it sets any, so that a file that does not fit changes nothing.
-void CredentialRenewal::renew() {
+// Reads the files of all these parts before it sets any, so that a file that does not fit changes nothing.
+bool CredentialRenewal::renew(const std::list<Part>& parts) {
   try {
     std::vector<Credentials> credentials;
-    for (const Part& part : parts_) credentials.push_back(part.read());
+    for (const Part& part : parts) credentials.push_back(part.read());
     auto next = credentials.begin();
-    for (const Part& part : parts_) part.set(*next++);
-    log_.info("Read the tokens and certificates again");
+    for (const Part& part : parts) part.set(*next++);
+    return true;
   } catch (const Error& error) {
     log_.error("the tokens and certificates stay as they were: ", error.message());
   } catch (const std::bad_alloc&) {
     log_.error("the tokens and certificates stay as they were: out of memory");
   }
+  return false;
 }
 
 std::shared_ptr<void> watch_credentials(CredentialRenewal* renewal, SecureTransport& transport,

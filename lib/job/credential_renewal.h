@@ -26,7 +26,8 @@ class CredentialRenewal {
   CredentialRenewal& operator=(const CredentialRenewal&) = delete;
 
   // A part of the process: `read` reads its files and throws kUsage if they do not fit; `set` gives what was read
-  // to its later connections.  Both are called on the thread of this object, as long as the returned object lives.
+  // to its later connections.  Both are called on the thread of this object, as long as the returned object lives; and
+  // at once, if the files were renewed before, since the part may have read the old ones.
   using Read = std::function<Credentials()>;
   using Set = std::function<void(const Credentials&)>;
   [[nodiscard]] std::shared_ptr<void> watch(Read read, Set set);
@@ -38,14 +39,14 @@ class CredentialRenewal {
   };
 
   void work();
-  void renew();
+  bool renew(const std::list<Part>& parts);  // returns false, and logs, if a file does not fit
 
   const std::function<bool()> asked_;
   Log& log_;
   std::mutex mutex_;  // guards all below but the thread
   std::condition_variable changed_;
   std::list<Part> parts_;
-  bool closing_ = false;
+  bool renewed_ = false, closing_ = false;
   std::thread thread_;
 };
 

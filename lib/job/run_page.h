@@ -18,6 +18,8 @@ class RunPage {
   // Listens and answers from now on at options.status_host and status_port, and logs the address.  Throws
   // kUsage if peers without credentials would be admitted from other machines, and as Transport::listen does.
   RunPage(const Job& job, const RunOptions& options, Log& log);
+  RunPage(const RunPage&) = delete;
+  RunPage& operator=(const RunPage&) = delete;
 
   // Any thread may call it.
   void add(const Json& report) { curves_->add(report); }

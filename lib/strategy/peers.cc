@@ -69,7 +69,9 @@ std::unique_ptr<Communicator> meet_by_nccl(Transport& transport, const PeerOptio
          ", but with cluster.collective nccl the algorithm is NCCL's affair: leave it out");
   }
   PS_CHECK(options.device != nullptr);
-  return make_nccl_communicator(meet_by_net(transport, options, algorithm), options.device,
+  PeerOptions net = options;  // it carries nothing large
+  if (net.connections == kMeasuredConnections) net.connections = 1;
+  return make_nccl_communicator(meet_by_net(transport, net, algorithm), options.device,
                                 {.library = options.nccl_library,
                                  .timeout = options.timeout,
                                  .run_loop = [&transport] { transport.loop().poll(); }});
@@ -117,6 +119,7 @@ std::unique_ptr<Communicator> meet_again(Transport& transport, const PeerOptions
   NetCommunicatorOptions net = net_options(options);
   net.listen.port = net.rendezvous.port = 0;
   net.stop = std::move(stop);
+  if (net.measures_connections()) net.connections = met.connections();  // they were measured
   if (options.rank == 0) {
     net.on_listening = [&met](const Address& address) { met.gather(std::to_string(address.port)); };
   } else {

@@ -35,7 +35,8 @@ std::unique_ptr<CheckpointReader> open_named(const std::string& name, const Chec
       settings.log->warning("the first server goes on from a checkpoint that this one cannot read: ",
                             error.message());
     }
-    if (error.code() == Code::kExhausted) throw;
+    if (error.code() == Code::kExhausted)
+      throw Error(Code::kExhausted, cat("no memory or file to open checkpoint ", quote(name)));
     throw Error(Code::kCorrupt, cat("checkpoint ", quote(name),
                                     " cannot be read by this server: it is not there, or damaged"));
   }

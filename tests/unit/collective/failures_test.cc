@@ -105,15 +105,17 @@ TEST_F(Failures, ARankThatDiesIsKnownToOthersThatWaitForSomethingElse) {
   for (const auto& [rank, ended] : ranks_.ended_at) EXPECT_LE(ended - died, 3s) << rank;
 }
 
-// Any moment of the meeting and of the first collectives.
+// Any moment of the meeting and of the first collectives, or of the measuring of connections.
 TEST_F(Failures, ARankThatDiesAtAnyMomentIsNamedByAllOthers) {
-  for (int step = 0; step < 40; ++step) {
+  for (int step = 0; step < 80; ++step) {
+    const bool measures = step >= 40;
     SimRanks ranks(3);
     ranks.options.timeout = ranks.options.join_timeout = kTimeout;
+    if (measures) ranks.options.connections = kMeasuredConnections;
     ranks.options.algorithm = "direct";
     ranks.start_all(train);
     const int bad = step % 3;
-    ranks.network.run_for(step * 50us);
+    ranks.network.run_for(measures ? (step - 40) * 1500us : step * 50us);
     ranks.host(bad).kill();
     const Time died = ranks.network.now();
     ASSERT_TRUE(ranks.run_until_ended(2)) << "step " << step;
@@ -521,6 +523,9 @@ TEST_F(WrongHello, AnotherConfiguration) {
 TEST_F(WrongHello, AnotherNumberOfConnections) {
   expect_refused([](auto& options) { options.connections = 4; },
                  "rank 1 has 4 connections to each other rank, expected 1 connection");
+}
+
+TEST_F(WrongHello, AMeasuredNumberOfConnections) {
   expect_refused([](auto& options) { options.connections = kMeasuredConnections; },
                  "rank 1 has 4 connections, of which it measures how many to use, to each other rank, "
                  "expected 1 connection");

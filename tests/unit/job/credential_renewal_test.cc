@@ -66,6 +66,18 @@ TEST_F(CredentialRenewalTest, AFileThatDoesNotFitChangesNothing) {
   EXPECT_EQ(num_set, 0);
 }
 
+// It may have read its files before they were renewed.
+TEST_F(CredentialRenewalTest, APartThatComesLaterReadsOnceMore) {
+  int num_set = 0;
+  auto count = [&](const Credentials&) { ++num_set; };
+  const auto before = renewal_.watch([] { return Credentials(); }, count);
+  EXPECT_EQ(num_set, 0);
+  renew();
+  EXPECT_EQ(num_set, 1);
+  const auto after = renewal_.watch([] { return Credentials(); }, count);
+  EXPECT_EQ(num_set, 2);
+}
+
 TEST_F(CredentialRenewalTest, APartThatIsGoneIsNotAsked) {
   std::atomic<int> num_read = 0;
   auto read = [&] {
