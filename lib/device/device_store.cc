@@ -110,15 +110,26 @@ void DeviceStore::load_next() {
   for (size_t c = 0; c < caches_.size(); ++c) caches_[c].cache->load_ahead(batches_[0][c], batches_[1][c]);
 }
 
-// Begins the pull of a cache after its look-up, and returns the read that completes it: of pointers to the rows, if the model
-// reads them in place.  Further rounds would take rows of the first off the device again, so they need copies.
-RowsRead DeviceStore::begin_read(Cached& cached, std::span<const uint64_t> keys, bool one_round,
-                                 ParameterView<float>& view) {
-  cached.in_place = cached.may_be_in_place && one_round;
-  RowsRead read = cached.cache->begin_pull(keys, make_view(cached, keys.size(), view));
+// Begins the look-up of a cache.  If the model uses the rows in place, the look-up sets the pointers to those that are there.
+// Further rounds would take rows of the first off the device again, so they need copies.
+RowsLookUp DeviceStore::begin_look_up(Cached& cached, std::span<const uint64_t> keys,
+                                      ParameterView<float>& view) {
+  RowsLookUp look_up = cached.cache->begin_look_up(keys);
+  cached.in_place = cached.may_be_in_place && look_up.keys.size() == keys.size();
+  cached.copies = make_view(cached, keys.size(), view);
+  if (cached.in_place) look_up.pointers = cached.rows_there.data();
+  return look_up;
+}
+
+// Begins the pull of a cache after its look-up, and returns the read that completes it; none if all rows are used in place, and
+// no row had to come.
+std::optional<RowsRead> DeviceStore::begin_read(Cached& cached, std::span<const uint64_t> keys) {
+  const uint64_t fetched = cached.cache->counts().fetched;
+  RowsRead read = cached.cache->begin_pull(keys, cached.copies);
   if (!cached.in_place) return read;
-  read.pointers = cached.rows_there.data();
   rows_in_place_ += keys.size();
+  if (cached.cache->counts().fetched == fetched) return std::nullopt;
+  read.pointers = cached.rows_there.data();
   return read;
 }
 
@@ -149,19 +160,19 @@ void DeviceStore::pull_cached(std::span<const KeyPlan> plans, std::vector<Parame
     return std::span(plans[static_cast<size_t>(cached.cache->parameter())].keys);
   };
   std::vector<RowsLookUp> look_ups;
-  for (Cached& cached : caches_) look_ups.push_back(cached.cache->begin_look_up(keys_of(cached)));
+  for (Cached& cached : caches_) {
+    look_ups.push_back(
+        begin_look_up(cached, keys_of(cached), views[static_cast<size_t>(cached.cache->parameter())]));
+  }
   device_->look_up_all(look_ups);
   std::vector<RowsRead> reads;
   std::vector<RowsAdvance> idle_steps;
-  for (size_t c = 0; c < caches_.size(); ++c) {
-    Cached& cached = caches_[c];
-    const auto keys = keys_of(cached);
-    reads.push_back(begin_read(cached, keys, look_ups[c].keys.size() == keys.size(),
-                               views[static_cast<size_t>(cached.cache->parameter())]));
+  for (Cached& cached : caches_) {
+    if (const auto read = begin_read(cached, keys_of(cached))) reads.push_back(*read);
     if (cached.cache->idle_steps()) idle_steps.push_back(*cached.cache->idle_steps());
   }
   if (!idle_steps.empty()) device_->advance_all(idle_steps);
-  device_->read_all(reads);
+  if (!reads.empty()) device_->read_all(reads);
 }
 
 // The order matters: the inner store begins the step, whose rule and scale the caches then ask it for; the

@@ -87,6 +87,7 @@ class DeviceStore final : public StoreInFront {
     // weights_there is not used.
     bool there = false;
     bool may_be_in_place = false, in_place = false;  // of all batches; of the present one
+    float* copies = nullptr;  // the memory for weights of the present batch; null: in place
     DeviceBuffer<float> weights_there, gradients_there;
     DeviceBuffer<float*> rows_there;
   };
@@ -94,8 +95,8 @@ class DeviceStore final : public StoreInFront {
   void work_until_ended();
   void load_next();
   void put_back_unused(const std::function<bool()>& stop);
-  RowsRead begin_read(Cached& cached, std::span<const uint64_t> keys, bool one_round,
-                      ParameterView<float>& view);
+  RowsLookUp begin_look_up(Cached& cached, std::span<const uint64_t> keys, ParameterView<float>& view);
+  std::optional<RowsRead> begin_read(Cached& cached, std::span<const uint64_t> keys);
   float* make_view(Cached& cached, size_t keys, ParameterView<float>& view);
   void pull_cached(std::span<const KeyPlan> plans, std::vector<ParameterView<float>>& views);
 

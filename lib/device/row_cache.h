@@ -67,7 +67,7 @@ class RowCache final : public RowBorrower {
   RowsLookUp begin_look_up(std::span<const uint64_t> keys);
   RowsRead begin_pull(std::span<const uint64_t> keys, float* weights);
   const std::optional<RowsAdvance>& idle_steps() const { return idle_steps_; }
-  // `pointers` are those that the read of the last pull has set, or null.
+  // `pointers` are those that the look-up or the read of the last pull has set, or null.
   RowsStep begin_push(std::span<const uint64_t> keys, const float* gradients,
                       float* const* pointers = nullptr);
 

@@ -5,7 +5,10 @@
 namespace ps {
 
 void RowDevice::look_up_all(std::span<const RowsLookUp> look_ups) {
-  for (const RowsLookUp& each : look_ups) each.rows->look_up(each.keys, each.found, each.stamps, nullptr);
+  for (const RowsLookUp& each : look_ups) {
+    PS_CHECK(each.pointers == nullptr);  // gives_pointers is false
+    each.rows->look_up(each.keys, each.found, each.stamps, nullptr);
+  }
 }
 
 void RowDevice::advance_all(std::span<const RowsAdvance> advances) {

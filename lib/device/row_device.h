@@ -85,6 +85,7 @@ struct RowsLookUp {
   std::span<const uint64_t> keys;
   uint8_t* found;
   uint64_t* stamps;
+  float** pointers = nullptr;  // as in RowsRead, but null for keys without a row
 };
 
 struct RowsAdvance {

@@ -62,6 +62,39 @@ struct Bags {
   KeyPlan plan;
 };
 
+// A device that counts the keys that it is asked to look up, and to read.
+class CountingDevice final : public RowDevice {
+ public:
+  explicit CountingDevice(std::unique_ptr<RowDevice> device) : device_(std::move(device)) {}
+
+  uint64_t free_bytes() const override { return device_->free_bytes(); }
+  uint64_t bytes_for(const CachedRowsOptions& options) const override { return device_->bytes_for(options); }
+  uint64_t rows_for(uint64_t bytes, const CachedRowsOptions& options) const override {
+    return device_->rows_for(bytes, options);
+  }
+  bool gives_pointers(const CachedRowsOptions& options) const override {
+    return device_->gives_pointers(options);
+  }
+  std::unique_ptr<CachedRows> make_rows(const CachedRowsOptions& options) override {
+    return device_->make_rows(options);
+  }
+  void look_up_all(std::span<const RowsLookUp> look_ups) override {
+    for (const RowsLookUp& each : look_ups) looked_up += each.keys.size();
+    device_->look_up_all(look_ups);
+  }
+  void advance_all(std::span<const RowsAdvance> advances) override { device_->advance_all(advances); }
+  void read_all(std::span<const RowsRead> reads) override {
+    for (const RowsRead& each : reads) read += each.keys.size();
+    device_->read_all(reads);
+  }
+  void step_all(std::span<const RowsStep> steps) override { device_->step_all(steps); }
+
+  uint64_t looked_up = 0, read = 0;
+
+ private:
+  const std::unique_ptr<RowDevice> device_;
+};
+
 // Two tables, trained by the processor, or by a device with the model.
 class Training {
  public:
@@ -75,14 +108,14 @@ class Training {
     kernels_ = make_gpu_kernels(std::move(device));
     DeviceOptions options;
     options.type = "emulated";
-    std::shared_ptr<RowDevice> rows = row_device_of(kernels_, options.type);
+    rows_ = std::make_shared<CountingDevice>(row_device_of(kernels_, options.type));
     options.trains = "all";
     options.rows = shape.rows;
     options.values = shape.values;
     options.rounding = "nearest";
-    const CachePlan plan = plan_caches(*rows, options, parameters_, optimizers_);
+    const CachePlan plan = plan_caches(*rows_, options, parameters_, optimizers_);
     there_.emplace(processor_, kernels_);
-    on_device_ = std::make_unique<DeviceStore>(local_, local_, std::move(rows), plan, /*own_thread=*/true,
+    on_device_ = std::make_unique<DeviceStore>(local_, local_, rows_, plan, /*own_thread=*/true,
                                                ModelBesideRows{kernels_, &processor_, &used_});
   }
 
@@ -106,6 +139,8 @@ class Training {
     return block.values;
   }
   uint64_t count(const char* what) const { return on_device_->counters()[what]; }
+  uint64_t looked_up() const { return rows_->looked_up; }
+  uint64_t read() const { return rows_->read; }
   uint64_t free_bytes() const { return kernels_->free_bytes(); }
 
  private:
@@ -144,6 +179,7 @@ class Training {
   Device processor_{1, best_cpu_level()};
   LocalStore local_;
   std::shared_ptr<ModelDevice> kernels_;
+  std::shared_ptr<CountingDevice> rows_;
   std::optional<Device> there_;  // none: the processor computes
   std::unique_ptr<DeviceStore> on_device_;
   DeviceBuffer<float> out_[2];
@@ -216,6 +252,24 @@ TEST(RowsInPlace, ABatchOfSeveralRoundsGetsCopies) {
     ASSERT_EQ(there.count("rows_in_place"), expected);
   }
   for (int p = 0; p < 2; ++p) ASSERT_EQ(bits_of(there.rows(p)), bits_of(here.rows(p)));
+}
+
+// The second time all rows are there, so the look-up sets all pointers.  A row that has come needs one more.
+TEST(RowsInPlace, ABatchWhoseRowsAreThereIsLookedUpOnce) {
+  Shape shape;
+  shape.width = 5, shape.rows = 512, shape.keys = 60;
+  Random random(4, 31);
+  Training here(shape), there(shape);
+  there.use_device(shape, 4);
+  const std::vector<Bags> bags = draw_bags(random, shape, 10), more = draw_bags(random, shape, 60);
+  const uint64_t size = bags[0].plan.keys.size() + bags[1].plan.keys.size();
+  for (uint64_t step = 1; step <= 3; ++step) {
+    ASSERT_EQ(bits_of(there.step(bags)), bits_of(here.step(bags)));
+    EXPECT_EQ(there.looked_up(), step * size);
+    EXPECT_EQ(there.read(), size);  // of the first step, whose rows came
+  }
+  ASSERT_EQ(bits_of(there.step(more)), bits_of(here.step(more)));
+  EXPECT_EQ(there.read(), size + more[0].plan.keys.size() + more[1].plan.keys.size());
 }
 
 // The copies of weights of 16 bits are floats.  Nothing else is compared: tests of RowCache have the rounding.

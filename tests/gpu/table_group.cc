@@ -322,7 +322,7 @@ class GroupTest {
                        random_.below(8) == 0 ? AnyStep<float>() : member->step, member->scale,
                        member->bound});
     }
-    group_->find(stream_, finds);
+    find_pointers(finds);
     group_->step(stream_, steps);
     for (size_t t = 0; t < steps.size(); ++t) {
       if (steps[t].size == 0) continue;
@@ -332,6 +332,18 @@ class GroupTest {
       if (steps[t].step.index() != 0) rows_stepped += members_[t]->keys.size();
     }
     ASSERT_NO_FATAL_FAILURE(find());
+  }
+
+  // By find, or by the look-up of scores.
+  void find_pointers(const std::vector<TableFind>& finds) {
+    if (random_.below(2) == 0) return group_->find(stream_, finds);
+    auto scores = filled<uint64_t>(stream_, static_cast<int64_t>(finds.size() * kMostKeys), 0xee);
+    std::vector<TableLookUp> look_ups;
+    for (const TableFind& find : finds)
+      look_ups.push_back(
+          {find.keys, find.found, scores.data() + look_ups.size() * kMostKeys, find.row_pointers});
+    group_->look_up(stream_, look_ups);
+    stream_.synchronize();
   }
 
   std::vector<uint64_t> scores_of(Member& member, DeviceTable& table) {

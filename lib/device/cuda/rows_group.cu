@@ -93,7 +93,7 @@ void RowsGroup::look_up(std::span<const LookUp> look_ups) {
   for (const LookUp& look_up : look_ups) {
     const size_t t = index_of(look_up.table);
     calls[t] = {stage_keys(place, look_up.keys), found_.device.data() + place.keys,
-                scores_.device.data() + place.keys};
+                scores_.device.data() + place.keys, look_up.pointers};
     pass(place, members_[t], look_up.keys.size());
   }
   send(stream_, keys_, place.keys);

@@ -23,8 +23,9 @@ class RowsGroup {
   struct LookUp {
     const DeviceTable* table;
     std::span<const uint64_t> keys;
-    uint8_t* found;    // [keys]: 1 or 0
-    uint64_t* scores;  // [keys]
+    uint8_t* found;              // [keys]: 1 or 0
+    uint64_t* scores;            // [keys]
+    float** pointers = nullptr;  // as in Read, but null for keys without a row
   };
 
   // The arguments of DeviceTable::advance for one table.

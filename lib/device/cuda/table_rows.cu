@@ -103,7 +103,7 @@ class TableRows final : public CachedRows {
 
   // The parts of a call for many tables, which RowsGroup makes.
   RowsGroup::LookUp part_of(const RowsLookUp& part) const {
-    return {&table_, part.keys, part.found, part.stamps};
+    return {&table_, part.keys, part.found, part.stamps, part.pointers};
   }
   // The step of a table chooses the random numbers by which its weights are rounded.  It is set here,
   // before the group copies the table's settings for the call.

@@ -99,7 +99,10 @@ struct ReadWeights {
 
 struct FindScores {
   __device__ void operator()(const TablePart& part, uint32_t i) const {
-    find_some_scores(part.rows, part.batch.keys, part.batch.size, part.found, part.scores, i);
+    const uint32_t slot =
+        find_some_scores(part.rows, part.batch.keys, part.batch.size, part.found, part.scores, i);
+    if (part.row_pointers == nullptr || i >= part.batch.size) return;
+    part.row_pointers[i] = slot != kNoSlot ? row_at(part.rows, slot) : nullptr;
   }
 };
 

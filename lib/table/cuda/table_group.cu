@@ -209,6 +209,8 @@ void TableGroup::look_up(gpu::Stream& stream, std::span<const TableLookUp> calls
     if (part == nullptr) continue;
     part->found = calls[t].found;
     part->scores = calls[t].scores;
+    part->row_pointers = calls[t].row_pointers;
+    if (part->row_pointers != nullptr) tables_[t]->check_floats();
   }
   if (num_parts_ == 0) return;
   send(stream);

@@ -38,11 +38,12 @@ struct TableFind {
   float** row_pointers = nullptr;
 };
 
-// Works as find_rows, without the rows.
+// Works as find_rows, without the rows; row_pointers as in TableFind.
 struct TableLookUp {
   DeviceKeys keys = {};
   uint8_t* found = nullptr;
   uint64_t* scores = nullptr;
+  float** row_pointers = nullptr;
 };
 
 struct TableAdvance {

@@ -74,6 +74,10 @@ class MeasuredTable {
   void find() { table_.find(stream_, call(), found_.data(), weights_.data()); }
   void find_in_group() { find_in_group({call(), found_.data(), weights_.data()}); }
   void point() { find_in_group({call(), found_.data(), nullptr, pointers_.data()}); }
+  void look_up() {
+    const TableLookUp look_up = {call(), found_.data(), scores_.data(), pointers_.data()};
+    group_.look_up(stream_, {&look_up, 1});
+  }
   void push_in_group() {
     const TablePush push = {call(), gradients_there_.data(), AdagradStep<float>{0.1f, 1e-6f, {}}, 1.0f, 1e9f,
                             {}};
@@ -135,6 +139,7 @@ class MeasuredTable {
   gpu::DeviceArray<uint8_t> found_{device_, kKeys};
   gpu::DeviceArray<float> weights_{device_, kKeys* static_cast<int64_t>(options_.width)};
   gpu::DeviceArray<float*> pointers_{device_, kKeys};
+  gpu::DeviceArray<uint64_t> scores_{device_, kKeys};
 };
 
 // The page allows a tenth more; a tenth less would mean that it states too much.
@@ -155,6 +160,7 @@ TEST(BytesMoved, AreThoseOfThePage) {
     expect_stated(grouped.bytes_a_key([&] { grouped.find_in_group(); }), 305 + 2 * row, "find in a group");
     expect_stated(grouped.bytes_a_key([&] { grouped.push_in_group(); }), 1025 + 5 * row, "push in a group");
     expect_stated(grouped.bytes_a_key([&] { grouped.point(); }), 311, "pointers to rows");
+    expect_stated(grouped.bytes_a_key([&] { grouped.look_up(); }), 351, "scores and pointers");
     expect_stated(grouped.bytes_a_key([&] { grouped.step(); }), 40 + 5.5 * row, "step of rows pointed to");
     EXPECT_EQ(grouped.kernels([&] { grouped.step(); }), 1u);
     EXPECT_GT(grouped.kernels([&] { grouped.push_in_group(); }), 8u);
