@@ -38,6 +38,8 @@ for optimizer in '{"type": "sgd", "learning_rate": 0.05, "clip_norm": 0.5}' \
   echo "the same bits with $optimizer"
   number=$((number + 1))
   common=("${pairs[@]}" --set optimizer="$optimizer" --test-data held_out.txt --json)
+  # Rows that come with their second use, and go.
+  if ((number == 2)); then common+=(--set 'model.layers.0.weight={"rows": {"admission": {"count": 2}, "expire": {"unseen": 1}}}'); fi
   train "${common[@]}" --save-dir plain --checkpoint-dir plain_checkpoints >plain.json
   kinds=(model all)
   if [[ $device == emulated ]]; then kinds+=(several); fi

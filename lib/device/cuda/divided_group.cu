@@ -379,6 +379,7 @@ void DividedGroup::advance(std::span<const RowsAdvance> advances) {
 }
 
 void DividedGroup::read(std::span<const RowsRead> reads) {
+  for (const RowsRead& each : reads) PS_CHECK(each.pointers == nullptr);  // rows of other devices are copied
   begin(reads, &Member::width);
   divide();
   lay_out({});
