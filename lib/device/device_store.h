@@ -6,13 +6,13 @@
 // that make room for it.  When it knows all batches that are left of a pass, it also returns the changed rows that
 // none of them uses, so that few are left when the pass ends.
 //
-// A model on the device that has all rows reads them where they lie in the table, by pointers that the look-up has set, if the
-// batch is one round of its cache and the weights are floats; else it gets copies.  From pull to push such rows must stay where they are,
-// with their values.  This store guarantees it: it loads no rows meanwhile, since a store whose rows a model uses in place
-// looks at no batch ahead (the constructor checks it), and begin_push asks for none, as the rows of one round are all there.
-// The step goes to the same places, with a further look-up for means of weights alone.
-// Whatever else may load, clear or step rows is a call of the owner thread, which makes none between pull and push but
-// run_beside.  All of it is queued on the stream of the model, behind the kernels that read the rows.
+// A model on the device that has all rows reads them where they lie in the table, by pointers that the look-up has set, if
+// the batch is one round of its cache and the weights are floats; else it gets copies.  From pull to push such rows must
+// stay where they are, with their values.  This store guarantees it: it loads no rows meanwhile, since a store whose rows a
+// model uses in place looks at no batch ahead (the constructor checks it), and begin_push asks for none, as the rows of one
+// round are all there.  The step goes to the same places, with a further look-up for means of weights alone.  Whatever else
+// may load, clear or step rows is a call of the owner thread, which makes none between pull and push but run_beside.  All of
+// it is queued on the stream of the model, behind the kernels that read the rows.
 #ifndef PS_DEVICE_DEVICE_STORE_H_
 #define PS_DEVICE_DEVICE_STORE_H_
 
