@@ -66,6 +66,12 @@ class Connection final : private Stream::Events {
   void pause_reading() { paused_ = true; }
   void resume_reading();
 
+  // Reads and handles what has come already, without the loop.  For a caller that is about to wait for a frame; not for
+  // handlers.
+  void read_now() {
+    if (wants_frames() && !starved_ && !reading_) on_readable();
+  }
+
   // To be called when the pool has room again.
   void retry_starved();
 

@@ -47,6 +47,9 @@ class RankLanes {
   const FrameHeader& first_header() const { return next_received().first_header(); }
   Frame take_frame();
 
+  // As RankLink's, of the lane over which the next chunk comes.
+  void receive_now() { next_received().receive_now(); }
+
   void on_roll_call(std::function<std::vector<int>()> waits_for) {
     lanes_[0]->on_roll_call(std::move(waits_for));
   }
