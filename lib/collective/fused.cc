@@ -7,14 +7,10 @@ namespace ps {
 namespace {
 
 // Returns the number of arrays at the front that form one all-reduce; it is at least one.
-size_t num_fused(std::span<const Elements> arrays) {
+size_t num_fused(std::span<const size_t> bytes) {
   // A larger array than kFusedBytes stops the loop at once, and forms an all-reduce of its own.
-  size_t bytes = 0, count = 0;
-  for (const Elements& array : arrays) {
-    if (array.type() != arrays[0].type() || bytes + array.size_bytes() > kFusedBytes) break;
-    bytes += array.size_bytes();
-    ++count;
-  }
+  size_t sum = 0, count = 0;
+  for (; count < bytes.size() && bytes[count] <= kFusedBytes - sum; ++count) sum += bytes[count];
   return std::max<size_t>(count, 1);
 }
 
@@ -47,9 +43,22 @@ void reduce_together(Communicator& communicator, std::span<const Elements> array
 
 }  // namespace
 
-std::vector<size_t> fused_groups(std::span<const Elements> arrays) {
+std::vector<size_t> fused_groups(std::span<const size_t> bytes) {
   std::vector<size_t> groups;
-  for (; !arrays.empty(); arrays = arrays.subspan(groups.back())) groups.push_back(num_fused(arrays));
+  for (; !bytes.empty(); bytes = bytes.subspan(groups.back())) groups.push_back(num_fused(bytes));
+  return groups;
+}
+
+// Neighbours of one type are grouped by themselves.
+std::vector<size_t> fused_groups(std::span<const Elements> arrays) {
+  std::vector<size_t> groups, bytes;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    bytes.push_back(arrays[i].size_bytes());
+    if (i + 1 < arrays.size() && arrays[i + 1].type() == arrays[i].type()) continue;
+    const std::vector<size_t> of_type = fused_groups(bytes);
+    groups.insert(groups.end(), of_type.begin(), of_type.end());
+    bytes.clear();
+  }
   return groups;
 }
 

@@ -312,6 +312,7 @@ RunningStrategy::RunningStrategy(const Job& job, const RunOptions& options, cons
   if (meets) {
     peers = peer_options(job, options, schema);
     if (peers->nccl) peers->device = nccl_device_of(model.device);
+    peers->model_on_device = model.device != nullptr && trains;
     for (const Address& peer : peers->peers) check_exposure(options.security, peer.host, "--peers");
     auto read = [security = options.security] { return peer_credentials(security); };
     auto transport = std::make_unique<SecureTransport>(*network_, read());

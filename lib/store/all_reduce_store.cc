@@ -41,7 +41,8 @@ void check_all_dense(std::span<const ParameterSpec> specs) {
 // columns and the compression have exchanges of their own), and the store can lend its weights.
 AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local,
                                Communicator& communicator, CollectiveRun& run,
-                               GradientCompression* compression, GradientPlacement placement)
+                               GradientCompression* compression, GradientPlacement placement,
+                               CompressedGroups groups)
     : StoreInFront(local),
       specs_(std::move(specs)),
       has_statistics_(std::ranges::any_of(
@@ -51,6 +52,7 @@ AllReduceStore::AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& loc
       split_(specs_, local, communicator),
       run_(run),
       compression_(compression),
+      compressed_groups_(groups),
       placement_(std::move(placement)),
       adds_there_(placement_.device != nullptr && device_exchange_of(communicator_) != nullptr),
       there_(specs_.size()),
@@ -219,26 +221,22 @@ void AllReduceStore::plan_groups(std::span<const size_t> parameters) {
   }
 }
 
-// Divides the compressed parameters into groups, from the end of the model on.  A group has neighbours with at
-// least kFusedBytes of gradients, and a part of all of them that leaves few groups, since each costs the latency
-// of an exchange.  Exchanges that the owner thread must make have one parameter more to wait for.
+// Divides the compressed parameters into groups, from the end of the model on.  Exchanges that the owner thread must make
+// have one parameter more to wait for.
 void AllReduceStore::plan_compressed_groups() {
-  constexpr size_t kMostGroups = 8;
-  const auto bytes_of = [&](size_t p) { return static_cast<size_t>(values_of(specs_[p])) * sizeof(float); };
-  size_t all = 0, bytes = SIZE_MAX;
-  for (size_t p = 0; p < specs_.size(); ++p) all += compressed_[p] ? bytes_of(p) : 0;
-  const size_t enough = std::max(kFusedBytes, (all + kMostGroups - 1) / kMostGroups);
-  for (size_t p = specs_.size(); p-- > 0;) {
+  std::vector<size_t> parameters, bytes;
+  for (size_t p = 0; p < specs_.size(); ++p) {
     if (!compressed_[p]) continue;
-    if (bytes >= enough) {
-      bytes = 0;
-      exchanges_.groups.push_back(
-          {.not_final = compression_->may_change_threads() ? 0u : 1u, .compressed = true});
-    }
-    Group& group = exchanges_.groups.back();
-    group.parameters.insert(group.parameters.begin(), p);
-    ++group.not_final;
-    bytes += bytes_of(p);
+    parameters.push_back(p);
+    bytes.push_back(static_cast<size_t>(values_of(specs_[p])) * sizeof(float));
+  }
+  auto end = parameters.end();
+  for (const size_t count : compressed_groups(bytes, compressed_groups_)) {
+    const auto begin = end - static_cast<ptrdiff_t>(count);
+    exchanges_.groups.push_back({.parameters = {begin, end},
+                                 .not_final = count + (compression_->may_change_threads() ? 0 : 1),
+                                 .compressed = true});
+    end = begin;
   }
 }
 

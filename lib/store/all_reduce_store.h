@@ -6,9 +6,10 @@
 // summed over the trainers in that order, statistics are weighted by their examples, and the optimizer runs
 // on the sums.  A GradientCompression exchanges the gradients that it compresses itself, in groups of their own.
 //
-// Arrays are exchanged in groups (collective/fused.h), the last of the model first, since backward computes
+// Arrays are exchanged in groups (collective/fused.h; compressed ones: store/compressed_groups.h), the last of the model
+// first, since backward computes
 // gradients in about that order.  With begin_push, a thread of the store exchanges a group as soon as its
-// gradients are final, while backward goes on.  The groups and their order depend on the model alone, so
+// gradients are final, while backward goes on.  The groups and their order depend on the model and on `groups` alone, so
 // trainers without data, and trainers that exchange after backward, make the same calls.
 //
 // A trainer has the whole gradient of its own columns of a parameter that is split, and no gradient of the
@@ -25,6 +26,7 @@
 #include "base/ordered_worker.h"
 #include "collective/communicator.h"
 #include "store/collective_run.h"
+#include "store/compressed_groups.h"
 #include "store/compression_device.h"
 #include "store/gradient_compression.h"
 #include "store/local_store.h"
@@ -55,10 +57,10 @@ class AllReduceStore final : public StoreInFront {
   // gradients are exchanged whole.  All arguments by reference or pointer outlive the store.  Gradients that
   // are made on the device of `placement` stay there, and the device moves the weights.  If the communicator
   // reaches the device's memory, the gradients are added up there; else they come to the processor, and their
-  // sums go back.
+  // sums go back.  `groups`, those of the compression, are the same for all trainers.
   AllReduceStore(std::vector<ParameterSpec> specs, LocalStore& local, Communicator& communicator,
                  CollectiveRun& run, GradientCompression* compression = nullptr,
-                 GradientPlacement placement = {});
+                 GradientPlacement placement = {}, CompressedGroups groups = CompressedGroups::kSeveral);
 
   void pull(std::span<const KeyPlan> plans, PullMode mode,
             std::vector<ParameterView<float>>& views) override {
@@ -157,6 +159,7 @@ class AllReduceStore final : public StoreInFront {
   SplitColumns split_;
   CollectiveRun& run_;
   GradientCompression* const compression_;  // null: there is none
+  const CompressedGroups compressed_groups_;
   const GradientPlacement placement_;
   const bool adds_there_;                           // the communicator adds on the device of placement_
   std::vector<std::unique_ptr<DenseThere>> there_;  // by parameter; null: the processor has it

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collective/cost_model.h"
+#include "store/compressed_groups.h"
 
 namespace ps {
 
@@ -33,9 +34,10 @@ struct CodecChoice {
   double whole_seconds = 0;  // if all were exchanged whole
 };
 
-// Chooses a codec for each matrix.  `other_bytes` of a step are exchanged whole in any case.
+// Chooses a codec for each matrix; they are in the order of the model.  `other_bytes` of a step are exchanged whole in any
+// case.  `groups` are those of compressed gradients.
 CodecChoice choose_codecs(const ClusterParameters& cluster, std::span<const MatrixTrials> matrices,
-                          double other_bytes);
+                          double other_bytes, CompressedGroups groups = CompressedGroups::kSeveral);
 
 }  // namespace ps
 

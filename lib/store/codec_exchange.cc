@@ -86,7 +86,7 @@ void CodecExchange::choose() {
       other_bytes += static_cast<double>(specs_[p].rows * specs_[p].cols) * sizeof(float);
     }
   }
-  const CodecChoice choice = choose_codecs(cluster, trials, other_bytes);
+  const CodecChoice choice = choose_codecs(cluster, trials, other_bytes, options_.groups);
   for (size_t n = 0; n < parameters.size(); ++n) matrices_[parameters[n]].codec = choice.codecs[n];
   seconds_ = choice.seconds, whole_seconds_ = choice.whole_seconds;
 }

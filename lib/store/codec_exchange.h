@@ -57,6 +57,8 @@ struct CodecExchangeOptions {
   std::optional<double> latency = std::nullopt;    // seconds
   std::optional<double> bandwidth = std::nullopt;  // bytes a second, in one direction
 
+  CompressedGroups groups = CompressedGroups::kSeveral;  // in which gradients are given to `step`
+
   // The device that computes the model, and the parameters whose gradients are made there.  A null device is
   // the processor.
   std::shared_ptr<CompressionDevice> device = nullptr;

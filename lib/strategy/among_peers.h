@@ -6,9 +6,12 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "collective/algorithm.h"
 #include "collective/communicator.h"
+#include "collective/exchange_communicator.h"
 #include "store/all_reduce_store.h"
 #include "store/collective_group.h"
 #include "store/collective_run.h"
@@ -31,7 +34,9 @@ class AmongPeers : public Strategy {
   AmongPeers(const TrainerSetup& setup, const std::string& algorithm)
       : parameters_(setup.parameters),
         here_(setup),
-        communicator_(meet_peers(*setup.peer_transport, *setup.peers, algorithm)),
+        order_is_fixed_(algorithm == kAutomatic || all_reduce_algorithm(algorithm).in_rank_order),
+        met_(meet_peers(*setup.peer_transport, *setup.peers, algorithm)),
+        communicator_(std::move(met_.communicator)),
         sent_before_(bytes_sent_to_all(*communicator_)),
         group_(*communicator_),
         run_(setup.peers->rank, [transport = setup.peer_transport] { transport->loop().poll(); }) {}
@@ -42,8 +47,16 @@ class AmongPeers : public Strategy {
     return {{"bytes_sent", bytes_sent_to_all(*communicator_) - sent_before_}, {"whole_bytes", whole_bytes}};
   }
 
+  // Compressed gradients share an exchange if a device computes the model of some trainer, which has them after backward; but
+  // not if the order of sums would depend on it.
+  CompressedGroups compressed_groups() const {
+    return met_.model_on_device && order_is_fixed_ ? CompressedGroups::kOne : CompressedGroups::kSeveral;
+  }
+
   const std::vector<ParameterSpec> parameters_;
   InProcess here_;
+  const bool order_is_fixed_;  // sums run in the order of ranks, or as the library of another adds them
+  MetPeers met_;
   const std::unique_ptr<Communicator> communicator_;
   const uint64_t sent_before_;  // bytes sent while the trainers met
   CollectiveGroup group_;

@@ -26,8 +26,8 @@ class CompressedAmongPeers final : public AmongPeers {
  public:
   CompressedAmongPeers(const Options& options, const std::string& algorithm, const TrainerSetup& setup)
       : AmongPeers(setup, algorithm),
-        exchange_(options, parameters_, *here_.local(), *communicator_),
-        store_(parameters_, *here_.local(), *communicator_, run_, &exchange_) {}
+        exchange_(in_groups(options), parameters_, *here_.local(), *communicator_),
+        store_(parameters_, *here_.local(), *communicator_, run_, &exchange_, {}, compressed_groups()) {}
   ParameterStore& store() override { return store_; }
   bool keeps_state() const override { return true; }
   void save_state(std::string& out) const override { exchange_.save(out); }
@@ -39,6 +39,12 @@ class CompressedAmongPeers final : public AmongPeers {
   }
 
  private:
+  // An exchange that counts groups is told of them.
+  Options in_groups(Options options) const {
+    if constexpr (requires { options.groups; }) options.groups = compressed_groups();
+    return options;
+  }
+
   Exchange exchange_;
   AllReduceStore store_;
 };

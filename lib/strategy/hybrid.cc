@@ -146,7 +146,7 @@ class Hybrid final : public WithServers {
     PeerOptions peers = *setup.peers;
     if (peers.size == 1) peers.peers = {Address{"127.0.0.1", 0}};
     peers.join_timeout = timeout;
-    return meet_peers(*setup.peer_transport, peers, algorithm);
+    return meet_peers(*setup.peer_transport, peers, algorithm).communicator;
   }
 
   const std::vector<ParameterSpec> parameters_;

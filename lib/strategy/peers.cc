@@ -99,8 +99,7 @@ void check_peers(const PeerOptions& options) {
 
 // Meets first and compares the jobs then, over the connections, so that every trainer learns which one
 // differs.
-std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions& options,
-                                         const std::string& algorithm) {
+MetPeers meet_peers(Transport& transport, const PeerOptions& options, const std::string& algorithm) {
   check_peers(options);
   std::unique_ptr<Communicator> communicator = meet(transport, options, algorithm);
   if (const std::optional<std::string> difference = find_other_job(*communicator, options.job)) {
@@ -108,9 +107,10 @@ std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions
     communicator.reset();
     fail(Code::kUsage, *difference);
   }
-  std::vector<float> nothing(1);
-  communicator->all_reduce(nothing);  // the first one measures, if the algorithm is chosen automatically
-  return communicator;
+  // The first all-reduce measures, if the algorithm is chosen automatically.
+  std::vector<float> on_devices = {options.model_on_device ? 1.0f : 0.0f};
+  communicator->all_reduce(on_devices);
+  return {std::move(communicator), on_devices[0] > 0};
 }
 
 // Trainer 0 tells the others the port at which it listens.

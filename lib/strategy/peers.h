@@ -28,9 +28,16 @@ struct PeerOptions {
   std::string name;                              // name of the job
   std::string nccl_library;                      // with nccl: as load_nccl takes it
   std::shared_ptr<NcclDevice> device = nullptr;  // with nccl: the device that computes the model
-  Json job;  // the parts of the job and of the command line that must be equal
+  Json job;                      // the parts of the job and of the command line that must be equal
+  bool model_on_device = false;  // a device computes the model of this trainer
   Duration join_timeout = std::chrono::seconds(60);  // time until all have come
   Duration timeout = std::chrono::seconds(60);  // time without a sign of life of a trainer that is waited for
+};
+
+// Trainers that have met, and if a device computes the model of any of them.
+struct MetPeers {
+  std::unique_ptr<Communicator> communicator;
+  bool model_on_device;
 };
 
 // Throws kUsage unless the number of addresses lets the trainers meet.
@@ -39,8 +46,7 @@ void check_peers(const PeerOptions& options);
 // Waits until all have come, and until the measurements for an automatic choice are done.  `algorithm` is a
 // name of all_reduce_catalog() or kAutomatic.  Throws kUnavailable, naming the trainers that have not come or
 // are gone; throws kUsage on all trainers if one of them has another job, naming the first key that differs.
-std::unique_ptr<Communicator> meet_peers(Transport& transport, const PeerOptions& options,
-                                         const std::string& algorithm);
+MetPeers meet_peers(Transport& transport, const PeerOptions& options, const std::string& algorithm);
 
 // Makes another communicator among the trainers that have met in `met` over the network, at free ports, for
 // work beside the training.  `stop` is as in NetCommunicatorOptions.  Throws kUnavailable.

@@ -74,6 +74,27 @@ cmp {here,back}/pass-00001/model.safetensors
 train whole_here --set 'train.strategy={"type": "all_reduce"}'
 cmp -s {here,whole_here}/pass-00001/model.safetensors && fail "nothing was compressed"
 
+# Two matrices of more than a megabyte, which the processor exchanges in groups of their own.
+echo "trainers of which one computes on a device make the same exchanges"
+two=(--set train.passes=1 --set 'model.layers=[{"name": "one", "type": "fc", "input": "features", "size": 64},
+  {"name": "two", "type": "fc", "input": "features", "size": 64},
+  {"name": "output", "type": "add", "input": ["one", "two"], "activation": "softmax"}]')
+train two "${two[@]}"
+start mixed "1 2" "${two[@]}"
+others=("${processes[@]}")
+start mixed 0 "${two[@]}" "${there[@]}"
+processes+=("${others[@]}")
+end_all mixed 0
+cmp {two,mixed}/pass-00000/model.safetensors
+[[ $(number compressed_there mixed.0.json) == 2 ]] || fail "$(cat mixed.0.json)"
+# One exchange instead of two is framed in fewer bytes.
+at_least "$(number bytes_sent two.0.json)" "$(number bytes_sent mixed.0.json) + 1"
+# The order of these sums would be another one in one exchange.
+ring=("${two[@]}" --set 'train.strategy={"type": "power_sgd", "algorithm": "ring"}')
+train ring "${ring[@]}"
+train ring_there "${ring[@]}" "${there[@]}"
+cmp {ring,ring_there}/pass-00000/model.safetensors
+
 # Its second matrix is a factor of products, whose sums run in another order on a device.
 echo "the device encodes as many bytes as the processor, and goes on from a checkpoint with the same bits"
 common=(--set train.passes=2 --set 'model.layers=[{"name": "hidden", "type": "fc", "input": "features", "size": 4},

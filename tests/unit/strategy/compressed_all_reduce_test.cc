@@ -387,7 +387,35 @@ TEST(CodecChoice, NoneUnlessTheStepGainsATenth) {
   const MatrixTrials matrices[] = {large_matrix()};
   EXPECT_TRUE(choose_codecs(four_trainers(1e7), matrices, 0).codecs[0]);
   EXPECT_FALSE(choose_codecs(four_trainers(1e7), matrices, 1e8).codecs[0]);  // the rest takes far longer
-  EXPECT_FALSE(choose_codecs(four_trainers(1e7, /*latency=*/1), matrices, 0).codecs[0]);  // more messages
+  // More messages: a matrix that shares one with the header, if it is whole.
+  MatrixTrials fused = large_matrix();
+  fused.values = 1 << 17;
+  for (CodecTrial& trial : fused.trials) trial.bytes /= 8;
+  EXPECT_TRUE(choose_codecs(four_trainers(1e7), {&fused, 1}, 0).codecs[0]);
+  EXPECT_FALSE(choose_codecs(four_trainers(1e7, /*latency=*/1), {&fused, 1}, 0).codecs[0]);
+}
+
+// Where messages cost latency alone, time is the number of exchanges.
+TEST(CodecChoice, CountsTheExchangesThatAStepMakes) {
+  const ClusterParameters cluster = four_trainers(/*bandwidth=*/1e15, /*latency=*/1);
+  const auto seconds = [&](double bytes) {
+    return exchange_cost(ExchangeKind::kDirect, cluster, {.dense_bytes = bytes}).total();
+  };
+  const double header = seconds(0), one = seconds(100);
+  const MatrixTrials free = {.values = 1 << 20,
+                             .trials = {{.bytes = 1, .encode_seconds = 0, .decode_seconds = 0}}};
+  const std::vector<MatrixTrials> matrices(20, free);
+  const CodecChoice several = choose_codecs(cluster, matrices, 100);
+  EXPECT_NEAR(several.whole_seconds, 21 * one, 1e-3) << "each matrix, and what is small";
+  EXPECT_NEAR(several.seconds, header + 8 * one, 1e-3) << "seven groups, and what is small";
+  const CodecChoice together = choose_codecs(cluster, matrices, 100, CompressedGroups::kOne);
+  EXPECT_NEAR(together.seconds, header + 2 * one, 1e-3);
+  const CodecChoice nothing_small = choose_codecs(cluster, matrices, 0, CompressedGroups::kOne);
+  EXPECT_NEAR(nothing_small.seconds, header + one, 1e-3);
+  const auto first = std::span(matrices).first(2);
+  EXPECT_FALSE(choose_codecs(cluster, first, 100).codecs[0]) << "four exchanges for three";
+  EXPECT_TRUE(choose_codecs(cluster, first, 100, CompressedGroups::kOne).codecs[0])
+      << "a header is shorter than a matrix";
 }
 
 CodecExchangeOptions automatic(double bandwidth) {

@@ -91,6 +91,7 @@ struct OverlapCase {
   std::string algorithm = "direct";
   Backward backward = Backward::kLastFirst;
   MakeCompression compression = nullptr;  // null: all gradients are exchanged whole
+  CompressedGroups groups = CompressedGroups::kSeveral;
 };
 
 template <class Exchange, class Options>
@@ -107,7 +108,8 @@ class Layered {
         local_(run.specs, make_optimizer_plan(kExchangeMomentum, "mean"), UINT64_MAX, device_),
         control_(communicator.rank(), [] {}) {
     if (run.compression) compression_ = run.compression(run.specs, local_, communicator);
-    store_ = std::make_unique<AllReduceStore>(run.specs, local_, communicator, control_, compression_.get());
+    store_ = std::make_unique<AllReduceStore>(run.specs, local_, communicator, control_, compression_.get(),
+                                              GradientPlacement(), run.groups);
   }
 
   using Given = std::function<void(size_t parameter)>;  // a gradient of backward
@@ -315,6 +317,10 @@ TEST(Overlap, GroupsOfACompressionHaveTheBitsOfOneExchange) {
     };
     for (const auto& weights : train(run)) expect_same_bits(weights, expected[0]);
     EXPECT_GT(groups, 8) << "two trainers make several steps, each of several groups";
+    groups = 0;
+    run.groups = CompressedGroups::kOne;
+    for (const auto& weights : train(run)) expect_same_bits(weights, expected[0]);
+    EXPECT_EQ(groups, 6) << "two trainers make four steps, of which all but the first compress";
   }
 }
 
