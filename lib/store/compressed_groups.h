@@ -9,8 +9,11 @@
 
 namespace ps {
 
+// The most bytes of a group of several gradients.
+inline constexpr size_t kMostGroupBytes = size_t{64} << 20;
+
 // kSeveral: those of the last layers are exchanged while backward goes on with the layers before; kOne: all together after
-// backward, for trainers of which one has its gradients no earlier.
+// backward, or as many as a group may have, for trainers of which one has its gradients no earlier.
 enum class CompressedGroups { kSeveral, kOne };
 
 // Returns how many neighbours, from the last on, are in each group.  `bytes` are those of the gradients before they are

@@ -48,6 +48,8 @@ void RankLink::share_inbox(int num) {
 void RankLink::send(RankFrame type, uint64_t request_id, std::shared_ptr<const Payload> payload) {
   if (!open()) return;
   const FrameHeader header{.type = static_cast<uint16_t>(type), .request_id = request_id};
+  if (type != RankFrame::kRollCall && type != RankFrame::kPresent)
+    bytes_sent_ += kFrameHeaderBytes + (payload != nullptr ? payload->size() : 0);
   outbox_.push_back({header, std::move(payload)});
   pump();
 }

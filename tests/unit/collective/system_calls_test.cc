@@ -4,6 +4,8 @@
 #include <time.h>
 
 #include <atomic>
+#include <chrono>
+#include <future>
 
 #include "unit/collective/ranks.h"
 
@@ -133,7 +135,9 @@ TEST(SystemCalls, AMessageThatHasComeIsReadWithoutAskingTheLoop) {
   run_counted(2, "direct", [&](ExchangeCommunicator& communicator, Calls& calls) {
     std::vector<float> data(1000, static_cast<float>(communicator.rank()));
     communicator.barrier();
-    if (communicator.rank() == 0) sent.get_future().wait();
+    if (communicator.rank() == 0) {
+      ASSERT_EQ(sent.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    }
     const int64_t before = calls.readable;
     communicator.broadcast(data, 1);
     if (communicator.rank() == 0) {

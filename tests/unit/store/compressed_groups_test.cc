@@ -26,6 +26,25 @@ TEST(CompressedGroups, BeginWithTheLastAndHaveEnoughBytes) {
   EXPECT_THAT(compressed_groups({}, CompressedGroups::kOne), IsEmpty());
 }
 
+// A message has an end.
+TEST(CompressedGroups, HaveNoMoreBytesThanAMessageMayTake) {
+  constexpr size_t kThird = kMostGroupBytes / 3;
+  std::vector<size_t> bytes(30, kThird);
+  bytes[10] = 5 * kMostGroupBytes;  // alone, since it cannot be divided
+  for (const CompressedGroups groups : {CompressedGroups::kOne, CompressedGroups::kSeveral}) {
+    size_t end = bytes.size();
+    for (const size_t count : compressed_groups(bytes, groups)) {
+      const auto group = std::span(bytes).subspan(end - count, count);
+      end -= count;
+      if (count > 1) {
+        EXPECT_LE(std::accumulate(group.begin(), group.end(), size_t{0}), kMostGroupBytes);
+      }
+    }
+    EXPECT_EQ(end, 0u);
+  }
+  EXPECT_THAT(compressed_groups(std::vector<size_t>(6, kThird), CompressedGroups::kOne), ElementsAre(3, 3));
+}
+
 TEST(CompressedGroups, AreAtMostEightAndHaveAll) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     Random random(seed, 1);
