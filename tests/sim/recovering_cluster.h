@@ -331,6 +331,10 @@ class RecoveringCluster {
     LocalStore local(dense_parameters(specs), plan_.job.plan(), UINT64_MAX, device);
     RemoteStore remote(host, options, plan_.job.consistency, specs, plan_.job.types);
     if (remote.run().finished()) return;
+    // Answers to the lender may come as long as the loop runs, which the end of the communicator does.
+    LocalStore sparse(sparse_parameters(specs), plan_.job.plan(), UINT64_MAX, device);
+    std::unique_ptr<RemoteLender> lender;
+    std::unique_ptr<DeviceStore> rows;
     NetCommunicatorOptions peers;
     peers.rank = options.hello.rank, peers.size = options.hello.trainers;
     peers.rendezvous = {"trainer0", 7000};
@@ -343,9 +347,6 @@ class RecoveringCluster {
     });
     CollectiveRun run(options.hello.rank, [] {});
     HybridStore::Context context{remote, local, *communicator, run};
-    LocalStore sparse(sparse_parameters(specs), plan_.job.plan(), UINT64_MAX, device);
-    std::unique_ptr<RemoteLender> lender;
-    std::unique_ptr<DeviceStore> rows;
     if (plan_.job.device) {
       const std::shared_ptr<RowDevice> cards = open_row_device(plan_.job.device->type);
       lender = std::make_unique<RemoteLender>(specs, plan_.job.plan(), remote, sparse,
