@@ -105,7 +105,8 @@ struct RowsRead {
   float** pointers = nullptr;
 };
 
-// With `pointers`, which a read of the same keys has set and which are still good, rows are not looked up again.
+// With `pointers`, which a read of the same keys has set and which are still good, rows are not looked up again.  Keys are
+// distinct if the step has a mean.
 struct RowsStep {
   CachedRows* rows;
   std::span<const uint64_t> keys;

@@ -139,9 +139,10 @@ class Twins {
     EXPECT_TRUE(evicted.keys.empty());
   }
 
-  // One key may come several times: its gradients add up in the order of the call, and make one step.
+  // One key may come several times: its gradients add up in the order of the call, and make one step.  Not with a mean of
+  // weights, which moves once for each key of the call.
   void repeat_one(const Table& table, std::vector<uint64_t>& keys) {
-    if (keys.empty()) return;
+    if (keys.empty() || table.step.mean) return;
     const uint64_t key = keys[random_.below(keys.size())];
     for (uint64_t n = random_.below(5); n > 0 && keys.size() < table.options.most_keys; --n)
       keys.push_back(key);
