@@ -66,6 +66,9 @@ class Connection final : private Stream::Events {
   void pause_reading() { paused_ = true; }
   void resume_reading();
 
+  // See FrameReader::expect.
+  void expect_body(uint64_t bytes) { reader_.expect(bytes); }
+
   // Reads and handles what has come already, without the loop.  For a caller that is about to wait for a frame; not for
   // handlers.
   void read_now() {

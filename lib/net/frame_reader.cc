@@ -1,9 +1,18 @@
 #include "net/frame_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace ps {
+
+namespace {
+
+// A body of at most so many bytes is hashed in one piece when it is complete: it is in the core's cache then, and one
+// piece is hashed more than twice as fast as many.
+constexpr uint64_t kHashedWhole = uint64_t{256} << 10;
+
+}  // namespace
 
 // A frame is read in steps, and a step that has to wait is tried again by the next call:
 //  read_header    until has_header_: the header comes into ahead_, and is decoded
@@ -28,7 +37,9 @@ ReadState FrameReader::read_header(Stream& stream) {
     if (!begins_header({ahead_.data() + begin_, end_ - begin_})) {
       return break_off(ReadState::kBroken, "the peer speaks another protocol");
     }
-    if (ReadState state = fill(stream, {}); state != ReadState::kFrame) return state;
+    const bool guesses = guess_.body_bytes > 0 && begin_ == end_;
+    const ReadState state = guesses ? fill_guess(stream) : fill(stream, {});
+    if (state != ReadState::kFrame) return state;
   }
   std::span<const char, kFrameHeaderBytes> bytes(ahead_.data() + begin_, kFrameHeaderBytes);
   HeaderFault fault = decode_header(bytes, header_);
@@ -91,16 +102,38 @@ bool FrameReader::find_room() {
 }
 
 ReadState FrameReader::accept_header() {
-  // A short body often lies behind its header already.  It is hashed in one piece when it is complete, and
-  // not counted on the account, since it is there at once.
-  at_once_ = end_ - begin_ >= header_.body_bytes;
   if (!problem_) check_header();
-  if (!problem_ && !find_room()) return ReadState::kNoRoom;
+  const std::optional<uint64_t> guessed = settle_guess();
+  received_ = guessed.value_or(0);
+  // A short body often lies behind its header already.  It is not counted on the account, since it is there at
+  // once.
+  at_once_ = received_ + (end_ - begin_) >= header_.body_bytes;
+  if (!problem_ && !guessed && !find_room()) return ReadState::kNoRoom;
   has_body_ = true;
-  received_ = 0;
-  if (!at_once_ && !problem_) hasher_.reset();
+  if (in_pieces() && !problem_) {
+    hasher_.reset();
+    hasher_.update(text_of(body_.bytes().first(received_)));
+  }
   use_ahead();
   return ReadState::kFrame;
+}
+
+bool FrameReader::in_pieces() const {
+  return !at_once_ && header_.body_bytes > kHashedWhole;
+}
+
+// Returns the bytes of the body that have come to where they stay, if the guess was right.  After a wrong one the bytes
+// that came are those behind the header in the area ahead.
+std::optional<uint64_t> FrameReader::settle_guess() {
+  Guess guess = std::exchange(guess_, Guess());
+  if (!problem_ && guess.room.size() > 0 && guess.room.size() == header_.body_bytes) {
+    body_ = std::move(guess.room);
+    return guess.received;
+  }
+  const auto came = guess.room.bytes().first(guess.received);
+  ahead_.insert(ahead_.begin() + static_cast<ptrdiff_t>(begin_), came.begin(), came.end());
+  end_ += came.size();
+  return std::nullopt;
 }
 
 // Moves the bytes of this body that were read ahead into it, or skips them.
@@ -108,7 +141,7 @@ void FrameReader::use_ahead() {
   size_t taken = std::min<uint64_t>(end_ - begin_, header_.body_bytes - received_);
   if (!problem_ && taken != 0) {
     std::memcpy(body_.data() + received_, ahead_.data() + begin_, taken);
-    if (!at_once_) hasher_.update({ahead_.data() + begin_, taken});
+    if (in_pieces()) hasher_.update({ahead_.data() + begin_, taken});
   }
   begin_ += taken;
   received_ += taken;
@@ -127,7 +160,7 @@ ReadState FrameReader::read_body(Stream& stream) {
       continue;
     }
     size_t got = std::min<uint64_t>(bytes_received_ - before, rest.size());
-    hasher_.update(text_of(rest.first(got)));  // hashes the bytes while they are in the cache
+    if (in_pieces()) hasher_.update(text_of(rest.first(got)));  // the bytes are in the cache now
     received_ += got;
   }
   return ReadState::kFrame;
@@ -138,7 +171,7 @@ ReadState FrameReader::finish_body(Frame& frame) {
   has_header_ = has_body_ = false;
   coming_ = AccountedBytes();
   if (!problem_) {
-    uint64_t checksum = at_once_ ? hash_bytes(text_of(body_.bytes())) : hasher_.digest();
+    uint64_t checksum = in_pieces() ? hasher_.digest() : hash_bytes(text_of(body_.bytes()));
     if (checksum != header_.body_checksum) {
       problem_.emplace(Code::kUnavailable, "the body of a frame was damaged on the way");
     }
@@ -147,6 +180,12 @@ ReadState FrameReader::finish_body(Frame& frame) {
   frame.header = header_;
   frame.body = std::move(body_);
   return ReadState::kFrame;
+}
+
+void FrameReader::expect(uint64_t body_bytes) {
+  // A body that the area ahead has room for costs one system call in any case.
+  const bool of_use = !has_header_ && !account_ && kFrameHeaderBytes + body_bytes > kAheadBytes;
+  guess_.body_bytes = of_use ? body_bytes : 0;
 }
 
 // Reads into `body`, and what follows it into the area ahead, which is empty then; or, without a body, more
@@ -159,9 +198,42 @@ ReadState FrameReader::fill(Stream& stream, MutableBytes body) {
     end_ -= begin_;
     begin_ = 0;
   }
-  MutableBytes ahead(ahead_.data() + end_, kAheadBytes - end_);
+  if (ahead_.size() > kAheadBytes) ahead_.resize(std::max(kAheadBytes, end_));
+  MutableBytes ahead = MutableBytes(ahead_).subspan(end_);
   std::array<MutableBytes, 2> into{body, ahead};
-  IoResult result = stream.read(std::span(into).subspan(body.empty() ? 1 : 0));
+  const IoResult result = stream.read(std::span(into).subspan(body.empty() ? 1 : 0));
+  const ReadState state = count(result, body.size() + ahead.size());
+  if (result.bytes > body.size()) end_ += result.bytes - body.size();
+  return state;
+}
+
+bool FrameReader::find_guess_room() try {
+  if (guess_.room.size() == guess_.body_bytes) return true;
+  std::optional<Buffer> room = pool_.try_take(guess_.body_bytes);
+  if (room) guess_.room = std::move(*room);
+  return room.has_value();
+} catch (const Error&) {
+  return false;  // the system has no memory; the body itself may be shorter
+}
+
+// Reads a header into the area ahead, which is empty, the body behind it into the room of the guess, and what follows
+// into the area ahead again.
+ReadState FrameReader::fill_guess(Stream& stream) {
+  if (drained_) return ReadState::kBlocked;
+  if (!find_guess_room()) return guess_ = Guess(), fill(stream, {});
+  begin_ = end_ = 0;
+  const MutableBytes area(ahead_), body = guess_.room.bytes();
+  std::array<MutableBytes, 3> into{area.first(kFrameHeaderBytes), body, area.subspan(kFrameHeaderBytes)};
+  const IoResult result = stream.read(into);
+  const ReadState state = count(result, area.size() + body.size());
+  end_ = std::min(result.bytes, kFrameHeaderBytes);
+  guess_.received = std::min(result.bytes - end_, body.size());
+  end_ = result.bytes - guess_.received;
+  return state;
+}
+
+// Counts what a read of `asked` bytes brought, and tells how it ended.
+ReadState FrameReader::count(const IoResult& result, size_t asked) {
   if (result.blocked()) return drained_ = true, ReadState::kBlocked;
   if (result.error != 0) return problem_.emplace(io_error(result.error)), ReadState::kLost;
   if (result.ended()) {
@@ -169,9 +241,8 @@ ReadState FrameReader::fill(Stream& stream, MutableBytes body) {
     return break_off(ReadState::kBroken, "the connection ended inside a frame");
   }
   // A read that did not fill everything has emptied the stream: another one would only return EAGAIN.
-  drained_ = result.bytes < body.size() + ahead.size();
+  drained_ = result.bytes < asked;
   bytes_received_ += result.bytes;
-  if (result.bytes > body.size()) end_ += result.bytes - body.size();
   return ReadState::kFrame;
 }
 

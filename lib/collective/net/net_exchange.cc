@@ -77,6 +77,7 @@ void NetExchange::send_marked(int to, ConstBytes bytes, MessageMark mark) {
 }
 
 Buffer NetExchange::receive_marked(int from, size_t size, MessageMark mark) {
+  if (!link(from).has_frame()) link(from).expect_body(size);
   Buffer body = take(from, mark);
   if (body.size() != size) fail_size(from, call_, body.size(), size);
   return body;

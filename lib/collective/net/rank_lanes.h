@@ -48,6 +48,7 @@ class RankLanes {
   Frame take_frame();
 
   // As RankLink's, of the lane over which the next chunk comes.
+  void expect_body(uint64_t bytes) { next_received().expect_body(bytes); }
   void receive_now() { next_received().receive_now(); }
 
   void on_roll_call(std::function<std::vector<int>()> waits_for) {

@@ -48,8 +48,12 @@ class RankLink final : private Connection::Handler {
   const FrameHeader& first_header() const { return inbox_.front().header; }
   Frame take_frame();
 
-  // Takes the frames that have come, also those of which the loop does not know yet.
-  void receive_now() { connection_->read_now(); }
+  // Says how long the body of the next frame will be, if no other comes before it.
+  void expect_body(uint64_t bytes) { connection_->expect_body(bytes); }
+
+  // Takes the frames that have come, also those of which the loop does not know yet.  Asks a few times for a frame that has
+  // not come.
+  void receive_now();
 
   // Sets the function that answers roll calls: it returns the ranks that this rank waits for.
   void on_roll_call(std::function<std::vector<int>()> waits_for) { waits_for_ = std::move(waits_for); }
