@@ -7,6 +7,7 @@
 #include "cli/interrupts.h"
 #include "cli/main.h"
 #include "cli/request_signal.h"
+#include "job/credential_renewal.h"
 #include "job/job.h"
 #include "job/network_flags.h"
 #include "job/serve.h"
@@ -141,8 +142,8 @@ ps::Program program() {
 }
 
 // Makes the job and the options from the flags, and serves until a signal ends it.  SIGUSR2 asks for a
-// checkpoint, SIGHUP for a new look at tokens and certificates.  Their handlers only set a flag, which
-// serve_job asks for between two waits.
+// checkpoint, SIGHUP for a new look at tokens and certificates.  Their handlers only set a flag, for which
+// serve_job and a thread of the renewal look ten times a second.
 int run(const ps::Flags& flags, ps::Log& log) {
   if (flags.given("spill-memory") && !flags.given("spill-dir"))
     flags.refuse("spill-memory", "needs --spill-dir");
@@ -171,9 +172,12 @@ int run(const ps::Flags& flags, ps::Log& log) {
   ps::RequestSignal checkpoint(SIGUSR2);
   options.checkpoint_asked = [&] { return checkpoint.take(); };
   // Without files to read again, SIGHUP ends the process, as it does by default.
-  std::optional<ps::RequestSignal> renewal;
-  if (flags.given("tls-cert") || flags.given("token-file")) renewal.emplace(SIGHUP);
-  options.credentials_asked = [&] { return renewal && renewal->take(); };
+  std::optional<ps::RequestSignal> renewal_signal;
+  std::optional<ps::CredentialRenewal> renewal;
+  if (flags.given("tls-cert") || flags.given("token-file")) {
+    renewal_signal.emplace(SIGHUP);
+    options.renewal = &renewal.emplace([&] { return renewal_signal->take(); }, log);
+  }
   options.cpu = ps::cpu_level(flags);
   options.resume = flags.on("resume");
   options.durable = flags.text("durability") == "log";

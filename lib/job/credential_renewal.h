@@ -1,5 +1,5 @@
-// CredentialRenewal: reads tokens and certificates again while a trainer runs.  Used by ps-train, and by the
-// parts of a run that have connections.
+// CredentialRenewal: reads tokens and certificates again while a trainer or a server runs.  Used by ps-train and
+// ps-serve, and by the parts of a run that have connections.
 #ifndef PS_JOB_CREDENTIAL_RENEWAL_H_
 #define PS_JOB_CREDENTIAL_RENEWAL_H_
 

@@ -306,18 +306,16 @@ void tell_exposure(const ServeOptions& options, Log& log) {
   exposure.starts_with("insecure") ? log.warning(exposure) : log.info("At ", options.host, ": ", exposure);
 }
 
-// Reads tokens and certificates again.  Invalid files change nothing: connections stay, and peers are admitted
-// as before.
-void renew_credentials(const ServeOptions& options, std::vector<std::unique_ptr<ShardThread>>& shards,
-                       StatusThread* status, Log& log) {
-  try {
-    const Credentials credentials = read_credentials(options);
-    for (auto& shard : shards) shard->set_credentials(credentials);
-    if (status != nullptr) status->set_credentials(credentials);
-    log.info("Read the tokens and certificates again");
-  } catch (const Error& error) {
-    log.error("the tokens and certificates stay as they were: ", error.message());
-  }
+// Tokens and certificates are read again when asked, as long as the returned object lives.
+std::shared_ptr<void> renew_when_asked(const ServeOptions& options,
+                                       const std::vector<std::unique_ptr<ShardThread>>& shards,
+                                       StatusThread* status) {
+  if (options.renewal == nullptr) return nullptr;
+  return options.renewal->watch([&options] { return read_credentials(options); },
+                                [&shards, status](const Credentials& credentials) {
+                                  for (const auto& shard : shards) shard->set_credentials(credentials);
+                                  if (status != nullptr) status->set_credentials(credentials);
+                                });
 }
 
 }  // namespace
@@ -346,6 +344,7 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
   served.fence = lease->fence();
   if (lease->files() != nullptr) served.checkpoints.files = lease->files();
   std::unique_ptr<StatusThread> status = show_status(job, options, guard, max_memory, shards);
+  const std::shared_ptr<void> renewal = renew_when_asked(options, shards, status.get());
   for (auto& shard : shards) shard->start(ports);
   announce(job, options, ports, lease->number(), status.get());
   const std::unique_ptr<Transport> waiting = make_network();
@@ -358,7 +357,6 @@ void serve_job(const Job& job, const ServeOptions& options, Log& log) {
     loop.run_until(ending, add_time(loop.now(), kAskStop));
     lease->beat();
     if (options.checkpoint_asked()) shards.front()->ask_checkpoint();
-    if (options.credentials_asked()) renew_credentials(options, shards, status.get(), log);
   }
   log.info("Ending");
   if (status) status->end();

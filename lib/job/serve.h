@@ -10,6 +10,7 @@
 #include "base/cpu.h"
 #include "base/log.h"
 #include "base/temporary_folder.h"
+#include "job/credential_renewal.h"
 #include "job/job.h"
 #include "net/secure_transport.h"
 
@@ -37,8 +38,7 @@ struct ServeOptions {
   // Asked several times a second; true: end, or write a checkpoint.
   std::function<bool()> stop;
   std::function<bool()> checkpoint_asked = [] { return false; };
-  // Asked as often; true: the files of tokens and certificates have changed.
-  std::function<bool()> credentials_asked = [] { return false; };
+  CredentialRenewal* renewal = nullptr;  // reads tokens and certificates again; null: they stay as they are
 };
 
 // Serves until `stop`, then ends every connection and returns.  Prints a line of JSON to standard output when
