@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "bench/statistics.h"
+#include "base/statistics.h"
 
 namespace ps {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "collective/link_measure.h"
 #include "collective/parts.h"
 
@@ -28,11 +29,6 @@ constexpr int kTimedRounds = 3;
 // Several connections have a cost that this does not measure, so they are used only where they take less than this part
 // of the time of fewer.
 constexpr double kPays = 0.8;
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 // Sends some chunks to every other rank, `chunks` in all but at least one to each, and takes theirs; returns the seconds.
 // Nobody waits for a sum, so that the connections alone decide.

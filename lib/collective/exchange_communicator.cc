@@ -1,9 +1,9 @@
 #include "collective/exchange_communicator.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "collective/algorithms/entries.h"
 
 namespace ps {
@@ -124,10 +124,7 @@ void ExchangeCommunicator::measure(size_t index, std::vector<AllReduceCost>& cos
       blocks[i].push_back(block_seconds(*costs[i].algorithm, zeros, measure.calls));
     }
   }
-  for (size_t i = 0; i < costs.size(); ++i) {
-    std::ranges::sort(blocks[i]);
-    costs[i].seconds[index] = blocks[i][blocks[i].size() / 2];
-  }
+  for (size_t i = 0; i < costs.size(); ++i) costs[i].seconds[index] = median(std::move(blocks[i]));
 }
 
 // The first all-reduce measures all candidates.  All ranks do so in the same call, and choose by the same

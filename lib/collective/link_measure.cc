@@ -1,12 +1,13 @@
 #include "collective/link_measure.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/statistics.h"
 
 namespace ps {
 
@@ -17,7 +18,7 @@ constexpr size_t kShortMessage = 8, kLongMessage = size_t{1} << 18;
 // Returns the median time of an all-to-all exchange of messages of this size.  The first one is not counted,
 // since connections have sent nothing yet.
 double median_exchange_seconds(Communicator& communicator, size_t bytes) {
-  std::array<double, 5> seconds;
+  std::vector<double> seconds(5);
   const std::vector<std::string> messages(static_cast<size_t>(communicator.size()), std::string(bytes, 0));
   communicator.all_to_all(messages);
   for (double& each : seconds) {
@@ -25,8 +26,7 @@ double median_exchange_seconds(Communicator& communicator, size_t bytes) {
     communicator.all_to_all(messages);
     each = monotonic_seconds() - begin;
   }
-  std::ranges::sort(seconds);
-  return seconds[seconds.size() / 2];
+  return median(std::move(seconds));
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "bench/all_reduce/open_mpi.h"
 #include "bench/all_reduce/rank_team.h"
 #include "bench/all_reduce/suite.h"
 #include "bench/peers/gloo.h"
-#include "bench/statistics.h"
 #include "collective/algorithm.h"
 #include "collective/exchange_communicator.h"
 

@@ -5,11 +5,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/statistics.h"
 #include "bench/checkpoint/suite.h"
 #include "bench/process/files.h"
 #include "bench/pull_push/table_workload.h"
 #include "bench/resident.h"
-#include "bench/statistics.h"
 #include "checkpoint/checkpoint_reader.h"
 
 namespace ps {

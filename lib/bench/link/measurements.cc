@@ -5,11 +5,11 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "bench/link/link_model.h"
 #include "bench/link/rank_run.h"
 #include "bench/link/steps.h"
 #include "bench/plan/columns.h"
-#include "bench/statistics.h"
 #include "config/json.h"
 #include "simulate/published.h"
 

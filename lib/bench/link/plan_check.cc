@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "bench/link/link_model.h"
 #include "bench/link/link_servers.h"
 #include "bench/link/rank_run.h"
 #include "bench/link/server_step.h"
 #include "bench/link/steps.h"
 #include "bench/plan/columns.h"
-#include "bench/statistics.h"
 #include "codec/dgc_options.h"
 #include "codec/selection_sample.h"
 #include "collective/algorithm.h"

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <map>
 
+#include "base/statistics.h"
 #include "base/text.h"
 #include "bench/plan/columns.h"
-#include "bench/statistics.h"
 #include "collective/algorithm.h"
 
 namespace ps {

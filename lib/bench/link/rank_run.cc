@@ -10,8 +10,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/statistics.h"
 #include "bench/meeting_point.h"
-#include "bench/statistics.h"
 #include "collective/net_communicator.h"
 #include "net/network.h"
 

@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "bench/jobs.h"
 #include "bench/process/suite.h"
 #include "bench/process/train_process.h"
 #include "bench/resident.h"
-#include "bench/statistics.h"
 #include "bench/train/plain_logistic.h"
 #include "config/json.h"
 #include "data/reader.h"

@@ -4,9 +4,9 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "bench/pull_push/suite.h"
 #include "bench/pull_push/table_workload.h"
-#include "bench/statistics.h"
 
 namespace ps {
 

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/statistics.h"
 #include "bench/peers/maps.h"
 #include "bench/resident.h"
-#include "bench/statistics.h"
 #include "bench/table/suite.h"
 #include "table/sparse_table.h"
 

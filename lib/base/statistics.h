@@ -1,8 +1,8 @@
-// Order statistics of a few timings.  Used by the runner, and by benchmarks that time shares of their work
-// themselves.
-#ifndef PS_BENCH_STATISTICS_H_
-#define PS_BENCH_STATISTICS_H_
+// Order statistics of a few timings.  Used by benchmarks, and by ranks that measure their links and algorithms.
+#ifndef PS_BASE_STATISTICS_H_
+#define PS_BASE_STATISTICS_H_
 
+#include <utility>
 #include <vector>
 
 namespace ps {
@@ -17,4 +17,4 @@ inline double median(std::vector<double> values) {
 
 }  // namespace ps
 
-#endif  // PS_BENCH_STATISTICS_H_
+#endif  // PS_BASE_STATISTICS_H_
