@@ -50,6 +50,10 @@ class Communicator {
   // Gives bytes[r] to rank r.  Returns the bytes that each rank gave this one, in rank order.
   virtual std::vector<std::string> all_to_all(std::vector<std::string> bytes) = 0;
 
+  // Returns the seconds of an all-to-all exchange in which each rank sends every other one `num` messages of so many
+  // bytes, one right behind the other.  For measuring links.
+  virtual double exchange_seconds(size_t num, size_t bytes);
+
   // Returns when all ranks have called it.
   virtual void barrier() = 0;
 

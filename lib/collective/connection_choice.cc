@@ -1,11 +1,8 @@
 #include "collective/connection_choice.h"
 
 #include <algorithm>
-#include <array>
-#include <string>
 #include <vector>
 
-#include "base/error.h"
 #include "base/statistics.h"
 #include "collective/link_measure.h"
 #include "collective/parts.h"
@@ -30,59 +27,38 @@ constexpr int kTimedRounds = 3;
 // of the time of fewer.
 constexpr double kPays = 0.8;
 
-// Sends some chunks to every other rank, `chunks` in all but at least one to each, and takes theirs; returns the seconds.
-// Nobody waits for a sum, so that the connections alone decide.
-double exchange_seconds(NetExchange& exchange, size_t chunks, size_t chunk_bytes, Duration timeout) {
-  static const std::array<char, kChunkBytes> kZeros{};
-  const ConstBytes chunk = std::span(kZeros).first(chunk_bytes);
-  const int size = exchange.size(), rank = exchange.rank();
-  const size_t each = std::max<size_t>(1, chunks / static_cast<size_t>(size - 1));
-  const Time begin = exchange.now();
-  exchange.begin(Collective::kAllToAll, 0, timeout);
-  try {
-    for (size_t n = 0; n < each; ++n) {
-      for (int i = 1; i < size; ++i) exchange.send((rank + i) % size, chunk);
-    }
-    for (size_t n = 0; n < each; ++n) {
-      for (int i = 1; i < size; ++i) exchange.receive_any_size((rank + i) % size);
-    }
-    exchange.finish();
-  } catch (const Error& error) {
-    exchange.abandon(error);
-    throw;
-  }
-  return to_seconds(exchange.now() - begin);
-}
-
 }  // namespace
 
 // The numbers of connections take turns, so that other load affects all of them alike.  A first exchange over each is not
 // counted, since its connections have sent nothing yet.
-void choose_connections(ExchangeCommunicator& communicator, NetExchange& exchange, int most,
-                        Duration timeout) {
-  exchange.use_connections(1);
-  exchange_seconds(exchange, 1, kChunkBytes, timeout);
+void choose_connections(ExchangeCommunicator& communicator, NetExchange& exchange, int most) {
   auto mean_seconds = [&](size_t bytes) {
     double sum = 0;
-    for (int call = 0; call < kSmallCalls; ++call) sum += exchange_seconds(exchange, 1, bytes, timeout);
+    for (int call = 0; call < kSmallCalls; ++call) sum += communicator.exchange_seconds(1, bytes);
     return sum / kSmallCalls;
   };
+  const size_t others = static_cast<size_t>(exchange.size() - 1);
+  auto seconds_over = [&](int connections) {
+    exchange.use_connections(connections);
+    return communicator.exchange_seconds(std::max<size_t>(1, kChunks / others), kChunkBytes);
+  };
+  exchange.use_connections(1);
+  communicator.exchange_seconds(1, kChunkBytes);
   const double nothing = mean_seconds(1);
   // On a long way ranks may be apart by its latency, of which the means have a part.
-  const double longest = kLongestChunk * (exchange.size() - 1);
+  const double longest = kLongestChunk * static_cast<double>(others);
   const double late[] = {mean_seconds(kChunkBytes) - nothing - std::max(longest, nothing)};
   if (largest_of_all(communicator, late)[0] > 0) return;
-  const double first[] = {exchange_seconds(exchange, kChunks, kChunkBytes, timeout)};
+  const double first[] = {seconds_over(1)};
   if (largest_of_all(communicator, first)[0] > kLongestRound) return;
-  std::vector<int> tried;
-  for (int connections = 1; connections <= most; connections *= 2) tried.push_back(connections);
+  std::vector<int> tried = {1};
+  for (int connections = 2; connections <= most; connections *= 2) {
+    tried.push_back(connections);
+    seconds_over(connections);
+  }
   std::vector<std::vector<double>> rounds(tried.size());
-  for (int round = 0; round <= kTimedRounds; ++round) {
-    for (size_t i = 0; i < tried.size(); ++i) {
-      exchange.use_connections(tried[i]);
-      const double seconds = exchange_seconds(exchange, kChunks, kChunkBytes, timeout);
-      if (round > 0) rounds[i].push_back(seconds);
-    }
+  for (int round = 0; round < kTimedRounds; ++round) {
+    for (size_t i = 0; i < tried.size(); ++i) rounds[i].push_back(seconds_over(tried[i]));
   }
   std::vector<double> own;
   for (const auto& each : rounds) own.push_back(median(each));

@@ -9,9 +9,8 @@ namespace ps {
 
 // Times exchanges among all ranks over one connection to each, two, four and so on up to `most`, and lets `exchange`,
 // which is that of the communicator, use more where they take a fifth less time.  All ranks, which call it together, use
-// as many.  `timeout` is that of a collective.
-void choose_connections(ExchangeCommunicator& communicator, NetExchange& exchange, int most,
-                        Duration timeout);
+// as many.
+void choose_connections(ExchangeCommunicator& communicator, NetExchange& exchange, int most);
 
 }  // namespace ps
 

@@ -35,6 +35,7 @@ class ExchangeCommunicator final : public Communicator {
   void broadcast(Elements data, int root) override;
   std::vector<std::string> gather(std::string bytes) override;
   std::vector<std::string> all_to_all(std::vector<std::string> bytes) override;
+  double exchange_seconds(size_t num, size_t bytes) override;
   void barrier() override;
   void check_others() override { exchange_->check_others(); }
   bool may_change_threads() const override { return exchange_->may_change_threads(); }

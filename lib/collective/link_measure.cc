@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/statistics.h"
 
@@ -18,14 +17,9 @@ constexpr size_t kShortMessage = 8, kLongMessage = size_t{1} << 18;
 // Returns the median time of an all-to-all exchange of messages of this size.  The first one is not counted,
 // since connections have sent nothing yet.
 double median_exchange_seconds(Communicator& communicator, size_t bytes) {
+  communicator.exchange_seconds(1, bytes);
   std::vector<double> seconds(5);
-  const std::vector<std::string> messages(static_cast<size_t>(communicator.size()), std::string(bytes, 0));
-  communicator.all_to_all(messages);
-  for (double& each : seconds) {
-    const double begin = monotonic_seconds();
-    communicator.all_to_all(messages);
-    each = monotonic_seconds() - begin;
-  }
+  for (double& each : seconds) each = communicator.exchange_seconds(1, bytes);
   return median(std::move(seconds));
 }
 

@@ -103,6 +103,9 @@ class NcclCommunicator final : public Communicator, public DeviceExchange {
   std::vector<std::string> all_to_all(std::vector<std::string> bytes) override {
     return network_->all_to_all(std::move(bytes));
   }
+  double exchange_seconds(size_t num, size_t bytes) override {
+    return network_->exchange_seconds(num, bytes);
+  }
   void barrier() override { network_->barrier(); }
 
   void all_reduce_there(std::span<const std::span<float>> arrays) override {

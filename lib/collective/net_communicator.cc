@@ -26,7 +26,7 @@ std::unique_ptr<ExchangeCommunicator> make_net_communicator(Transport& transport
       std::make_unique<ExchangeCommunicator>(std::move(exchange), options.algorithm, options.timeout);
   const int opened = num_opened(options);
   if (options.measures_connections() && options.size > 1 && opened > 1) {
-    choose_connections(*communicator, links_of, opened, options.timeout);
+    choose_connections(*communicator, links_of, opened);
     links_of.forget_bytes_sent();  // a caller counts those of its own collectives
   }
   return communicator;
