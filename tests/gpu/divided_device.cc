@@ -19,6 +19,7 @@
 #include "gpu/device_data.h"
 #include "model/cuda/gpu_kernels.h"
 #include "support/bits.h"
+#include "support/row_calls.h"
 #include "table/cuda/key_split.h"
 #include "test_device.h"
 
@@ -26,18 +27,7 @@ namespace ps {
 
 namespace {
 
-CachedRowsOptions options_of(uint32_t width, uint32_t arrays, uint32_t most_keys) {
-  CachedRowsOptions options;
-  options.width = width;
-  options.arrays = arrays;
-  options.rows = 512;  // no bucket is full
-  options.most_keys = most_keys;
-  return options;
-}
-
-CurrentStep<float> momentum_step() {
-  return {MomentumStep<float, false>{0.9f, 0.1f, 0, 0.01f, 0.001f}, 0.75f, std::nullopt};
-}
+constexpr uint64_t kRows = 512;  // no bucket is full
 
 struct Table {
   CachedRowsOptions options;
@@ -75,7 +65,7 @@ class Twins {
     for (Table& table : tables_) {
       const auto width = static_cast<uint32_t>(1 + random_.below(random_.below(2) == 0 ? 8 : 40));
       const uint32_t arrays = static_cast<uint32_t>(random_.below(3));
-      table.options = options_of(width, arrays, 32 + static_cast<uint32_t>(random_.below(60)));
+      table.options = row_options(width, arrays, 32 + static_cast<uint32_t>(random_.below(60)), kRows);
       if (random_.below(3) == 0) table.options.rounding = {ValueType::kBf16, true, seed};
       table.step = {SgdStep<float>{0.1f, {0.01f, 0.001f}}, 0.75f, std::nullopt};
       if (arrays > 0) table.step = momentum_step();

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "model/cuda/gpu_kernels.h"
+#include "support/row_calls.h"
 
 namespace ps::divided_device_test {
 
@@ -19,18 +20,7 @@ namespace {
 using gpu::emulated::EmulatorOptions;
 using testing::ElementsAreArray;
 
-CachedRowsOptions options_of(uint32_t width, uint32_t arrays, uint32_t most_keys) {
-  CachedRowsOptions options;
-  options.width = width;
-  options.arrays = arrays;
-  options.rows = 2048;  // no bucket is full
-  options.most_keys = most_keys;
-  return options;
-}
-
-CurrentStep<float> momentum_step() {
-  return {MomentumStep<float, false>{0.9f, 0.1f, 0, 0.01f, 0.001f}, 0.75f, std::nullopt};
-}
+constexpr uint64_t kRows = 2048;  // no bucket is full
 
 // Devices, and what had been queued on each whenever the host began to wait for one that had work left.
 class WatchedDevices {
@@ -98,7 +88,7 @@ TEST(DividedDevice, SplitsOnTheFirstDeviceAndAllWorkBeforeTheHostWaitsForAny) {
     SCOPED_TRACE(cat(count, " devices"));
     WatchedDevices watched(count);
     const uint32_t size = 200, width = 3;
-    const auto rows = watched.device().make_rows(options_of(width, 1, size));
+    const auto rows = watched.device().make_rows(row_options(width, 1, size, kRows));
     std::vector<uint64_t> keys(size), stamps(size, 1);
     std::vector<uint32_t> which(size, 0);
     std::iota(keys.begin(), keys.end(), 1000);
@@ -142,7 +132,7 @@ TEST(DividedDevice, RowsTakeNoMoreMemoryThanItSaysBefore) {
     std::vector<std::shared_ptr<gpu::Device>> devices(count);
     for (auto& device : devices) device = std::make_shared<gpu::Device>(EmulatorOptions());
     const auto device = make_divided_device(devices);
-    CachedRowsOptions options = options_of(5, 2, 100);
+    CachedRowsOptions options = row_options(5, 2, 100, kRows);
     const uint64_t bytes = 4 << 20;
     options.rows = device->rows_for(bytes, options);
     EXPECT_LE(device->bytes_for(options), bytes);
@@ -162,7 +152,7 @@ class BesideModel {
         device_(make_divided_device(model_, others(devices - 1))),
         values_(stream().device(), kSize * kWidth),
         here_(kSize * kWidth, 2.0f) {
-    CachedRowsOptions options = options_of(kWidth, 1, kSize);
+    CachedRowsOptions options = row_options(kWidth, 1, kSize, kRows);
     options.values_there = values_there;
     rows_ = device_->make_rows(options);
     std::iota(keys_.begin(), keys_.end(), 1000);
