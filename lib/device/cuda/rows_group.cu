@@ -74,14 +74,18 @@ size_t RowsGroup::index_of(const DeviceTable* table) const {
 
 DeviceKeys RowsGroup::stage_keys(const Place& place, std::span<const uint64_t> keys) {
   std::ranges::copy(keys, keys_.host.data() + place.keys);
-  return {keys_.device.data() + place.keys, std::ssize(keys), scores_.device.data() + place.keys};
+  return {keys_.device.data() + place.keys, std::ssize(keys)};
 }
 
-// Moves the place behind the keys of a table, and behind its values if these use the staged arrays.
-void RowsGroup::pass(Place& place, const Member& member, size_t keys, bool staged) {
+// These move the place behind the keys of a table, and behind the values of so many keys.
+void RowsGroup::pass_keys(Place& place, const Member& member, int64_t keys) {
   PS_CHECK(keys <= member.most_keys);
-  place.keys += static_cast<int64_t>(keys);
-  if (staged) place.values += static_cast<int64_t>(rounded_values(uint64_t{keys} * member.width));
+  place.keys += keys;
+}
+
+void RowsGroup::pass_values(Place& place, const Member& member, int64_t keys) {
+  PS_CHECK(keys <= member.most_keys);
+  place.values += static_cast<int64_t>(rounded_values(static_cast<uint64_t>(keys) * member.width));
 }
 
 // All functions below stage the keys of all tables one behind the other, send them together, run one kernel for
@@ -94,7 +98,7 @@ void RowsGroup::look_up(std::span<const LookUp> look_ups) {
     const size_t t = index_of(look_up.table);
     calls[t] = {stage_keys(place, look_up.keys), found_.device.data() + place.keys,
                 scores_.device.data() + place.keys, look_up.pointers};
-    pass(place, members_[t], look_up.keys.size());
+    pass_keys(place, members_[t], std::ssize(look_up.keys));
   }
   send(stream_, keys_, place.keys);
   group_->look_up(stream_, calls);
@@ -105,7 +109,7 @@ void RowsGroup::look_up(std::span<const LookUp> look_ups) {
   for (const LookUp& look_up : look_ups) {
     std::copy_n(found_.host.data() + place.keys, look_up.keys.size(), look_up.found);
     std::copy_n(scores_.host.data() + place.keys, look_up.keys.size(), look_up.scores);
-    pass(place, members_[index_of(look_up.table)], look_up.keys.size());
+    pass_keys(place, members_[index_of(look_up.table)], std::ssize(look_up.keys));
   }
 }
 
@@ -124,7 +128,7 @@ void RowsGroup::advance(std::span<const Advance> advances) {
     calls[t] = {stage_keys(place, advance.keys), which_.device.data() + place.keys,
                 changes_.device.data() + changes, advance.score};
     changes += std::ssize(advance.changes);
-    pass(place, members_[t], advance.keys.size());
+    pass_keys(place, members_[t], std::ssize(advance.keys));
   }
   send(stream_, keys_, place.keys);
   send(stream_, which_, place.keys);
@@ -147,7 +151,8 @@ void RowsGroup::read(std::span<const Read> reads) {
     to_host = to_host || !read.there;
     calls[t] = {stage_keys(place, read.keys), found_.device.data() + place.keys,
                 staged ? values_.device.data() + place.values : read.weights, read.pointers};
-    pass(place, members_[t], read.keys.size(), staged);
+    pass_keys(place, members_[t], std::ssize(read.keys));
+    if (staged) pass_values(place, members_[t], std::ssize(read.keys));
   }
   send(stream_, keys_, place.keys);
   group_->find(stream_, calls);
@@ -164,7 +169,7 @@ void RowsGroup::read(std::span<const Read> reads) {
     if (!read.there) {
       std::copy_n(values_.host.data() + place.values, read.keys.size() * member.width, read.weights);
     }
-    pass(place, member, read.keys.size(), !usable(read.weights, read.there));
+    if (!usable(read.weights, read.there)) pass_values(place, member, std::ssize(read.keys));
   }
 }
 
@@ -193,7 +198,8 @@ void RowsGroup::add_to_means(std::span<const Step> steps, std::span<const Device
 // The order is: stage keys, scores and gradients of all tables on the host, send each of these arrays in
 // one copy, and only then copy the gradients that were on the device to their places among them, which the
 // copy from the host would overwrite.  A step without a rule and without a mean changes no row, so its
-// table is left out.  Rows to which there are pointers are stepped in a call of their own, which reads no keys.
+// table is left out.  Rows to which there are pointers are stepped in a call of their own, which reads no keys: only a
+// mean does then, and nothing reads scores, which therefore have places of their own.
 void RowsGroup::step(std::span<const Step> steps) {
   if (group_ == nullptr) build();
   std::vector<TablePush> calls(members_.size());
@@ -202,30 +208,36 @@ void RowsGroup::step(std::span<const Step> steps) {
   // By table: staged copy of gradients on the device that kernels cannot use in place, or null.
   std::vector<float*> copied(members_.size());
   Place place;
+  int64_t scores = 0;
   bool from_host = false;
   for (const Step& step : steps) {
     if (std::holds_alternative<std::monostate>(step.step.step) && !step.step.mean) continue;
     const size_t t = index_of(step.table);
+    const int64_t size = std::ssize(step.keys);
     const bool staged = !usable(step.gradients, step.there);
     float* const values = values_.device.data() + place.values;
     if (staged && step.there) copied[t] = values;
-    std::fill_n(scores_.host.data() + place.keys, step.keys.size(), step.score);
     if (!step.there) {
       from_host = true;
       std::copy_n(step.gradients, step.keys.size() * members_[t].width, values_.host.data() + place.values);
     }
     const float* const gradients = staged ? values : step.gradients;
-    stepped[t] = stage_keys(place, step.keys);
-    if (step.pointers != nullptr) {
-      pointed[t] = {step.pointers,  stepped[t].size, step.score,     gradients,
-                    step.step.step, step.scale,      step.step.bound};
-    } else {
-      calls[t] = {stepped[t], gradients, step.step.step, step.scale, step.step.bound, {}};
+    if (step.pointers == nullptr || step.step.mean) {
+      stepped[t] = stage_keys(place, step.keys);
+      pass_keys(place, members_[t], size);
     }
-    pass(place, members_[t], step.keys.size(), staged);
+    if (staged) pass_values(place, members_[t], size);
+    if (step.pointers != nullptr) {
+      pointed[t] = {step.pointers, size, step.score, gradients, step.step.step, step.scale, step.step.bound};
+      continue;
+    }
+    std::fill_n(scores_.host.data() + scores, size, step.score);
+    stepped[t].scores = scores_.device.data() + scores;
+    scores += size;
+    calls[t] = {stepped[t], gradients, step.step.step, step.scale, step.step.bound, {}};
   }
   send(stream_, keys_, place.keys);
-  send(stream_, scores_, place.keys);
+  send(stream_, scores_, scores);
   if (from_host) send(stream_, values_, place.values);
   for (const Step& step : steps) {
     const size_t t = index_of(step.table);

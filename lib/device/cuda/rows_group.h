@@ -88,7 +88,8 @@ class RowsGroup {
   void add_to_means(std::span<const Step> steps, std::span<const DeviceKeys> stepped);
   size_t index_of(const DeviceTable* table) const;
   DeviceKeys stage_keys(const Place& place, std::span<const uint64_t> keys);
-  static void pass(Place& place, const Member& member, size_t keys, bool staged = true);
+  static void pass_keys(Place& place, const Member& member, int64_t keys);
+  static void pass_values(Place& place, const Member& member, int64_t keys);
 
   gpu::Stream& stream_;
   gpu::HostMemory memory_;
