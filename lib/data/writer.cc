@@ -42,7 +42,7 @@ std::unique_ptr<Writer> make_writer(const WriterEntry& entry, const DataTraits& 
     fail(Code::kUsage, "format ", entry.name, " cannot hold sentences; use text");
   }
   entry.check(traits);
-  return entry.make(traits.schema);
+  return entry.make(traits);
 }
 
 void expect_sparse_features(const DataTraits& traits, std::string_view format) {

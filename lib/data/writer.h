@@ -23,7 +23,8 @@ struct DataTraits {
   };
   DataSchema schema;
   Content content = kFeatures;
-  bool valued = false;  // a sparse slot may have values other than 1
+  bool valued = false;       // a sparse slot may have values other than 1
+  bool keeps_empty = false;  // sparse slots without ids are written so, and not as others want them
 };
 
 // Appends the examples of batches to strings.  Constant after construction: any thread may format, so that
@@ -48,7 +49,7 @@ struct WriterEntry {
   bool binary;                              // the output is not for terminals
   bool sorted;                              // other programs need the ids of a row in ascending order
   void (*check)(const DataTraits& traits);  // throws kUsage if the format cannot express such batches
-  std::unique_ptr<Writer> (*make)(const DataSchema& schema);
+  std::unique_ptr<Writer> (*make)(const DataTraits& traits);
 };
 
 std::span<const WriterEntry* const> writer_catalog();

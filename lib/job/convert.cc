@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/error.h"
@@ -19,12 +21,55 @@ namespace ps {
 static void check_can_hold(const WriterEntry& entry, const DataTraits& traits, const Batch& batch) {
   bool valued = std::any_of(batch.slots.begin(), batch.slots.end(),
                             [](const SlotData& slot) { return !slot.keys.empty() && slot.valued(); });
-  if (valued) entry.check({traits.schema, traits.content, true});
+  if (valued) entry.check({.schema = traits.schema, .content = traits.content, .valued = true});
   bool weighted = !batch.weights.empty() || !batch.groups.empty();
   if (weighted && entry.name != "libsvm" && entry.name != "records") {
     fail(Code::kUsage, "format ", entry.name, " cannot hold weights and groups; use libsvm or records");
   }
 }
+
+// Throws kUsage if the format would hold the labels of a slot as features.
+static void check_label_slots(const WriterEntry& entry, const DataOptions& data, const DataSchema& schema) {
+  if (entry.name == "records") return;
+  for (const SlotSchema& slot : schema.slots) {
+    if (!data.is_label(slot)) continue;
+    fail(Code::kUsage, "format ", entry.name, " would hold the labels of slot ", quote(slot.name),
+         " as features; use records");
+  }
+}
+
+namespace {
+
+// Watches over a format that writes the ids of all slots in one list, where an id of two slots would become one
+// feature.  One owner thread.
+class SlotsOfIds {
+ public:
+  // Both arguments outlive this.
+  SlotsOfIds(const WriterEntry& entry, const DataSchema& schema) : entry_(entry), schema_(schema) {}
+
+  // Throws kUsage if an id of the batch has occurred in another slot too.
+  void check(const Batch& batch) {
+    for (size_t s = 0; s < schema_.slots.size(); ++s) {
+      for (const Key key : batch.slots[s].keys) {
+        const size_t first = slots_.try_emplace(key, s).first->second;
+        if (first != s) refuse(key, first, s);
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void refuse(Key key, size_t a, size_t b) const {
+    fail(Code::kUsage, "format ", entry_.name, " has one list of ids, and id ", key, " is in slot ",
+         quote(schema_.slots[a].name), " and in slot ", quote(schema_.slots[b].name),
+         "; use multislot or records");
+  }
+
+  const WriterEntry& entry_;
+  const DataSchema& schema_;
+  std::unordered_map<Key, size_t> slots_;  // the slot of each id
+};
+
+}  // namespace
 
 // Returns the part of the data that is to be written.  Throws kUsage if the job keeps none for validation.
 static DataPart asked_part(const DataOptions& data, const std::string& part) {
@@ -72,7 +117,11 @@ bool convert_data(const Job& given, const RunOptions& options, Log& log) {
   TaskData data(job, options, log);
   const std::unique_ptr<BatchReader> reader = data.make_reader(job.data.files, job.data.shuffle, 1, {}, part);
   const WriterEntry& entry = find_writer(options.output_format);
-  DataTraits traits{reader->schema(), DataTraits::kFeatures, /*valued=*/false};
+  DataTraits traits{.schema = reader->schema(), .keeps_empty = true};
+  check_label_slots(entry, data.options(), traits.schema);
+  const bool one_list = entry.name != "records" && entry.name != "multislot";
+  std::optional<SlotsOfIds> slots_of_ids;
+  if (one_list && traits.schema.slots.size() > 1) slots_of_ids.emplace(entry, traits.schema);
   std::unique_ptr<Writer> writer = make_writer(entry, traits);
   if (options.dry_run) return true;
   OutputStream output(options.output, Compression::kNone, entry.binary);
@@ -85,6 +134,7 @@ bool convert_data(const Job& given, const RunOptions& options, Log& log) {
   while (open && !options.stop() && reader->next(batch)) {
     bytes.clear();
     check_can_hold(entry, traits, batch);
+    if (slots_of_ids) slots_of_ids->check(batch);
     writer->format(batch, bytes);
     open = output.write(bytes);
     samples += batch.size();

@@ -50,8 +50,8 @@ void check_criteo(const DataTraits& traits) {
     fail(Code::kUsage, "format criteo holds its own 39 columns only");
 }
 
-std::unique_ptr<Writer> make_criteo(const DataSchema& schema) {
-  return std::make_unique<CriteoWriter>(schema);
+std::unique_ptr<Writer> make_criteo(const DataTraits& traits) {
+  return std::make_unique<CriteoWriter>(traits.schema);
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ void check_libsvm(const DataTraits& traits) {
   if (traits.schema.slots.size() > 1) expect_sparse_features(traits, "libsvm, beside another slot,");
 }
 
-std::unique_ptr<Writer> make_libsvm(const DataSchema& schema) {
-  return std::make_unique<LibsvmWriter>(schema);
+std::unique_ptr<Writer> make_libsvm(const DataTraits& traits) {
+  return std::make_unique<LibsvmWriter>(traits.schema);
 }
 
 }  // namespace

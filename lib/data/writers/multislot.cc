@@ -1,7 +1,7 @@
-// PaddlePaddle's MultiSlot format.  The label is the last slot.  The format has no empty sparse slots: such a
-// slot is padded with id 0, which readers of the format drop.
+// PaddlePaddle's MultiSlot format.  The label is the last slot.  PaddlePaddle's reader takes no empty sparse slots:
+// for it such a slot is padded with id 0, unless the traits say that it stays empty, which our reader takes.
 //
-//   line = { count " " value { " " value } " " } "1 " label (ps-data(5))
+//   line = { count " " { value " " } } "1 " label (ps-data(5))
 #include <string>
 
 #include "base/error.h"
@@ -14,7 +14,7 @@ namespace {
 // Constant after construction: any thread may format.
 class MultislotWriter : public Writer {
  public:
-  using Writer::Writer;
+  MultislotWriter(const DataSchema& schema, bool keeps_empty) : Writer(schema), keeps_empty_(keeps_empty) {}
 
   void format(const Batch& batch, std::string& out) const override {
     for (size_t b = 0; b < batch.labels.size(); ++b) {
@@ -43,12 +43,12 @@ class MultislotWriter : public Writer {
     }
   }
 
-  static void format_sparse(const SlotData& slot, size_t b, const std::string& name, std::string& out) {
+  void format_sparse(const SlotData& slot, size_t b, const std::string& name, std::string& out) const {
     if (slot.valued())
       fail(Code::kUsage, "format multislot cannot hold values of ids, as in slot ", quote(name));
     size_t begin = slot.offsets[b], end = slot.offsets[b + 1];
     RowText row(out, end - begin + 1, 0);
-    if (begin == end) return row.add("1 0 ");
+    if (begin == end) return row.add(keeps_empty_ ? "0 " : "1 0 ");
     row.add_uint(end - begin);
     row.add(' ');
     for (size_t k = begin; k < end; ++k) {
@@ -56,14 +56,16 @@ class MultislotWriter : public Writer {
       row.add(' ');
     }
   }
+
+  const bool keeps_empty_;
 };
 
 void check_multislot(const DataTraits& traits) {
   if (traits.valued) fail(Code::kUsage, "format multislot cannot hold values of ids; use libsvm or records");
 }
 
-std::unique_ptr<Writer> make_multislot(const DataSchema& schema) {
-  return std::make_unique<MultislotWriter>(schema);
+std::unique_ptr<Writer> make_multislot(const DataTraits& traits) {
+  return std::make_unique<MultislotWriter>(traits.schema, traits.keeps_empty);
 }
 
 }  // namespace

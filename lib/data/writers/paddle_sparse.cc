@@ -2,7 +2,8 @@
 // other.
 //
 //   paddle_sparse_binary: line = "0," label { "," id " 1" }
-//   paddle_sparse_float:  line = label { "," id " " value }      numbers with six decimals (ps-data(5))
+//   paddle_sparse_float:  line = label { "," id " " value }      (ps-data(5))
+// Numbers have six decimals, as in the demo, or more where six would read back as another float.
 #include <cmath>
 
 #include "base/error.h"
@@ -11,6 +12,8 @@
 
 namespace ps {
 namespace {
+
+constexpr float kMostLabel = 16777216;  // up to it, floats hold each whole number
 
 size_t count_keys(const Batch& batch, size_t example) {
   size_t keys = 0;
@@ -32,9 +35,14 @@ class BinaryWriter : public Writer {
 
  private:
   static void format_row(const Batch& batch, size_t b, std::string& out) {
+    const float label = batch.labels[b];
+    if (!(label >= 0 && label <= kMostLabel && label == std::trunc(label))) {
+      fail(Code::kUsage, "format paddle_sparse_binary holds whole labels from 0 to ", kMostLabel,
+           ", and not ", label, "; use libsvm, multislot or records");
+    }
     RowText row(out, count_keys(batch, b), 1);
     row.add("0,");
-    row.add_float(batch.labels[b]);
+    row.add_float(label);
     for (const SlotData& slot : batch.slots) row.add_ids<',', ' '>(row_keys(slot, b));
     row.add('\n');
   }
@@ -53,16 +61,21 @@ class FloatWriter : public Writer {
   static void format_row(const Batch& batch, size_t b, std::string& out) {
     size_t keys = count_keys(batch, b);
     RowText row(out, keys, keys + 1);
-    row.add_fixed6(batch.labels[b]);
+    add_number(batch.labels[b], row);
     for (const SlotData& slot : batch.slots) {
       for (size_t k = slot.offsets[b]; k < slot.offsets[b + 1]; ++k) {
         row.add(',');
         row.add_uint(slot.keys[k]);
         row.add(' ');
-        row.add_fixed6(slot.valued() ? slot.values[k] : 1.0f);
+        add_number(slot.valued() ? slot.values[k] : 1.0f, row);
       }
     }
     row.add('\n');
+  }
+
+  static void add_number(float value, RowText& row) {
+    const double six_decimals = std::nearbyint(static_cast<double>(value) * 1e6) / 1e6;
+    static_cast<float>(six_decimals) == value ? row.add_fixed6(value) : row.add_float(value);
   }
 };
 
@@ -76,11 +89,11 @@ void check_float(const DataTraits& traits) {
   expect_sparse_features(traits, "paddle_sparse_float");
 }
 
-std::unique_ptr<Writer> make_binary(const DataSchema& schema) {
-  return std::make_unique<BinaryWriter>(schema);
+std::unique_ptr<Writer> make_binary(const DataTraits& traits) {
+  return std::make_unique<BinaryWriter>(traits.schema);
 }
-std::unique_ptr<Writer> make_float(const DataSchema& schema) {
-  return std::make_unique<FloatWriter>(schema);
+std::unique_ptr<Writer> make_float(const DataTraits& traits) {
+  return std::make_unique<FloatWriter>(traits.schema);
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ class RecordsWriter : public Writer {
 
 void check_records(const DataTraits&) {}  // the format can express any batch
 
-std::unique_ptr<Writer> make_records(const DataSchema& schema) {
-  return std::make_unique<RecordsWriter>(schema);
+std::unique_ptr<Writer> make_records(const DataTraits& traits) {
+  return std::make_unique<RecordsWriter>(traits.schema);
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ void check_text(const DataTraits& traits) {
   if (traits.content != DataTraits::kSentences) fail(Code::kUsage, "format text holds sentences only");
 }
 
-std::unique_ptr<Writer> make_text(const DataSchema& schema) {
-  return std::make_unique<TextWriter>(schema);
+std::unique_ptr<Writer> make_text(const DataTraits& traits) {
+  return std::make_unique<TextWriter>(traits.schema);
 }
 
 }  // namespace
