@@ -212,7 +212,7 @@ StreamSink paced(OutputStream& output, std::optional<double> rate) {
 
 void write_truth(const std::string& path, const Json& truth) {
   std::string text = truth.dump(2) + "\n";
-  path == "-" ? print(text) : write_file(path, text);
+  path == "-" ? print(text) : write_named_file(path, text);
 }
 
 // Generates a stream.  The parameters are those of the kind with the flags applied.  The truth begins with
@@ -230,6 +230,7 @@ int run(const Flags& flags, Log&) {
   std::string path = *flags.text("output");
   std::optional<std::string> truth_path = flags.text("truth");
   if (truth_path == "-" && path == "-") flags.refuse("truth", "standard output holds the data; name a file");
+  if (truth_path == path) flags.refuse("truth", cat(quote(path), " holds the data; name another file"));
 
   std::unique_ptr<Generator> generator = kind.make(options, seed);
   std::unique_ptr<Writer> writer = make_writer(format, generator->traits());

@@ -94,6 +94,33 @@ void write_file(const std::string& path, std::string_view bytes, FileSystem& fil
   file.commit();
 }
 
+// Writes all bytes to a device or a pipe.
+static void write_through(const std::string& path, std::string_view bytes) {
+  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) fail_errno(Code::kUsage, "cannot write", path, errno);
+  while (!bytes.empty()) {
+    const ssize_t count = write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int error = errno;
+      close(file);
+      fail_errno(Code::kUnavailable, "cannot write", path, error);
+    }
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  close(file);
+}
+
+void write_named_file(const std::string& path, std::string_view bytes) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return write_file(path, bytes);
+  if (S_ISDIR(status.st_mode)) fail_errno(Code::kUsage, "cannot write", path, EISDIR);
+  if (!S_ISREG(status.st_mode)) return write_through(path, bytes);
+  std::error_code error;
+  const std::filesystem::path behind_links = std::filesystem::canonical(path, error);
+  write_file(error ? path : behind_links.string(), bytes);
+}
+
 void make_directories(const std::string& path) {
   system_files().make_directories(path);
 }

@@ -64,7 +64,7 @@ void RowOutput::add_line(const Json& object) {
 }
 
 void RowOutput::save() const {
-  if (file_) write_file(*file_, lines_);
+  if (file_) write_named_file(*file_, lines_);
 }
 
 }  // namespace ps

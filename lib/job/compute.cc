@@ -26,7 +26,7 @@ namespace {
 // Writes the port to the file and then a line of JSON to standard output, by which scripts learn that
 // readers may come.
 void announce(const Job& job, const ComputeEndpoint& endpoint, int port) {
-  if (!endpoint.port_file.empty()) write_file(endpoint.port_file, cat(port, "\n"));
+  if (!endpoint.port_file.empty()) write_named_file(endpoint.port_file, cat(port, "\n"));
   const Json line = {{"event", "ready"}, {"job", job.job.name}, {"port", port}};
   std::printf("%s\n", line.dump().c_str());
   std::fflush(stdout);

@@ -287,7 +287,7 @@ void announce(const Job& job, const ServeOptions& options, const ServerPorts& po
   if (!options.port_file.empty()) {
     std::string lines;
     for (int port : ports.ports) lines += cat(port, "\n");
-    write_file(options.port_file, lines);
+    write_named_file(options.port_file, lines);
   }
   Json line = {{"event", "ready"},
                {"job", job.job.name},

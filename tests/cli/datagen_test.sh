@@ -38,6 +38,7 @@ check_wrong_flags_are_refused() {
   check_refused "cannot hold values" sparse-float --format paddle_sparse_binary
   check_refused "cannot hold the dense slot" dense --format paddle_sparse_binary
   check_refused "standard output holds the data" ctr --truth -
+  check_refused "'$scratch/both' holds the data; name another file" ctr --output "$scratch/both" --truth "$scratch/both"
   check_refused "no such file" ctr --output "$scratch/none/data"
 }
 
@@ -55,6 +56,12 @@ check_truth_goes_to_its_file() {
   grep -q '"auc": 0\.8' "$scratch/truth" || fail "no AUC in $(cat "$scratch/truth")"
   "$datagen" ctr --samples 100 --output "$scratch/data" --truth - >"$scratch/shown"
   expect_text "$scratch/shown" '"log_loss"'
+  mkfifo "$scratch/truths"
+  timeout 60 cat "$scratch/truths" >"$scratch/read" &
+  "$datagen" ctr --samples 100 --output "$scratch/data" --truth "$scratch/truths"
+  [[ -p $scratch/truths ]] || fail "the truth has taken the place of a pipe"
+  wait $!
+  cmp "$scratch/read" "$scratch/shown"
 }
 
 check_an_interrupt_leaves_the_truth() {

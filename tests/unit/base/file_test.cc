@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -134,6 +136,26 @@ TEST_F(FileTest, CommitReplacesTheWholeFile) {
   file.commit();
   EXPECT_EQ(read_file(path("a")), "new");
   EXPECT_THAT(list_directory(folder_), ElementsAre("a"));
+}
+
+TEST_F(FileTest, APipeThatAUserNamesGetsTheBytesAndStaysAPipe) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  const int reader = open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  write_named_file(path("pipe"), "7164");
+  char text[8] = {};
+  EXPECT_EQ(read(reader, text, sizeof text), 4);
+  EXPECT_STREQ(text, "7164");
+  close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));
+}
+
+TEST_F(FileTest, WhatAUserNamesIsWrittenBehindALink) {
+  write_file(path("file"), "old");
+  std::filesystem::create_symlink("file", path("link"));
+  write_named_file(path("link"), "new");
+  EXPECT_EQ(read_file(path("file")), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_EQ(refusal([&] { write_named_file(folder_, "new"); }), Code::kUsage);
 }
 
 TEST_F(FileTest, LimitOfSizeIsHeld) {
