@@ -125,6 +125,11 @@ for name in {row[0] for row in rows}:
 assert len(os.listdir("paddle")) == 2
 PY
 
+echo "a folder is no file for a model"
+mkdir folder
+expect_status 2 ps-ckpt2model checkpoints --output folder
+expect_text err "cannot write 'folder': it is a folder, and the model is a file"
+
 echo "damage ends it with 5, and leaves no model"
 cp -r checkpoints damaged
 part=$(ls damaged/"$(cut -d' ' -f1 damaged/LATEST)"/part-*.psc | tail -1)

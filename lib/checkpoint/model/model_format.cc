@@ -153,6 +153,8 @@ std::filesystem::path behind_links(std::filesystem::path path) {
 template <class Format>
 void write_file(const Format& format, ModelSource& source, const ModelSettings& settings,
                 const std::string& path) {
+  if (is_directory(path))
+    fail(Code::kUsage, "cannot write ", quote(path), ": it is a folder, and the model is a file");
   FileSink sink(behind_links(path));
   format.write(source, settings, sink);
   sink.commit();
