@@ -1,5 +1,7 @@
 #include "cli/main.h"
 
+#include <fcntl.h>
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -82,6 +84,15 @@ int run_and_report(const std::string& name, Run&& run_program) {
   }
 }
 
+// Opens those of standard input, output and error that whoever started the program has closed.  Else the next files to
+// be opened would get their numbers, and messages would go into these.  Each is opened for the direction that nobody
+// uses, so that reading and writing fail as they do where a number is closed.
+void open_closed_streams() {
+  for (int number = 0; number <= 2; ++number) {
+    if (fcntl(number, F_GETFD) < 0) open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY);
+  }
+}
+
 // Writes buffered output, and returns false if that fails: a full disk may not show any earlier.
 bool flush_standard_output() {
   std::cout.flush();
@@ -94,6 +105,7 @@ bool flush_standard_output() {
 // A parent may have left SIGPIPE ignored; by default it ends a program that nobody reads.  Output is
 // flushed last, after the body and its message: only then it is known that all of it was written.
 int run_main(const std::function<Program()>& program, int argc, const char* const* argv, const Body& body) {
+  open_closed_streams();
   std::signal(SIGPIPE, SIG_DFL);
   const MemoryReserve reserve;
   const std::string_view path = argc > 0 ? argv[0] : "";

@@ -2,8 +2,12 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "base/error.h"
 #include "base/file.h"
+#include "data/input.h"
 #include "train/model_file.h"
 
 namespace ps {
@@ -17,8 +21,27 @@ static void use_saved_vocabulary(const std::string& model, DataOptions& data) {
   if (data.text.vocabulary.empty() && is_directory(model) && exists(path)) data.text.vocabulary = path;
 }
 
+// Throws kUsage if `output`, which the flag names, is one of the files of the data: to write it empties it, before it is
+// read.
+static void check_output(const Job& job, const char* flag, const std::string& output) {
+  if (output.empty() || output == "-" || !exists(output)) return;
+  for (const std::vector<std::string>* paths : {&job.data.files, &job.data.test_files}) {
+    const bool reads_standard_input = paths->empty() && paths == &job.data.files;
+    for (const InputFile& file : expand_inputs(reads_standard_input ? kStandardInput : *paths)) {
+      std::error_code ignored;
+      const std::string path = file.path == "-" ? "/dev/stdin" : file.path;
+      const bool is_file = std::filesystem::is_regular_file(path, ignored);
+      if (!is_file || !std::filesystem::equivalent(path, output, ignored)) continue;
+      fail(Code::kUsage, flag, ": ", quote(output), " is among the data that are read: name another file");
+    }
+  }
+}
+
 TaskData::TaskData(const Job& job, const RunOptions& options, Log& log)
     : job_(job), options_(options), log_(log), data_(job.data) {
+  const bool has_output = options.task == "predict" || options.task == "convert";
+  if (has_output) check_output(job, "--output", options.output);
+  check_output(job, "--metrics", options.metrics);
   if (!options.init_model.empty()) use_saved_vocabulary(options.init_model, data_);
   if (options.task == "train" || options.task == "test") data_.label_use = LabelUse::kNeeded;
   if (options.task == "predict") data_.label_use = LabelUse::kIgnored;

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Converted data read as what was converted, or the format is refused: empty slots, small values, labels, slots that share ids.
+# Converted data read as what was converted, or the format is refused: empty slots, small values, labels, slots that share
+# ids.  Files of the data are never written over, and standard output may be closed.
 set -euo pipefail
 source "$(dirname "$0")/../lib.sh"
 cd "$scratch"
@@ -60,3 +61,29 @@ printf '1e-08 1:1e-09 5:0.1234567\n-2.5 2:3e-38 3:0.25\n' >small.libsvm
 "${convert[@]}" job.json --data small.libsvm --output-format paddle_sparse_float --output small.txt
 cmp small.txt <(printf '1e-08,1 1e-09,5 0.1234567\n-2.500000,2 3e-38,3 0.250000\n')
 "${convert[@]}" job.json --data small.txt --format paddle_sparse_float --output-format libsvm | cmp - small.libsvm
+
+echo "what is read is not written over"
+sed 's/^[^ ]*/1/' small.libsvm >data.libsvm
+cp data.libsvm before.libsvm
+ps-train job.json --data data.libsvm --save-dir model --log-level warning
+ln -s data.libsvm link.libsvm
+for task in "convert --output data.libsvm --data data.libsvm" "predict --output link.libsvm --data data.libsvm" \
+  "test --metrics data.libsvm --data data.libsvm" "train --metrics data.libsvm --data $PWD --save-dir other"; do
+  read -ra words <<<"$task"
+  expect_status 2 ps-train job.json --init-model model/pass-00000 --job "${words[@]}"
+  expect_text err "libsvm' is among the data that are read: name another file"
+  cmp data.libsvm before.libsvm
+done
+expect_status 2 ps-train job.json --init-model model/pass-00000 --job predict --output data.libsvm <data.libsvm
+cmp data.libsvm before.libsvm
+expect_status 0 ps-train job.json --init-model model/pass-00000 --job predict --output /dev/null --data data.libsvm
+
+echo "a stream that is closed is not another file of the program"
+status=0
+ps-train job.json --init-model model/pass-00000 --job predict --data data.libsvm >&- 2>err || status=$?
+[[ $status == 4 ]] || fail "status $status"
+expect_text err "cannot write 'standard output': bad file descriptor"
+status=0
+ps-train job.json --init-model model/pass-00000 --job predict <&- 2>err >out || status=$?
+[[ $status == 4 ]] || fail "status $status"
+expect_text err "cannot read 'standard input': bad file descriptor"
