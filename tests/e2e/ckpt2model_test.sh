@@ -125,6 +125,28 @@ for name in {row[0] for row in rows}:
 assert len(os.listdir("paddle")) == 2
 PY
 
+echo "weights of id 0 are not lost in liblinear, which has no feature 0"
+cat >linear.json <<'JSON'
+{
+  "data": {"format": "libsvm", "dim": 4},
+  "model": {
+    "layers": [{"name": "score", "type": "fc", "input": "features", "size": 1, "sparse_update": true}],
+    "cost": {"type": "binary_cross_entropy", "input": "score"}
+  }
+}
+JSON
+printf '1 0:1 1:1\n0 2:1\n' >from_0.libsvm
+printf '1 1:1\n0 2:1\n' >from_1.libsvm
+for first in 0 1; do ps-train linear.json --data from_$first.libsvm --save-dir linear_$first --log-level warning; done
+expect_status 2 ps-ckpt2model linear_0/pass-00000 --format liblinear --output lost.model
+expect_text err "'score.weight' has weights of id 0, which would be lost"
+[[ ! -e lost.model ]] || fail "a model without id 0"
+ps-ckpt2model linear_1/pass-00000 --format liblinear --output linear.model
+expect_text linear.model 'nr_feature 3'
+ps-train linear.json --data from_1.libsvm --set data.index_base=1 --save-dir linear_2 --log-level warning
+ps-ckpt2model linear_2/pass-00000 --format liblinear --output linear.model
+expect_text linear.model 'nr_feature 4'
+
 echo "a folder is no file for a model"
 mkdir folder
 expect_status 2 ps-ckpt2model checkpoints --output folder

@@ -105,10 +105,16 @@ class LineWriter {
   std::string text_;
 };
 
-// Writes the lines of ids from 1 on.
+[[noreturn]] void refuse_first_row(const std::string& table) {
+  fail(Code::kUsage, "format liblinear begins with feature 1, and ", quote(table),
+       " has weights of id 0, which would be lost: use another format, or train on ids from 1 on");
+}
+
+// Writes the lines of ids from 1 on.  Throws kUsage if id 0 was trained.
 void write_weights(ModelSource& source, const Linear& linear, LineWriter& lines, const ByteSink& out) {
-  // Ids of liblinear begin at 1, so id 0 of a model whose ids begin at 0 has no line.  `next` is the first
-  // id that has no line yet; ids without a row get lines of initial weights.
+  // Ids of liblinear begin at 1, so id 0 of a model whose ids begin at 0 has no line.  A dense table has its row
+  // whether the data have that id or not; a sparse one only if they do, and then it would be lost.  `next` is the
+  // first id that has no line yet; ids without a row get lines of initial weights.
   const ModelTable& table = source.tables()[linear.weights];
   uint64_t next = source.index_base() == 0 ? 1 : 0;
   std::vector<float> row(static_cast<size_t>(table.width));
@@ -122,6 +128,7 @@ void write_weights(ModelSource& source, const Linear& linear, LineWriter& lines,
   while (const RowBlock* rows = out.open() ? cursor->next() : nullptr) {
     for (size_t i = 0; i < rows->size(); ++i) {
       fill_up_to(rows->keys[i]);
+      if (rows->keys[i] != next && table.sparse) refuse_first_row(table.name);
       if (rows->keys[i] != next) continue;
       lines.add(rows->values.data() + static_cast<int64_t>(i) * table.values());
       ++next;
