@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -55,6 +56,14 @@ std::optional<double> figure_of(const Json& tested, const std::string& figure, s
   if (!values.contains(figure)) fail_missing(tested, figure, source);
   if (values[figure].is_null()) return std::nullopt;
   return values[figure].get<double>();
+}
+
+std::string figure_text(double figure) {
+  return std::isfinite(figure) ? significant(figure, 6) : "undefined";
+}
+
+Json figure_json(double figure) {
+  return std::isfinite(figure) ? Json(figure) : Json();
 }
 
 // Returns the figure itself, or, with several labels, those of all labels: "click.auc" and "buy.auc" for

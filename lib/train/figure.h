@@ -21,6 +21,10 @@ bool larger_is_better(const std::string& figure, std::string_view source);
 // missing.
 std::optional<double> figure_of(const Json& tested, const std::string& figure, std::string_view source);
 
+// Returns a figure for people, "0.310251", and for programs; one that is not finite is "undefined", and null.
+std::string figure_text(double figure);
+Json figure_json(double figure);
+
 // Returns the names of the figures in TestResult::json() that `figure` names: itself, or that of each label if the job
 // has several and no figure of just this name: "click.auc" and "conversion.auc" of "auc".  Throws kUsage "SOURCE: …" if
 // there are none.

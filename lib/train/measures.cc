@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "config/json.h"
 #include "model/measure_batch.h"
+#include "train/figure.h"
 
 namespace ps {
 
@@ -18,7 +19,8 @@ TaskTotals& TaskTotals::operator+=(const TaskTotals& other) {
 double CostTotals::mean() const {
   double sum = 0;
   for (const TaskTotals& task : tasks) sum += task.mean();
-  return sum;
+  const bool weighted = std::ranges::any_of(tasks, [](const TaskTotals& task) { return task.weight > 0; });
+  return samples > 0 && !weighted ? std::nan("") : sum;
 }
 
 CostTotals& CostTotals::operator+=(const CostTotals& other) {
@@ -96,14 +98,13 @@ std::vector<std::pair<std::string, double>> Measures::values() const {
 
 std::string Measures::text() const {
   std::vector<std::string> parts;
-  for (const auto& [name, value] : values())
-    parts.push_back(cat(name, "=", std::isnan(value) ? "undefined" : significant(value, 6)));
+  for (const auto& [name, value] : values()) parts.push_back(cat(name, "=", figure_text(value)));
   return join(parts, " ");
 }
 
 Json Measures::json() const {
   Json out = Json::object();
-  for (const auto& [name, value] : values()) out[name] = std::isfinite(value) ? Json(value) : Json();
+  for (const auto& [name, value] : values()) out[name] = figure_json(value);
   return out;
 }
 

@@ -30,7 +30,8 @@ struct CostTotals {
   int64_t samples = 0;
   std::vector<TaskTotals> tasks;
 
-  // Returns the sum of the means of all tasks.
+  // Returns the sum of the means of all tasks that have a weight: 0 without examples, and NaN, which is undefined, if all
+  // examples together have the weight 0.
   double mean() const;
   CostTotals& operator+=(const CostTotals& other);  // of the same network
 };

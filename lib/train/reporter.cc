@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "config/json.h"
+#include "train/figure.h"
 
 namespace ps {
 
@@ -68,13 +69,13 @@ void Reporter::costs(int pass, const CostTotals& totals) {
   if (!row) return;
   if (!std::exchange(has_heading_, true))
     log_.info(progressive_line("average-loss", "since-last", "examples"));
-  log_.info(progressive_line(significant(row->average, 6), significant(row->since_last, 6),
+  log_.info(progressive_line(figure_text(row->average), figure_text(row->since_last),
                              std::to_string(row->examples)));
   write_metrics({{"event", "progressive"},
                  {"pass", pass},
                  {"samples", row->examples},
-                 {"avg_cost", row->average},
-                 {"since_last_cost", row->since_last}});
+                 {"avg_cost", figure_json(row->average)},
+                 {"since_last_cost", figure_json(row->since_last)}});
 }
 
 // Writes the line of a batch for people at most once in batch_period_ seconds, but each line for machines,
@@ -82,9 +83,8 @@ void Reporter::costs(int pass, const CostTotals& totals) {
 void Reporter::batch(int pass, int64_t batch, const Measures& whole, const Measures& current,
                      double learning_rate, const PassTimes& times) {
   if (shows_batch()) {
-    log_.info(" Batch=", batch, " samples=", whole.samples(),
-              " AvgCost=", significant(whole.average_cost(), 6),
-              " CurrentCost=", significant(current.average_cost(), 6), " Eval: ", whole.text(),
+    log_.info(" Batch=", batch, " samples=", whole.samples(), " AvgCost=", figure_text(whole.average_cost()),
+              " CurrentCost=", figure_text(current.average_cost()), " Eval: ", whole.text(),
               " CurrentEval: ", current.text());
   }
   if (!metrics_ && !take_) return;
@@ -92,8 +92,8 @@ void Reporter::batch(int pass, int64_t batch, const Measures& whole, const Measu
                {"pass", pass},
                {"batch", batch},
                {"samples", whole.samples()},
-               {"avg_cost", whole.average_cost()},
-               {"current_cost", current.average_cost()},
+               {"avg_cost", figure_json(whole.average_cost())},
+               {"current_cost", figure_json(current.average_cost())},
                {"learning_rate", learning_rate},
                {"evaluators", whole.json()},
                {"current_evaluators", current.json()}};
@@ -104,12 +104,12 @@ void Reporter::batch(int pass, int64_t batch, const Measures& whole, const Measu
 void Reporter::pass(int pass, int64_t batches, const Measures& whole, const Json& times) {
   if (progress_) progress_->finish();
   log_.info(" Pass=", pass, " Batch=", batches, " samples=", whole.samples(),
-            " AvgCost=", significant(whole.average_cost(), 6), " Eval: ", whole.text());
+            " AvgCost=", figure_text(whole.average_cost()), " Eval: ", whole.text());
   Json line = {{"event", "pass"},
                {"pass", pass},
                {"batches", batches},
                {"samples", whole.samples()},
-               {"avg_cost", whole.average_cost()},
+               {"avg_cost", figure_json(whole.average_cost())},
                {"evaluators", whole.json()}};
   line.update(times);
   write_metrics(line);
@@ -117,14 +117,14 @@ void Reporter::pass(int pass, int64_t batches, const Measures& whole, const Json
 
 void Reporter::test(int pass, const Measures& measures, double seconds, const std::string& data) {
   if (progress_) progress_->finish();
-  log_.info(" ", data, " samples=", measures.samples(), " cost=", significant(measures.average_cost(), 6),
+  log_.info(" ", data, " samples=", measures.samples(), " cost=", figure_text(measures.average_cost()),
             " Eval: ", measures.text());
   std::string event = data;
   event[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(event[0])));
   write_metrics({{"event", event},
                  {"pass", pass},
                  {"samples", measures.samples()},
-                 {"cost", measures.average_cost()},
+                 {"cost", figure_json(measures.average_cost())},
                  {"evaluators", measures.json()},
                  {"seconds", seconds}});
 }

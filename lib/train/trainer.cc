@@ -8,6 +8,7 @@
 #include "base/wait_stopped.h"
 #include "config/json.h"
 #include "math/finite.h"
+#include "train/figure.h"
 
 namespace ps {
 
@@ -48,14 +49,15 @@ Json PassResult::json() const {
   Json result = {{"pass", pass},
                  {"batches", batches},
                  {"samples", samples},
-                 {"avg_cost", average_cost},
+                 {"avg_cost", figure_json(average_cost)},
                  {"evaluators", evaluators}};
   result.update(times);
   return result;
 }
 
 Json TestResult::json() const {
-  return {{"samples", samples}, {"cost", cost}, {"evaluators", evaluators}, {"seconds", seconds}};
+  return {
+      {"samples", samples}, {"cost", figure_json(cost)}, {"evaluators", evaluators}, {"seconds", seconds}};
 }
 
 TestResult TestMeasures::result() const {

@@ -106,6 +106,17 @@ echo "what is undefined is called so"
 printf '1 1:1\n1 2:1\n' >one_class.libsvm
 expect_status 0 ps-train two.json --job test --init-model two/pass-00000 --data one_class.libsvm
 expect_text err 'auc=undefined'
+sed 's/^1/0/' one_class.libsvm >no_clicks.libsvm
+expect_status 0 ps-train two.json --job test --init-model two/pass-00000 --data no_clicks.libsvm \
+  --set 'model.evaluators=["calibration"]'
+expect_text err ' calibration=undefined '
+printf '1:0 1:1\n0:0 2:1\n' >weightless.libsvm
+expect_status 0 ps-train two.json --job test --init-model two/pass-00000 --data weightless.libsvm --json
+expect_text err ' cost=undefined '
+expect_text out '"cost":null'
+expect_status 0 ps-train two.json --data weightless.libsvm --save-dir '' --metrics weightless
+expect_text err ' AvgCost=undefined '
+! grep -i nan weightless || fail "a figure that is no number"
 
 echo "escape sequences in a file's name do not reach the terminal"
 expect_status 2 ps-train $'no\e[31mjob/x'

@@ -133,6 +133,20 @@ TEST_P(MeasuresTest, ATaskWithoutLabelsIsUndefinedAndAddsNothing) {
   EXPECT_TRUE(measures.text().ends_with(" kind.cost=undefined")) << measures.text();
 }
 
+TEST(MeasuresOfWeightZero, AreUndefined) {
+  NetworkBench<float> bench(model(), schema());
+  Measures measures(bench.network());
+  EXPECT_EQ(measures.average_cost(), 0) << "without examples";
+  std::vector<Example> examples(kExamples.begin(), kExamples.begin() + 2);
+  for (Example& example : examples) example.weight = 0;
+  const Batch batch = batch_of(examples, true);
+  bench.load(batch, /*training=*/false);
+  bench.forward();
+  measures.add(bench.network().figures(), batch);
+  EXPECT_TRUE(std::isnan(measures.average_cost())) << measures.average_cost();
+  EXPECT_EQ(measures.text(), "click.cost=undefined kind.cost=undefined");
+}
+
 // The main cost and its helper read the labels of the batch, and have a name that is that of no slot.
 TEST(TasksOfAModel, AreNamedByTheirLabels) {
   Json changed = model();
