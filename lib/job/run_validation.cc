@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/diverged.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "job/fingerprint.h"
@@ -77,6 +78,8 @@ TestMeasures RunValidation::measure_and_fit(Trainer& trainer, const std::functio
 TestMeasures RunValidation::measure(Trainer& trainer, const std::function<bool()>& stop) {
   try {
     return trainer.measure(*source_, stop);
+  } catch (const Diverged&) {
+    throw;
   } catch (const Error& error) {
     throw error.code() == Code::kData ? error.within("data.validation") : error;
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/clock.h"
+#include "base/diverged.h"
 #include "base/error.h"
 #include "base/wait_stopped.h"
 #include "config/json.h"
@@ -16,20 +17,21 @@ namespace {
 
 constexpr int64_t kReportPeriod = 100;  // batches between reports, unless the job gives another number
 
-// Throws kData at the first batch whose cost is not finite, so that a diverged run does not train on NaN to the
+// Throws Diverged at the first batch whose cost is not finite, so that a diverged run does not train on NaN to the
 // end.
 void check_finite(double cost, const PreparedBatch& prepared) {
   if (std::isfinite(cost)) return;
-  fail(Code::kData, "cost of batch ", prepared.step, " is ", cost,
-       ": training has diverged; try a smaller learning rate, clipping, or a look at the values of the data");
+  throw Diverged(cat(
+      "cost of batch ", prepared.step, " is ", cost,
+      ": training has diverged; try a smaller learning rate, clipping, or a look at the values of the data"));
 }
 
-// Throws kData if the model gives a number that is not finite for data on which it is not trained.
+// Throws Diverged if the model gives a number that is not finite for data on which it is not trained.
 void check_model_finite(bool finite, const PreparedBatch& prepared) {
   if (finite) return;
-  fail(Code::kData, "batch ", prepared.step,
-       ": what the model makes of it is not finite: the model has diverged in training, or the values of the "
-       "data are beyond it");
+  throw Diverged(cat("batch ", prepared.step,
+                     ": what the model makes of it is not finite: the model has diverged in training, or the "
+                     "values of the data are beyond it"));
 }
 
 void check_not_empty(int64_t samples, bool stopped) {

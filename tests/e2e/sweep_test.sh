@@ -34,6 +34,27 @@ assert result["by"] == "cost" and result["data"] == "test" and result["best"] in
 assert result["runs"][result["best"]]["cost"] == min(run["cost"] for run in result["runs"]), result
 PY
 
+echo "a training that diverges costs its own figures alone, and each has checkpoints of its own"
+diverging=(--recipe linear --data train.txt --passes 1 --save-dir '' --set 'optimizer={"type": "sgd"}'
+  --sweep optimizer.learning_rate=1e38,0.1)
+ps-train "${diverging[@]}" --checkpoint-dir steps >table 2>err
+expect_text err 'run 1 is left out: cost of batch '
+grep -q '^ *1e38 *undefined *undefined$' table || fail "$(cat table)"
+grep -q '^\* *0.1 *0\.' table || fail "the best is another: $(cat table)"
+[[ -e steps/001/LATEST ]] || fail "no checkpoint of the second training"
+ps-train "${diverging[@]}" --folds 2 --json >json 2>err
+python3 - <<'PY'
+import json
+result = json.load(open("json"))
+assert result["best"] == 1 and result["runs"][0]["cost"] is None and 0 < result["runs"][1]["cost"] < 1, result
+PY
+ps-train "${diverging[@]}" --passes 2 --sweep data.batch_size=100,200 --sweep-halving >table 2>err
+grep -q '^\* *0.1 .* 2 *0\.' table || fail "the best is another: $(cat table)"
+expect_status 3 ps-train --recipe linear --data train.txt --save-dir '' --set 'optimizer={"type": "sgd"}' \
+  --sweep optimizer.learning_rate=1e37,1e38
+expect_text err 'run 2 is left out: cost of batch '
+expect_text err 'ps-train: cost of batch '
+
 echo "folds measure each line once"
 ps-train --recipe logistic --data train.txt --passes 1 --save-dir folds "${quiet[@]}" --json --folds 4 >json
 python3 - <<'PY'

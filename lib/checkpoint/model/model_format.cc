@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/diverged.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "data/output.h"
@@ -198,8 +199,8 @@ void write_folder(const ModelFormat& format, ModelSource& source, const ModelSet
 void check_finite_row(const std::string& table, uint64_t key, std::span<const float> weights) {
   const auto bad = std::find_if(weights.begin(), weights.end(), [](float w) { return !std::isfinite(w); });
   if (bad == weights.end()) return;
-  fail(Code::kData, "the model is not finite: a weight of ", quote(table), ", row ", key, ", is ", *bad,
-       ": training has diverged");
+  throw Diverged(cat("the model is not finite: a weight of ", quote(table), ", row ", key, ", is ", *bad,
+                     ": training has diverged"));
 }
 
 // Refuses settings that the format cannot hold before any byte is written.  Then the output decides: a pipe

@@ -234,6 +234,14 @@ SweepFigures sweep_figures(const Json& result) {
   return {"training", {{"cost", passes.back()["avg_cost"]}, {"evaluators", passes.back()["evaluators"]}}};
 }
 
+SweepFigures undefined_figures(const SweepFigures& defined) {
+  Json figures = {{"cost", Json()}, {"evaluators", Json::object()}};
+  for (const std::string& name : names_in(defined.figures)) {
+    if (name != "cost") figures["evaluators"][name] = Json();
+  }
+  return {defined.data, std::move(figures)};
+}
+
 // Sorts by the mean over folds, with the sign such that larger is better.
 std::vector<size_t> rank_rows(std::span<const SweepRow> rows, const std::string& by) {
   const bool larger = larger_is_better(by, kSource);

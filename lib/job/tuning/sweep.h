@@ -78,12 +78,16 @@ struct SweepFigures {
 };
 SweepFigures sweep_figures(const Json& result);
 
+// Returns the same figures, all undefined: those of a training that has diverged.
+SweepFigures undefined_figures(const SweepFigures& defined);
+
 // A row of the table: a combination of values, and its figures for all folds.
 struct SweepRow {
   std::vector<std::pair<std::string, std::string>> values;
   std::vector<SweepFigures> folds;
   std::vector<std::string> models;  // folder of each fold's model
-  int64_t passes = 0;  // number of passes that it was trained for, if rows differ in that; else 0
+  int64_t passes = 0;     // number of passes that it was trained for, if rows differ in that; else 0
+  bool diverged = false;  // a training has diverged: the figures are undefined
 };
 
 // Returns the rows in the order from best to worst by their mean of the measure `by`.  Rows without it come

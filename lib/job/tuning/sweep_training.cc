@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/diverged.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -29,13 +31,12 @@ std::vector<Override> overrides_of(const Values& values) {
   return all;
 }
 
-// Returns the folder in which the training of this number saves its models, save_dir/000 and so on; empty:
-// it saves none.
-std::string folder_of(const Job& job, size_t number) {
-  if (job.train.save_dir.empty()) return {};
+// Returns the folder of the training of this number, PARENT/000 and so on; empty if the parent is.
+std::string folder_of(const std::string& parent, size_t number) {
+  if (parent.empty()) return {};
   char text[32];
   std::snprintf(text, sizeof text, "%03zu", number);
-  return join_path(job.train.save_dir, text);
+  return join_path(parent, text);
 }
 
 // "optimizer.learning_rate=0.1 train.passes=2 fold 2 of 5"
@@ -63,6 +64,7 @@ class SweepTraining {
     for (size_t r = 0; r < runs.size(); r += static_cast<size_t>(plan_.folds))
       rows_.push_back({runs[r].values, {}, {}, 0});
     plan_.halving ? halve() : train_all();
+    settle_diverged();
     std::erase_if(rows_, [](const SweepRow& row) { return row.folds.empty(); });
     return rows_.empty() ? Json() : sweep_result(rows_, by_);
   }
@@ -88,6 +90,7 @@ class SweepTraining {
     std::vector<size_t> chosen(rows_.size());
     std::iota(chosen.begin(), chosen.end(), size_t{0});
     for (const HalvingRound& round : rounds) {
+      settle_diverged();
       if (&round != &rounds.front()) chosen = best_of(chosen, round.combinations);
       for (size_t row : chosen) {
         SweepRow trained{rows_[row].values, {}, {}, round.passes};
@@ -108,15 +111,33 @@ class SweepTraining {
     return best;
   }
 
-  // Fills in the row with all folds; false, and a row without figures, when the run is to stop.
+  // Fills in the row with all folds; false, and a row without figures, when the run is to stop.  A row of which a
+  // training diverges has no figures either, and is not trained with further folds.
   bool train(SweepRow& row) {
     for (int fold = 0; fold < plan_.folds; ++fold) {
-      if (!train(row, fold)) {
-        row.folds.clear();
-        return false;
+      try {
+        if (train(row, fold)) continue;
+      } catch (const Diverged& error) {
+        log_.warning("run ", number_, " is left out: ", error.message());
+        number_ += static_cast<size_t>(plan_.folds - fold - 1);
+        diverged_ = error;
+        row.diverged = true;
       }
+      row.folds.clear();
+      return row.diverged;
     }
+    if (!defined_) defined_ = row.folds.front();
     return true;
+  }
+
+  // Gives rows that have diverged the figures of the others, all undefined.  Throws the error of the last of them if
+  // there are no others.
+  void settle_diverged() {
+    if (!diverged_) return;
+    if (!defined_) throw *diverged_;
+    for (SweepRow& row : rows_) {
+      if (row.diverged && row.folds.empty()) row.folds.push_back(undefined_figures(*defined_));
+    }
   }
 
   // Trains one fold.  With folds, the validation data are a `folds`-th of the lines, another one for each
@@ -137,8 +158,9 @@ class SweepTraining {
     }
     if (by_.empty()) by_ = job.train.best_by;
     if (!job.data.validates()) job.train.best_by = "cost";  // by_ then compares combinations, not passes
-    const std::string folder = folder_of(job, number_);
+    const std::string folder = folder_of(job.train.save_dir, number_);
     job.train.save_dir = folder;
+    job.checkpoint.directory = folder_of(job.checkpoint.directory, number_);
     log_.info("Run ", ++number_, " of ", num_trainings_ * static_cast<size_t>(plan_.folds), ": ",
               name_of(row, fold, plan_.folds));
     if (!run_job(job, options_, log_) || options_.stop()) return false;
@@ -151,9 +173,11 @@ class SweepTraining {
   const std::function<Job(std::span<const Override>)>& make_;
   RunOptions options_;
   Log& log_;
-  std::vector<SweepRow> rows_;  // rows without folds are not trained yet
-  std::string by_;              // the measure by which combinations are compared
-  Json result_;                 // result of the last training
+  std::vector<SweepRow> rows_;           // rows without folds are not trained yet
+  std::string by_;                       // the measure by which combinations are compared
+  Json result_;                          // result of the last training
+  std::optional<Diverged> diverged_;     // the error of the last training that has diverged
+  std::optional<SweepFigures> defined_;  // figures of a training that has not
   size_t number_ = 0, num_trainings_ = 0;
 };
 
