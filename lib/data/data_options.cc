@@ -130,7 +130,9 @@ const ObjectSpec<DataOptions>& DataOptions::spec() {
             "scale the values of each example's slot to L2 norm 1; auto: where examples have ids in numbers "
             "as different as those of words in texts")
         .or_auto();
-    s.field("log_counts", &DataOptions::log_counts, "value v becomes sign(v) log2(1 + |v|)");
+    s.field("log_counts", &DataOptions::log_counts,
+            "value v becomes sign(v) log2(1 + |v|); auto: of criteo, whose integers are counts")
+        .or_auto();
     s.field("hash_bits", &DataOptions::hash_bits, "hash ids into 2^hash_bits; 0: as they are")
         .at_least(0)
         .at_most(62);

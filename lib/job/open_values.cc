@@ -31,7 +31,7 @@ bool has_open_table(const Json& data) {
   return member(member(data, "csv"), "learnt") != true;
 }
 
-constexpr const char* kDataKeys[] = {"slots", "dim", "batch_size", "shuffle", "unit_length"};
+constexpr const char* kDataKeys[] = {"slots", "dim", "batch_size", "shuffle", "unit_length", "log_counts"};
 
 Json slots_json(const std::vector<SlotOptions>& slots) {
   Json out = Json::array();
@@ -108,6 +108,8 @@ void fill_in_data(Json& data, const DataLook& look) {
   if (is_open(data, "batch_size")) data["batch_size"] = batch_size(look);
   if (is_open(data, "shuffle")) data["shuffle"] = shuffle(look);
   if (is_open(data, "unit_length")) data["unit_length"] = unit_length(look);
+  // The integers of criteo are counts of very different sizes, up to millions.
+  if (is_open(data, "log_counts")) data["log_counts"] = look.format == "criteo";
 }
 
 // Returns one more than the largest label, of the slot of labels if examples have several, else of the

@@ -25,6 +25,7 @@ DataOptions known_data_options(const Json& document);
 //   data.batch_size      the power of 2 next to a 200th of the examples, from 32 to 1024
 //   data.shuffle         full for files of up to 256 MiB, else window
 //   data.unit_length     true for one sparse slot with whole numbers, as words in texts of different lengths
+//   data.log_counts      true for criteo, whose integers are counts
 //   train.passes         such that a million examples are trained on, but at most 10, or 20 for a linear model of one output
 //   optimizer.schedule.period    train.passes
 //   size of a layer      the number of classes: one more than the largest label

@@ -99,6 +99,15 @@ at_least "$(measure result auc)" 0.72
 expect_text err 'Looked at 20000 examples of multislot: data.slots of 21 data.batch_size=64'
 expect_text err 'train.passes=20'
 
+echo "the counts of criteo become logarithms, without which nothing is learnt"
+ps-datagen criteo --samples 20000 --output criteo.txt
+ps-datagen criteo --first 20000 --samples 5000 --output criteo_test.txt
+for recipe in logistic dcn; do
+  ps-train --recipe $recipe --data criteo.txt --test-data criteo_test.txt --passes 2 --save-dir '' --json >result 2>err
+  at_least "$(measure result auc)" 0.72  # 0.84 at best
+  expect_text err 'data.log_counts=true'
+done
+
 echo "two_tower and graph rank what they have not seen, and text learns what pairs of words tell"
 ps-train --recipe two_tower --data likes.csv --save-dir towers --log-level warning
 ps-train --model towers/pass-00009 --job test --data likes_candidates.csv --set data.csv.group=query --json >result

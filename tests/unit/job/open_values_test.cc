@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr const char* kOpenJob = R"({
   // A comment is left out.
-  "data": {"slots": "auto", "dim": "auto", "batch_size": "auto", "shuffle": "auto", "unit_length": "auto"},
+  "data": {"slots": "auto", "dim": "auto", "batch_size": "auto", "shuffle": "auto", "unit_length": "auto", "log_counts": "auto"},
   "model": {
     "layers": [{"name": "class", "type": "fc", "input": ["*"], "size": "auto", "activation": "softmax" /* of labels */}],
     "cost": {"type": "cross_entropy", "input": "class"}
@@ -62,9 +62,10 @@ TEST_F(OpenValues, ThePeriodOfAScheduleIsTheNumberOfPasses) {
 }
 
 TEST_F(OpenValues, AreListedByTheirPaths) {
-  EXPECT_THAT(open_values(document()),
-              ElementsAre("data.slots", "data.dim", "data.batch_size", "data.shuffle", "data.unit_length",
-                          "train.passes", "model.layers.0.size", "optimizer.schedule.period"));
+  EXPECT_THAT(
+      open_values(document()),
+      ElementsAre("data.slots", "data.dim", "data.batch_size", "data.shuffle", "data.unit_length",
+                  "data.log_counts", "train.passes", "model.layers.0.size", "optimizer.schedule.period"));
   EXPECT_TRUE(open_values(filled()).empty());
   EXPECT_TRUE(open_values(parse_json(R"({"data": [], "model": 5, "train": "auto"})", "x")).empty());
 }
@@ -77,6 +78,7 @@ TEST_F(OpenValues, GetWhatTheDataTell) {
   EXPECT_EQ(job["data"]["batch_size"], 64);
   EXPECT_EQ(job["data"]["shuffle"], "full");
   EXPECT_EQ(job["data"]["unit_length"], false);
+  EXPECT_EQ(job["data"]["log_counts"], false);
   EXPECT_EQ(job["train"]["passes"], 10);
   EXPECT_EQ(job["optimizer"]["schedule"]["period"], 10);
   EXPECT_EQ(job["model"]["layers"][0]["size"], 10);
@@ -110,6 +112,11 @@ TEST_F(OpenValues, WordsOfTextsOfDifferentLengthsAreScaledToUnitLength) {
   look_.seen[0].sum_of_squares = 20 * 20 + 80 * 80;
   look_.seen[0].all_whole = false;
   EXPECT_EQ(filled()["data"]["unit_length"], false);
+}
+
+TEST_F(OpenValues, CountsOfCriteoBecomeLogarithms) {
+  look_.format = "criteo";
+  EXPECT_EQ(filled()["data"]["log_counts"], true);
 }
 
 TEST_F(OpenValues, SlotsAreWrittenIntoTheJob) {
