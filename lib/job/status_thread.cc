@@ -21,7 +21,7 @@ StatusThread::StatusThread(const Address& address, const Credentials& credential
 // delayed, so that guessing is slow.
 HttpResponse StatusThread::answer(const HttpRequest& request) {
   if (tokens_.empty()) return pages_.answer(request);
-  const ShownToken shown = check_http_token(request.authorization, tokens_);
+  const ShownToken shown = check_http_token(request.authorization, tokens_, kStatusAccess);
   if (shown == ShownToken::kRight) return pages_.answer(request);
   HttpResponse refusal{
       .status = 401, .body = "the pages are shown to those who send a token for 'status': ps-security(7)\n"};

@@ -44,8 +44,12 @@ std::string to_text(const Address& address);
 // renumber.
 enum class Access : uint8_t { kRead = 1, kTrain = 2, kAdmin = 3 };
 
-// Returns true when the host is one of those at which this machine alone can be reached: 127.x.y.z, ::1, localhost.
+// Returns true when the host is one of those at which this machine alone can be reached: 127.x.y.z,
+// ::ffff:127.x.y.z, ::1, localhost.
 bool is_loopback(const std::string& host);
+
+// Returns true when the peer of this address, "127.0.0.1:4711", is on this machine.
+bool is_loopback_peer(const std::string& peer);
 
 // The result of a read or a write.  No error and no bytes: the peer has ended the stream (read only).
 struct IoResult {

@@ -21,9 +21,9 @@ bool skip_scheme(std::string_view& rest, std::string_view scheme) {
 }
 
 // Returns the secret's bytes, or nothing when the header holds none.
-std::optional<std::string> shown_secret(std::string_view authorization) {
+std::optional<std::string> shown_secret(std::string_view authorization, bool takes_password) {
   if (skip_scheme(authorization, "Bearer")) return from_hex(authorization);
-  if (!skip_scheme(authorization, "Basic")) return std::nullopt;
+  if (!takes_password || !skip_scheme(authorization, "Basic")) return std::nullopt;
   const std::optional<std::string> user = from_base64(authorization);
   const size_t colon = user ? user->find(':') : std::string::npos;
   if (colon == std::string::npos) return std::nullopt;
@@ -33,15 +33,16 @@ std::optional<std::string> shown_secret(std::string_view authorization) {
 }  // namespace
 
 // All tokens are compared, each in a time that does not tell how many bytes are the same.
-ShownToken check_http_token(std::string_view authorization, const std::vector<Token>& accepted) {
+ShownToken check_http_token(std::string_view authorization, const std::vector<Token>& accepted,
+                            Access access) {
   if (authorization.empty()) return ShownToken::kNone;
-  const std::optional<std::string> shown = shown_secret(authorization);
+  const std::optional<std::string> shown = shown_secret(authorization, access == kStatusAccess);
   if (!shown) return ShownToken::kWrong;
   bool right = false;
   for (const Token& token : accepted) {
     const bool same = token.secret.size() == shown->size() &&
                       CRYPTO_memcmp(token.secret.data(), shown->data(), shown->size()) == 0;
-    right = right || (same && token.access == kStatusAccess);
+    right = right || (same && token.access == access);
   }
   return right ? ShownToken::kRight : ShownToken::kWrong;
 }

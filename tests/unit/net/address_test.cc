@@ -38,5 +38,15 @@ TEST(ParseHost, MayHaveBracketsAroundAnIpv6Number) {
   }
 }
 
+TEST(IsLoopbackPeer, IsTrueOfThisMachineAlone) {
+  for (const char* peer : {"127.0.0.1:4711", "127.3.2.1:1", "[::1]:4711", "[::ffff:127.0.0.1]:4711"}) {
+    EXPECT_TRUE(is_loopback_peer(peer)) << peer;
+  }
+  for (const char* peer : {"10.0.0.1:127", "[fd00::1]:1", "[::ffff:10.0.0.1]:1", "[127::1]:1",
+                           "a peer that has gone", "", ":", "[]:1", "[:1", "128.0.0.1:1"}) {
+    EXPECT_FALSE(is_loopback_peer(peer)) << peer;
+  }
+}
+
 }  // namespace
 }  // namespace ps::address_test
