@@ -20,6 +20,7 @@ StatusThread::StatusThread(const Address& address, const Credentials& credential
 // Answers a request.  The answer to a request without a token says how to get one; one with a wrong token is
 // delayed, so that guessing is slow.
 HttpResponse StatusThread::answer(const HttpRequest& request) {
+  if (request.post) return {.status = 405, .body = "only GET and HEAD are answered here\n"};
   if (tokens_.empty()) return pages_.answer(request);
   const ShownToken shown = check_http_token(request.authorization, tokens_, kStatusAccess);
   if (shown == ShownToken::kRight) return pages_.answer(request);

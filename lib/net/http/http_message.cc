@@ -31,13 +31,14 @@ HttpRequestParser::State HttpRequestParser::parse(std::string& bytes) {
   bytes.erase(0, beast_->parser.put(boost::asio::buffer(bytes), error));
   if (error == http::error::need_more) return State::kMore;
   if (error == http::error::header_limit) return refuse(431, cat("more than ", max_header_bytes_, " bytes"));
-  if (error == http::error::unexpected_body) return refuse(413, "a request has no body here");
+  if (error == http::error::unexpected_body || error == http::error::body_limit)
+    return refuse(413, "a request has no body here");
   if (error) return refuse(400, error.message());
   return beast_->parser.is_done() ? finish() : State::kMore;
 }
 
 HttpRequestParser::State HttpRequestParser::refuse(int status, std::string why) {
-  refusal_ = {.status = status, .body = cat(why, "\n")};
+  refusal_ = {.status = status, .body = cat(why, "\n"), .allow = "GET, HEAD, POST"};
   head_only_ = keep_alive_ = false;
   return State::kBad;
 }
@@ -46,8 +47,9 @@ HttpRequestParser::State HttpRequestParser::finish() {
   auto message = beast_->parser.release();
   beast_.reset();
   head_only_ = message.method() == http::verb::head;
-  if (!head_only_ && message.method() != http::verb::get)
-    return refuse(405, "only GET and HEAD are answered");
+  request_.post = message.method() == http::verb::post;
+  if (!head_only_ && !request_.post && message.method() != http::verb::get)
+    return refuse(405, "only GET, HEAD and POST are answered");
   keep_alive_ = message.keep_alive();
   std::string_view target(message.target().data(), message.target().size());
   request_.path = target.substr(0, target.find('?'));
@@ -119,10 +121,10 @@ std::string http_response_text(const HttpResponse& response, bool head_only, boo
       "Content-Security-Policy",
       "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; "
       "frame-ancestors 'none'");
-  if (response.status == 405) message.set(http::field::allow, "GET, HEAD");
+  if (response.status == 405) message.set(http::field::allow, response.allow);
   if (response.status == 401) {
     message.insert(http::field::www_authenticate, "Bearer realm=\"pskit\"");
-    message.insert(http::field::www_authenticate, "Basic realm=\"pskit\"");
+    if (response.takes_password) message.insert(http::field::www_authenticate, "Basic realm=\"pskit\"");
   }
   message.keep_alive(keep_alive);
   message.body() = response.body;

@@ -1,4 +1,5 @@
-// A small HTTP/1.1 server: whole answers to GET and HEAD, for status pages.  Used by ps-serve.
+// A small HTTP/1.1 server: whole answers to GET, HEAD and POST, for status pages and the requests of
+// operators.  Used by StatusThread.
 #ifndef PS_NET_HTTP_HTTP_SERVER_H_
 #define PS_NET_HTTP_HTTP_SERVER_H_
 
@@ -23,7 +24,7 @@ struct HttpOptions {
 
 struct HttpCounters {
   uint64_t requests = 0;         // requests answered, also with an error
-  uint64_t requests_bad = 0;     // those that were no HTTP, too long, or of another method
+  uint64_t requests_bad = 0;     // those that were no HTTP, too long, with a body, or of another method
   uint64_t peers_evicted = 0;    // closed to make room for another
   uint64_t peers_timed_out = 0;  // too slow
 };

@@ -9,6 +9,7 @@
 namespace ps {
 
 struct HttpRequest {
+  bool post = false;          // its method is POST; else GET or HEAD
   std::string path;           // the part before '?', as it was sent
   std::string authorization;  // the header's value; empty where there is none
   std::string peer;           // address of the client, for messages: "127.0.0.1:4711"
@@ -18,7 +19,9 @@ struct HttpResponse {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
   std::string body;
-  Duration delay{0};  // before it is sent; the client's other requests wait, too
+  std::string allow = "GET, HEAD";  // the methods of the path, for status 405
+  bool takes_password = true;       // for status 401: a password is taken in place of a bearer's token
+  Duration delay{0};                // before it is sent; the client's other requests wait, too
 };
 
 struct HttpPost {

@@ -49,6 +49,10 @@ class HttpTest : public EveryNetwork {
 
   virtual HttpResponse answer(const HttpRequest& request) {
     if (request.path == "/large") return {.body = std::string(8 << 20, 'x')};
+    if (request.path == "/do") {
+      if (!request.post) return {.status = 405, .body = "only POST\n", .allow = "POST"};
+      return {.status = request.authorization.empty() ? 401 : 202, .body = "", .takes_password = false};
+    }
     if (request.path == "/throw") fail(Code::kInternal, "it does not work");
     if (request.path == "/mine") {
       if (request.authorization == "Bearer me") return {.body = cat("yours: ", request.peer, "\n")};
@@ -136,7 +140,7 @@ TEST_P(HttpTest, WhatIsWrongIsRefusedWithItsStatus) {
   EXPECT_EQ(server_->counters().requests_bad, 0u);
   std::string answer = ask("DELETE /hello HTTP/1.1\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 405 "));
-  EXPECT_THAT(answer, HasSubstr("Allow: GET, HEAD"));
+  EXPECT_THAT(answer, HasSubstr("Allow: GET, HEAD, POST\r\n"));
   EXPECT_THAT(ask("GET /hello HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"), StartsWith("HTTP/1.1 413 "));
   EXPECT_THAT(ask("PSKT\x01\x02\x03\x04 nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
   EXPECT_EQ(server_->counters().requests_bad, 3u);
@@ -150,6 +154,32 @@ TEST_P(HttpTest, WhoHasToShowSomethingIsToldHow) {
   EXPECT_THAT(answer, HasSubstr("\r\nWWW-Authenticate: Basic realm=\"pskit\"\r\n"));
   EXPECT_THAT(ask("GET /mine HTTP/1.0\r\nauthorization: Bearer me\r\n\r\n"), HasSubstr("\r\n\r\nyours: "));
   EXPECT_THAT(ask(kLastHello), Not(HasSubstr("WWW-Authenticate")));
+}
+
+TEST_P(HttpTest, APostIsToldFromAGet) {
+  serve();
+  const std::string get = ask("GET /do HTTP/1.0\r\n\r\n");
+  EXPECT_THAT(get, StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(get, HasSubstr("\r\nAllow: POST\r\n"));
+  EXPECT_THAT(ask("HEAD /do HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.1 405 "));
+  EXPECT_THAT(ask("POST /do HTTP/1.0\r\nAuthorization: Bearer me\r\n\r\n"), StartsWith("HTTP/1.1 202 "));
+  EXPECT_THAT(ask("POST /do HTTP/1.0\r\nAuthorization: Bearer me\r\nContent-Length: 0\r\n\r\n"),
+              StartsWith("HTTP/1.1 202 "));
+  const std::string stranger = ask("POST /do HTTP/1.0\r\n\r\n");
+  EXPECT_THAT(stranger, HasSubstr("WWW-Authenticate: Bearer"));
+  EXPECT_THAT(stranger, Not(HasSubstr("Basic"))) << "browsers would ask for a password";
+  EXPECT_EQ(server_->counters().requests_bad, 0u);
+}
+
+TEST_P(HttpTest, ABodyIsRefusedBeforeItIsTaken) {
+  serve();
+  const std::string post = "POST /do HTTP/1.1\r\nAuthorization: Bearer me\r\n";
+  for (const std::string& rest :
+       {cat("Content-Length: 3\r\n\r\nabc"),
+        cat("Content-Length: 99999999999\r\n\r\n", std::string(50000, 'x')),
+        cat("Transfer-Encoding: chunked\r\n\r\nffff\r\n", std::string(50000, 'x'))}) {
+    EXPECT_THAT(ask(post + rest), StartsWith("HTTP/1.1 413 ")) << rest.substr(0, 40);
+  }
 }
 
 TEST_P(HttpTest, ADelayedAnswerComesWholeAndNoneOvertakesIt) {
