@@ -1,4 +1,5 @@
-// Peers that are silent, and peers that only have nothing to say.
+// Peers that are silent, peers that only have nothing to say, and one that was away for too long.
+#include "base/wait_stopped.h"
 #include "cluster.h"
 
 namespace ps {
@@ -74,6 +75,34 @@ TEST_F(Deadlines, ATrainerThatDoesNotRunItsLoopComesBack) {
   network.at(silent + 30s, [&] { network.host("trainer1").resume(); });
   expect_same_bits(calm_, cluster.train());
   EXPECT_GT(connections(cluster), calm_connections_);
+}
+
+// Its server refuses whatever it asks then, which is no error for a trainer that is to end, and must end its waits.
+TEST(ToldToEnd, ATrainerWithoutWhichTheOthersHaveGoneOnWaitsForNoAnswer) {
+  SyntheticJob job;
+  job.small = true;
+  job.steps = {{4}, {4}};
+  job.request_timeout = 2s;
+  job.on_loss = {.timeout = 2s, .go_on = true};
+  ShardCluster cluster(job, {1, 1, 0});
+  SimNetwork& network = cluster.network();
+  SimHost& server = network.host("server0");
+  SimHost& away = network.host("trainer1");
+  bool told = false, ended = false;
+  RemoteOptions options = cluster.options(1);
+  options.stop = [&] { return told; };
+  cluster.start_trainer(0);
+  cluster.spawn(options, [&](RemoteStore& store) {
+    const auto given_up = [&] { return cluster.shards()[0]->shard()->counters().trainers_given_up == 1; };
+    network.block(server, away, true);
+    ASSERT_TRUE(away.loop().run_until(given_up, network.now() + 60s));
+    network.block(server, away, false);
+    told = true;
+    EXPECT_THROW(store.run().elect_saver(SaveStage::kAsked, "model"), WaitStopped);
+    ended = true;
+  });
+  cluster.run();
+  EXPECT_TRUE(ended);
 }
 
 }  // namespace

@@ -153,19 +153,32 @@ void ShardLinks::connect(size_t shard) {
 }
 
 // The answer, or the error in its place, is handled in the loop, where no exception may come out.  The
-// first error is kept in error_, and the next wait throws it.
+// first error is kept in error_, and the next wait throws it.  Every request is answered, or gets an error, once.
 void ShardLinks::request(size_t shard, Message type, Payload payload, std::function<void(Frame)> on_answer) {
+  ++num_unanswered_;
   auto answered = [this, on_answer = std::move(on_answer)](Answer answer) {
+    --num_unanswered_;
     try {
       on_answer(answer.take());
     } catch (const Error& error) {
       // If this trainer is to end, it does not fail because others have ended.
-      if (error.code() == Code::kFenced && is_stopping()) return;
-      if (!error_) error_ = error;
+      if (error.code() == Code::kFenced && is_stopping()) {
+        refused_ = true;
+      } else if (!error_) {
+        error_ = error;
+      }
     }
   };
   links_[shard]->channel->request(static_cast<uint16_t>(type), std::move(payload), kNever,
                                   std::move(answered));
+}
+
+// The answer that would end this wait may be among those that were refused.  It is given up only when no other
+// answer can come, since a trainer that is to end still saves what it can.
+void ShardLinks::wait(const std::function<bool()>& done) {
+  bool came = false;
+  wait_until([&] { return (came = done()) || (refused_ && num_unanswered_ == 0); }, kNever);
+  if (!came) throw WaitStopped();
 }
 
 void ShardLinks::wait(const std::function<bool()>& done, double seconds) {

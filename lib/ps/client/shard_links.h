@@ -109,8 +109,9 @@ class ShardLinks {
   void request(size_t shard, Message type, Payload payload, std::function<void(Frame)> on_answer);
 
   // Wait until done() returns true; it is called when a message has come.  The second function waits for at most
-  // this time.
-  void wait(const std::function<bool()>& done) { wait_until(done, kNever); }
+  // this time.  The first one throws WaitStopped if this process was told to end, the others have ended or gone on
+  // without it, so that its requests are refused, and nothing is left that could be answered.
+  void wait(const std::function<bool()>& done);
   void wait(const std::function<bool()>& done, double seconds);
 
   // Waits like the first one, for answers that depend on other processes.  Reports after some seconds which
@@ -169,6 +170,8 @@ class ShardLinks {
   std::vector<std::unique_ptr<Link>> links_;
   std::function<void()> check_others_;
   std::optional<Error> error_;
+  size_t num_unanswered_ = 0;  // requests
+  bool refused_ = false;       // some were refused when this process was to end, which is no error then
   bool moved_ = false;
   std::optional<Time> stopping_since_;
   double waited_seconds_ = 0;
