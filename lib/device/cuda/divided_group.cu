@@ -1,9 +1,7 @@
 #include "device/cuda/divided_group.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
-#include <variant>
 
 #include "base/error.h"
 #include "device/cuda/divided_kernels.h"
@@ -131,26 +129,6 @@ void DividedGroup::set_step(const CachedRows* rows, uint64_t step) {
 
 // ---- the way to the owners
 
-// Sends the keys of all parts of a call, one behind the other, and queues their division.
-template <class Call>
-void DividedGroup::begin(std::span<const Call> calls, uint32_t Member::*floats) {
-  if (front_ == nullptr) build();
-  called_.clear(), widths_.clear(), there_.clear();
-  begins_.assign(1, 0), given_.assign(1, 0);
-  for (const Call& call : calls) {
-    const Member& member = members_[called_.emplace_back(index_of(call.rows))];
-    PS_CHECK(call.keys.size() <= member.options.most_keys);
-    std::ranges::copy(call.keys, front_->keys.host.data() + begins_.back());
-    widths_.push_back(member.*floats);
-    begins_.push_back(begins_.back() + static_cast<uint32_t>(call.keys.size()));
-    there_.push_back(member.options.values_there ? values_of(call) : ValuesThere());
-    given_.push_back(given_.back() + (there_.back() ? 0 : rounded_values(call.keys.size() * widths_.back())));
-  }
-  gpu::Stream& stream = places_[0]->stream;
-  send(stream, front_->keys, begins_.back());
-  front_->split.queue(stream, front_->keys.device.data(), begins_);
-}
-
 void DividedGroup::divide() {
   places_[0]->stream.synchronize();
   front_->split.finish();
@@ -206,47 +184,9 @@ bool DividedGroup::is_on_first(size_t place) const {
   return places_[place]->device == places_[0]->device;
 }
 
-// Copies the values [begin, begin + size) of the first device to a place, and back.
-template <class T>
-void DividedGroup::fetch(size_t place, const gpu::DeviceArray<T>& to, const T* ordered, uint64_t begin,
-                         uint64_t size) {
-  if (size == 0) return;
-  gpu::Stream& stream = places_[place]->stream;
-  const uint64_t bytes = size * sizeof(T);
-  is_on_first(place) ? stream.copy_on_device(to.data(), ordered + begin, bytes)
-                     : stream.copy_from_device(to.data(), *places_[0]->device, ordered + begin, bytes);
-}
-
-template <class T>
-void DividedGroup::give_back(size_t place, const gpu::DeviceArray<T>& from, T* ordered, uint64_t begin,
-                             uint64_t size) {
-  if (size == 0) return;
-  gpu::Stream& stream = places_[0]->stream;
-  const uint64_t bytes = size * sizeof(T);
-  is_on_first(place) ? stream.copy_on_device(ordered + begin, from.data(), bytes)
-                     : stream.copy_from_device(ordered + begin, *places_[place]->device, from.data(), bytes);
-}
-
 void DividedGroup::fetch_values(size_t place) {
   fetch(place, places_[place]->values, front_->ordered_values.data(), value_begins_[place],
         value_begins_[place + 1] - value_begins_[place]);
-}
-
-// Queues the work of all places, each after its keys have come.  The first device goes on after all of them.
-template <class Body>
-void DividedGroup::at_places(const Body& body) {
-  gpu::Stream& first = places_[0]->stream;
-  first.record(front_->ready);
-  for (size_t p = 0; p < places_.size(); ++p) {
-    DividedPlace& place = *places_[p];
-    if (p > 0) place.stream.wait(front_->ready);
-    const auto begin = static_cast<uint64_t>(front_->split.owner_begin(p));
-    const auto size = static_cast<uint64_t>(front_->split.owner_size(p));
-    fetch(p, place.keys, front_->split.keys(), begin, size);
-    body(place, p, begin, size);
-    if (p > 0) place.stream.record(place.done);
-  }
-  for (size_t p = 1; p < places_.size(); ++p) first.wait(places_[p]->done);
 }
 
 DeviceKeys DividedGroup::keys_at(size_t place, size_t call) const {
@@ -282,20 +222,6 @@ void DividedGroup::return_found() {
               positions, front.size(), front.scores.device.data());
   receive(stream, front.found, front.size());
   receive(stream, front.scores, front.size());
-}
-
-// values [as given] on the host, and those in memory of the first device, <- those of all places, likewise.
-void DividedGroup::return_values() {
-  DividedFront& front = *front_;
-  for (size_t p = 0; p < places_.size(); ++p) {
-    give_back(p, places_[p]->values, front.ordered_values.data(), value_begins_[p],
-              value_begins_[p + 1] - value_begins_[p]);
-  }
-  if (front.size() == 0) return;
-  gpu::Stream& stream = places_[0]->stream;
-  run_warps(restore_weights, front.size(), stream, front.all_sections(places_.size() * called_.size()),
-            front.split.positions(), front.size(), front.ordered_values.data());
-  receive(stream, front.values, static_cast<int64_t>(given_.back()));
 }
 
 void DividedGroup::wait_for_all() {
@@ -376,95 +302,6 @@ void DividedGroup::advance(std::span<const RowsAdvance> advances) {
     place.group->advance(place.stream, calls);
   });
   wait_for_all();
-}
-
-void DividedGroup::read(std::span<const RowsRead> reads) {
-  for (const RowsRead& each : reads) PS_CHECK(each.pointers == nullptr);  // rows of other devices are copied
-  begin(reads, &Member::width);
-  divide();
-  lay_out({});
-  at_places([&](DividedPlace& place, size_t p, uint64_t, uint64_t) {
-    std::vector<TableFind> calls(members_.size());
-    for (size_t c = 0; c < called_.size(); ++c) {
-      const DeviceKeys keys = keys_at(p, c);
-      calls[called_[c]] = {keys, place.found.data() + (keys.keys - place.keys.data()), values_at(p, c)};
-    }
-    place.group->find(place.stream, calls);
-  });
-  return_values();
-  wait_for_all();
-  for (size_t c = 0; c < called_.size(); ++c) {
-    if (there_[c]) continue;
-    std::copy_n(front_->values.host.data() + given_[c], reads[c].keys.size() * widths_[c], reads[c].weights);
-  }
-}
-
-// Sends the gradients of steps that are on the host, and puts all, with the scores that their rows get, into the order of
-// owners.
-void DividedGroup::order_steps(std::span<const RowsStep> steps) {
-  DividedFront& front = *front_;
-  std::vector<uint64_t> scores;
-  for (size_t c = 0; c < steps.size(); ++c) {
-    const RowsStep& step = steps[c];
-    if (!there_[c])
-      std::copy_n(step.gradients, step.keys.size() * widths_[c], front.values.host.data() + given_[c]);
-    if (step.step.mean) front.changes.data()[c] = *step.step.mean;
-    scores.push_back(score_of(step.stamp, step.stamp));
-    set_step(step.rows, step.stamp);
-  }
-  gpu::Stream& stream = places_[0]->stream;
-  send(stream, front.values, static_cast<int64_t>(given_.back()));
-  divide();
-  lay_out(scores);
-  if (front.size() == 0) return;
-  run_warps(order_gradients, front.size(), stream, front.all_sections(places_.size() * called_.size()),
-            front.split.positions(), front.size(), front.ordered_values.data(), front.ordered_scores.data());
-}
-
-// A step without a rule and without a mean changes no row, so its rows are left out.
-void DividedGroup::step(std::span<const RowsStep> given) {
-  std::vector<RowsStep> steps;
-  std::ranges::copy_if(given, std::back_inserter(steps), [](const RowsStep& step) {
-    return !std::holds_alternative<std::monostate>(step.step.step) || step.step.mean;
-  });
-  begin(std::span<const RowsStep>(steps), &Member::width);
-  order_steps(steps);
-  at_places([&](DividedPlace& place, size_t p, uint64_t from, uint64_t size) {
-    fetch(p, place.scores, front_->ordered_scores.data(), from, size);
-    fetch_values(p);
-    std::vector<TablePush> calls(members_.size());
-    for (size_t c = 0; c < steps.size(); ++c) {
-      calls[called_[c]] = {keys_at(p, c),  values_at(p, c),     steps[c].step.step,
-                           steps[c].scale, steps[c].step.bound, {}};
-    }
-    place.group->push(place.stream, calls);
-    add_to_means(place, p, steps);
-    place.group->copy_counts(place.stream, place.counts.data());
-  });
-  wait_for_all();
-  for (const auto& place : places_) {
-    for (size_t t = 0; t < members_.size(); ++t) PS_CHECK(place->counts.data()[t].refused == 0);
-  }
-}
-
-// Rows whose optimizer averages weights are advanced by the change that follows the step, which is the same for all rows
-// of a parameter.
-void DividedGroup::add_to_means(DividedPlace& place, size_t number, std::span<const RowsStep> steps) {
-  std::vector<TableAdvance> calls(members_.size());
-  bool any = false;
-  for (size_t c = 0; c < steps.size(); ++c) {
-    const DeviceKeys keys = keys_at(number, c);
-    if (!steps[c].step.mean || keys.size == 0) continue;
-    any = true;
-    calls[called_[c]] = {keys, place.which.data() + (keys.keys - place.keys.data()), place.changes.data() + c,
-                         score_of(steps[c].stamp, steps[c].stamp)};
-  }
-  if (!any) return;
-  place.stream.fill(place.which.data(), 0,
-                    static_cast<uint64_t>(front_->split.owner_size(number)) * sizeof(uint32_t));
-  place.stream.copy_to_device(place.changes.data(), front_->changes.data(),
-                              steps.size() * sizeof(IdleChange));
-  place.group->advance(place.stream, calls);
 }
 
 // Sends what belongs to the keys of a load.  Rows that come are numbered in the order of owners by a running sum over

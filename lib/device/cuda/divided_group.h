@@ -14,12 +14,16 @@
 #ifndef PS_DEVICE_CUDA_DIVIDED_GROUP_H_
 #define PS_DEVICE_CUDA_DIVIDED_GROUP_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "device/cuda/cached_table.h"
+#include "device/cuda/divided_places.h"
+#include "device/cuda/staged_array.h"
 #include "device/row_device.h"
 #include "gpu/device.h"
 #include "table/cuda/table_group.h"
@@ -27,9 +31,6 @@
 namespace ps {
 
 inline namespace PS_GPU_NAMESPACE {
-
-struct DividedPlace;
-struct DividedFront;
 
 // The arguments of CachedRows::load.
 struct RowsLoad {
@@ -135,6 +136,66 @@ class DividedGroup {
   std::vector<uint32_t> widths_;        // by part: values of a row
   std::vector<uint64_t> value_begins_;  // by place, and one more: its first value in the order of owners
 };
+
+// ---- the way to the owners, for the sources of the class
+
+// Sends the keys of all parts of a call, one behind the other, and queues their division.
+template <class Call>
+void DividedGroup::begin(std::span<const Call> calls, uint32_t Member::*floats) {
+  if (front_ == nullptr) build();
+  called_.clear(), widths_.clear(), there_.clear();
+  begins_.assign(1, 0), given_.assign(1, 0);
+  for (const Call& call : calls) {
+    const Member& member = members_[called_.emplace_back(index_of(call.rows))];
+    PS_CHECK(call.keys.size() <= member.options.most_keys);
+    std::ranges::copy(call.keys, front_->keys.host.data() + begins_.back());
+    widths_.push_back(member.*floats);
+    begins_.push_back(begins_.back() + static_cast<uint32_t>(call.keys.size()));
+    there_.push_back(member.options.values_there ? values_of(call) : ValuesThere());
+    given_.push_back(given_.back() + (there_.back() ? 0 : rounded_values(call.keys.size() * widths_.back())));
+  }
+  gpu::Stream& stream = places_[0]->stream;
+  send(stream, front_->keys, begins_.back());
+  front_->split.queue(stream, front_->keys.device.data(), begins_);
+}
+
+// Copies the values [begin, begin + size) of the first device to a place, and back.
+template <class T>
+void DividedGroup::fetch(size_t place, const gpu::DeviceArray<T>& to, const T* ordered, uint64_t begin,
+                         uint64_t size) {
+  if (size == 0) return;
+  gpu::Stream& stream = places_[place]->stream;
+  const uint64_t bytes = size * sizeof(T);
+  is_on_first(place) ? stream.copy_on_device(to.data(), ordered + begin, bytes)
+                     : stream.copy_from_device(to.data(), *places_[0]->device, ordered + begin, bytes);
+}
+
+template <class T>
+void DividedGroup::give_back(size_t place, const gpu::DeviceArray<T>& from, T* ordered, uint64_t begin,
+                             uint64_t size) {
+  if (size == 0) return;
+  gpu::Stream& stream = places_[0]->stream;
+  const uint64_t bytes = size * sizeof(T);
+  is_on_first(place) ? stream.copy_on_device(ordered + begin, from.data(), bytes)
+                     : stream.copy_from_device(ordered + begin, *places_[place]->device, from.data(), bytes);
+}
+
+// Queues the work of all places, each after its keys have come.  The first device goes on after all of them.
+template <class Body>
+void DividedGroup::at_places(const Body& body) {
+  gpu::Stream& first = places_[0]->stream;
+  first.record(front_->ready);
+  for (size_t p = 0; p < places_.size(); ++p) {
+    DividedPlace& place = *places_[p];
+    if (p > 0) place.stream.wait(front_->ready);
+    const auto begin = static_cast<uint64_t>(front_->split.owner_begin(p));
+    const auto size = static_cast<uint64_t>(front_->split.owner_size(p));
+    fetch(p, place.keys, front_->split.keys(), begin, size);
+    body(place, p, begin, size);
+    if (p > 0) place.stream.record(place.done);
+  }
+  for (size_t p = 1; p < places_.size(); ++p) first.wait(places_[p]->done);
+}
 
 }  // namespace PS_GPU_NAMESPACE
 

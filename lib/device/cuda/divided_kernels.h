@@ -1,4 +1,4 @@
-// Kernels that bring rows into the order of their owners and back.  Used by divided_group.cu alone.
+// Kernels that bring rows into the order of their owners and back.  Used by divided_group.cu and divided_weights.cu.
 #ifndef PS_DEVICE_CUDA_DIVIDED_KERNELS_H_
 #define PS_DEVICE_CUDA_DIVIDED_KERNELS_H_
 

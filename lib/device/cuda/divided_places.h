@@ -1,4 +1,4 @@
-// The memory of a DividedGroup: on each of its devices, and besides on the first.  Used by divided_group.cu alone.
+// The memory of a DividedGroup: on each of its devices, and besides on the first.  Used by divided_group.h alone.
 #ifndef PS_DEVICE_CUDA_DIVIDED_PLACES_H_
 #define PS_DEVICE_CUDA_DIVIDED_PLACES_H_
 
