@@ -147,6 +147,18 @@ ps-train linear.json --data from_1.libsvm --set data.index_base=1 --save-dir lin
 ps-ckpt2model linear_2/pass-00000 --format liblinear --output linear.model
 expect_text linear.model 'nr_feature 4'
 
+echo "a table's name does not lead out of the folder of a model"
+mkdir -p outer/inner
+for name in ../lost "$PWD/lost" in/lost; do
+  sed "s|\"score\"|\"$name\"|g" linear.json >named.json
+  ps-train named.json --data from_1.libsvm --save-dir "named_${name//\//_}" --log-level warning
+  for format in npy paddle; do
+    expect_status 2 ps-ckpt2model "named_${name//\//_}/pass-00000" --format $format --output outer/inner
+    expect_text err "table '$name.weight' gives its name to a file, and is none"
+  done
+done
+[[ $(find . -name 'lost*') == '' ]] || fail "a file outside of the folder: $(find . -name 'lost*')"
+
 echo "a folder is no file for a model"
 mkdir folder
 expect_status 2 ps-ckpt2model checkpoints --output folder

@@ -179,9 +179,17 @@ void write_table_files(const ModelFormat& format, ModelSource& source, const Mod
   }
 }
 
+// Throws kUsage for a table whose name would lead out of the folder in which its file is to be.
+void check_is_file_name(const std::string& name) {
+  if (name.find('/') == std::string::npos && name != "." && name != "..") return;
+  fail(Code::kUsage, "table ", quote(name),
+       " gives its name to a file, and is none: choose others with --tables, or a format of one file");
+}
+
 // Writes a file for each table, or the several files that the format makes of each, under the table's name.
 void write_folder(const ModelFormat& format, ModelSource& source, const ModelSettings& settings,
                   const std::string& folder) {
+  for (const ModelTable& table : source.tables()) check_is_file_name(table.name);
   make_directories(folder);
   for (size_t t = 0; t < source.tables().size(); ++t) {
     OneTable one(source, t);
