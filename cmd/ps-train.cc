@@ -343,6 +343,15 @@ bool answer_alone(const ps::Flags& flags) {
   return true;
 }
 
+// Refuses flags whose text is empty, as that of a variable of a script that was not set: a trainer would train alone, or
+// from the first weights.
+void refuse_empty(const ps::Flags& flags) {
+  for (const char* name : {"servers", "peers", "compute", "discovery", "init-model", "metrics"}) {
+    if (!flags.given(name) || !flags.typed(name).starts_with("-")) continue;
+    if (flags.list(name).empty()) flags.refuse(name, "names nothing: leave the flag out, or give it a value");
+  }
+}
+
 // Warns of flags that the task does not use.  Environment variables are set for several commands, so they
 // cause no warning.
 void warn_of_unused(const ps::Flags& flags, ps::Log& log) {
@@ -406,6 +415,7 @@ bool run_role(const ps::Flags& flags, const ps::Job& job, const ps::RunOptions& 
 // one for each training; otherwise the job is made here, before the process handles signals.
 int run(const ps::Flags& flags, ps::Log& log) {
   if (answer_alone(flags)) return 0;
+  refuse_empty(flags);
   warn_of_unused(flags, log);
   const bool repeats = ps::repeating_flag(flags) != nullptr;
   const std::optional<ps::LaunchedTrainer> launched =
