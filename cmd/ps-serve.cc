@@ -10,6 +10,7 @@
 #include "job/credential_renewal.h"
 #include "job/job.h"
 #include "job/network_flags.h"
+#include "job/operator_requests.h"
 #include "job/serve.h"
 
 namespace {
@@ -141,9 +142,9 @@ ps::Program program() {
   };
 }
 
-// Makes the job and the options from the flags, and serves until a signal ends it.  SIGUSR2 asks for a
-// checkpoint, SIGHUP for a new look at tokens and certificates.  Their handlers only set a flag, for which
-// serve_job and a thread of the renewal look ten times a second.
+// Makes the job and the options from the flags, and serves until a signal or an operator ends it.  SIGUSR2 asks for a
+// checkpoint, as operators do, SIGHUP for a new look at tokens and certificates.  Their handlers only set a flag, for
+// which serve_job and a thread of the renewal look ten times a second.
 int run(const ps::Flags& flags, ps::Log& log) {
   if (flags.given("spill-memory") && !flags.given("spill-dir"))
     flags.refuse("spill-memory", "needs --spill-dir");
@@ -168,9 +169,13 @@ int run(const ps::Flags& flags, ps::Log& log) {
   options.scratch_dir = flags.text("scratch-dir").value_or(options.scratch_dir);
   options.spill_dir = flags.text("spill-dir").value_or("");
   options.spill_memory = flags.bytes("spill-memory");
-  options.stop = [&] { return interrupts.requested(); };
+  ps::OperatorRequests operators(log);
+  options.operators = &operators;
+  options.stop = [&] { return interrupts.requested() || operators.ends(); };
   ps::RequestSignal checkpoint(SIGUSR2);
-  options.checkpoint_asked = [&] { return checkpoint.take(); };
+  options.checkpoint_asked = [&] {
+    return checkpoint.take() || operators.take(ps::OperatorRequest::kCheckpoint);
+  };
   // Without files to read again, SIGHUP ends the process, as it does by default.
   std::optional<ps::RequestSignal> renewal_signal;
   std::optional<ps::CredentialRenewal> renewal;

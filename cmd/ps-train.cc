@@ -1,4 +1,5 @@
 // ps-train: trains, tests, predicts or converts, as a job file says.  ps-train(1)
+#include <csignal>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "job/job.h"
 #include "job/job_flags.h"
 #include "job/network_flags.h"
+#include "job/operator_requests.h"
 #include "job/run.h"
 #include "job/tuning/repeating_flags.h"
 
@@ -452,12 +454,16 @@ int run(const ps::Flags& flags, ps::Log& log) {
   // A new number for each process, never 0: servers tell by it a process that was restarted from the one
   // before it.
   options.generation = std::random_device()() + 1ull;
+  ps::OperatorRequests operators(log);
+  options.operators = &operators;
   ps::RequestSignal shrink(SIGRTMIN);
-  options.shrink_asked = [&] { return shrink.take(); };
+  options.shrink_asked = [&] { return shrink.take() || operators.take(ps::OperatorRequest::kShrink); };
   ps::RequestSignal save(SIGUSR1);
   options.save_asked = [&] { return save.take(); };
   ps::RequestSignal checkpoint(SIGUSR2);
-  options.checkpoint_asked = [&] { return checkpoint.take(); };
+  options.checkpoint_asked = [&] {
+    return checkpoint.take() || operators.take(ps::OperatorRequest::kCheckpoint);
+  };
   // Without files to read again, SIGHUP ends the process, as it does by default.
   std::optional<ps::RequestSignal> renewal_signal;
   std::optional<ps::CredentialRenewal> renewal;
@@ -465,12 +471,13 @@ int run(const ps::Flags& flags, ps::Log& log) {
     renewal_signal.emplace(SIGHUP);
     options.renewal = &renewal.emplace([&] { return renewal_signal->take(); }, log);
   }
-  options.stop = [&] { return interrupts.requested(); };
+  options.stop = [&] { return interrupts.requested() || operators.ends(); };
   if (launched) {
     log.info("Trainer ", launched->rank, " of ", launched->trainers, ", as ", launched->launcher, " says");
   }
   repeats ? ps::run_repeatedly(flags, options, log) : static_cast<void>(run_role(flags, *made, options, log));
-  return interrupts.exit_status();
+  // An operator ends the program as SIGTERM does.
+  return operators.ends() && !interrupts.requested() ? 128 + SIGTERM : interrupts.exit_status();
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "config/json.h"
 #include "job/credential_renewal.h"
 #include "job/missing_servers.h"
+#include "job/operator_requests.h"
 #include "net/secure_transport.h"
 
 namespace ps {
@@ -32,8 +33,9 @@ struct RunOptions {
   bool transform = false;                 // for convert: apply the transformations and the shuffle of the job
   std::string part = "all";  // for convert: all | training | validation, the part of the examples to write
   std::string metrics;       // file for JSON lines; empty: none
-  std::optional<uint16_t> status_port;  // port of a page with curves, 0: any; nullopt: there is no page
-  std::string status_host;              // host on which the page listens
+  std::optional<uint16_t> status_port;    // port of a page with curves, 0: any; nullopt: there is no page
+  std::string status_host;                // host on which the page listens
+  OperatorRequests* operators = nullptr;  // takes requests at the page down; not null if there is a page
   // the servers for which this process waits, which the page names
   std::shared_ptr<MissingServers> missing_servers = std::make_shared<MissingServers>();
   std::function<void(const Json&)> on_report;  // gets the lines of metrics; null: not called

@@ -12,15 +12,15 @@ namespace ps {
 
 namespace {
 
-// Returns the credentials of the page.  Only tokens for 'status' count, since the trainer's other tokens would
-// admit anyone who overhears them to the servers.
+// Returns the credentials of the page.  Only tokens for 'status', and those of operators, count.
 Credentials page_credentials(const SecurityOptions& security) {
   Credentials credentials;
   if (!security.token_file.empty()) {
     for (Token& token : read_token_file(security.token_file)) {
-      if (token.access == kStatusAccess) credentials.tokens.push_back(std::move(token));
+      const bool counts = token.access == kStatusAccess || token.access == Access::kAdmin;
+      if (counts) credentials.tokens.push_back(std::move(token));
     }
-    if (credentials.tokens.empty()) {
+    if (std::ranges::count(credentials.tokens, kStatusAccess, &Token::access) == 0) {
       fail(Code::kUsage, "--status-port: token file ", quote(security.token_file),
            " has no token for 'status', by which the page knows who may see it: ps-security(7)");
     }
@@ -37,6 +37,8 @@ Credentials page_credentials(const SecurityOptions& security) {
 struct PageFacts {
   std::string job, exposure;
   int rank = 0, trainers = 1;
+  bool trains = true;           // else it tests
+  bool has_checkpoints = true;  // the job names a folder for them
 };
 
 // One owner thread, that of the page.
@@ -58,6 +60,14 @@ class RunPageService {
   }
 
   void count_refusal() { ++num_refused_; }
+
+  std::string why_not(OperatorRequest asked) const {
+    if (asked == OperatorRequest::kEnd) return "";
+    if (!facts_.trains) return "this process does not train";
+    if (asked == OperatorRequest::kCheckpoint && !facts_.has_checkpoints)
+      return "checkpoint.directory is empty: there are no checkpoints";
+    return "";
+  }
 
  private:
   Json status() const {
@@ -87,17 +97,23 @@ class RunPageService {
 // training thread adds reports while the thread of the page reads them.
 RunPage::RunPage(const Job& job, const RunOptions& options, Log& log) {
   check_exposure(options.security, options.status_host);
-  const PageFacts facts{job.job.name, describe_exposure(options.security, options.status_host), options.rank,
-                        job.cluster.trainers};
+  const PageFacts facts{.job = job.job.name,
+                        .exposure = describe_exposure(options.security, options.status_host),
+                        .rank = options.rank,
+                        .trainers = job.cluster.trainers,
+                        .trains = options.task == "train",
+                        .has_checkpoints = !job.checkpoint.directory.empty()};
   HandshakeOptions handshakes;
   handshakes.on_refused = [refusals = std::make_shared<RefusalLog>(log)](
                               const std::string& peer, const Error& reason) { refusals->add(peer, reason); };
   const Address address{options.status_host, *options.status_port};
   thread_ = std::make_unique<StatusThread>(
-      address, page_credentials(options.security), handshakes, [&](Loop& loop) -> StatusPages {
+      address, page_credentials(options.security), handshakes, *options.operators,
+      [&](Loop& loop) -> StatusPages {
         auto service = std::make_shared<RunPageService>(loop, facts, curves_, options.missing_servers);
         return {[service](const HttpRequest& request) { return service->answer(request); },
-                [service] { service->count_refusal(); }};
+                [service] { service->count_refusal(); },
+                [service](OperatorRequest asked) { return service->why_not(asked); }};
       });
   if (options.renewal != nullptr) {
     renewal_ = options.renewal->watch([security = options.security] { return page_credentials(security); },

@@ -258,6 +258,17 @@ std::vector<std::unique_ptr<ShardThread>> listen(const ServeOptions& options, co
   return shards;
 }
 
+// Returns why a server does not do what an operator asks for; empty: it does.
+std::string why_not(OperatorRequest asked, bool has_checkpoints, const StatusService& service) {
+  if (asked == OperatorRequest::kEnd) return "";
+  if (asked == OperatorRequest::kShrink)
+    return "servers shrink tables after a step for which a trainer asks: ask the page of a trainer";
+  if (!has_checkpoints) return "checkpoint.directory is empty: there are no checkpoints";
+  if (service.begins_checkpoints()) return "";
+  return "the job's first server begins checkpoints, once a trainer has come: ask there, or at the page of a "
+         "trainer";
+}
+
 // Starts the status pages, if they are wanted.
 std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& options, const Guard& guard,
                                           uint64_t max_memory,
@@ -272,11 +283,15 @@ std::unique_ptr<StatusThread> show_status(const Job& job, const ServeOptions& op
                              .exposure = describe_exposure(options.security, options.host),
                              .memory_limit = max_memory};
   return std::make_unique<StatusThread>(
-      Address{options.host, *options.status_port}, guard.credentials, guard.handshakes,
+      Address{options.host, *options.status_port}, guard.credentials, guard.handshakes, *options.operators,
       [&](Loop& loop) -> StatusPages {
         auto service = std::make_shared<StatusService>(loop, facts, boards);
         return {[service](const HttpRequest& request) { return service->answer(request); },
-                [service] { service->count_refusal(); }, [service] { service->end(); }};
+                [service] { service->count_refusal(); },
+                [service, has_checkpoints = !job.checkpoint.directory.empty()](OperatorRequest asked) {
+                  return why_not(asked, has_checkpoints, *service);
+                },
+                [service] { service->end(); }};
       });
 }
 

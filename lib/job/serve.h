@@ -12,6 +12,7 @@
 #include "base/temporary_folder.h"
 #include "job/credential_renewal.h"
 #include "job/job.h"
+#include "job/operator_requests.h"
 #include "net/secure_transport.h"
 
 namespace ps {
@@ -25,7 +26,8 @@ struct ServeOptions {
   int ports_num = 1;               // shards with dense parameters
   int ports_num_for_sparse = 0;  // shards with sparse parameters; 0: the shards with dense ones have them too
   std::string port_file;         // file for the ports, one a line; empty: none
-  std::optional<uint16_t> status_port;  // port of the status pages; 0: any free one
+  std::optional<uint16_t> status_port;    // port of the status pages; 0: any free one
+  OperatorRequests* operators = nullptr;  // takes requests at the pages down; not null if there are pages
   // limit for tables and messages; by default, the available memory
   std::optional<uint64_t> max_memory_bytes;
   std::string spill_dir;  // folder for rows that were not used for long; empty: they stay in memory

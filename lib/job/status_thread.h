@@ -1,5 +1,5 @@
-// StatusThread: the status pages of a server or a trainer, on a port and a thread of their own.  Used by
-// serve_job and RunPage.
+// StatusThread: the status pages of a server or a trainer, and the requests of its operators, on a port and a thread of
+// their own.  Used by serve_job and RunPage.
 #ifndef PS_JOB_STATUS_THREAD_H_
 #define PS_JOB_STATUS_THREAD_H_
 
@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "job/operator_requests.h"
 #include "net/auth/http_token.h"
 #include "net/http/http_server.h"
 #include "net/secure_transport.h"
@@ -18,7 +19,9 @@ namespace ps {
 struct StatusPages {
   std::function<HttpResponse(const HttpRequest&)> answer;
   std::function<void()> count_refusal;  // counts a request that was refused for its wrong token
-  std::function<void()> end = [] {};    // from now on the pages report that it is not ready; any thread
+  // Returns why this program does not do this request; an empty text means that it does.
+  std::function<std::string(OperatorRequest)> why_not;
+  std::function<void()> end = [] {};  // from now on the pages report that it is not ready; any thread
 };
 
 // The owner's thread makes and destroys it.
@@ -27,10 +30,11 @@ class StatusThread {
   // Makes the pages on a loop that outlives them.
   using MakePages = std::function<StatusPages(Loop&)>;
 
-  // Listens and answers from now on.  If the credentials have tokens, only requests with a token of
-  // kStatusAccess are answered.  Throws as Transport::listen does.
+  // Listens and answers from now on.  If the credentials have tokens, pages are only answered to requests with a
+  // token of kStatusAccess.  Operators need one of Access::kAdmin; without tokens there are none.  `operators` gets
+  // what they ask for, and outlives this.  Throws as Transport::listen does.
   StatusThread(const Address& address, const Credentials& credentials, const HandshakeOptions& handshakes,
-               const MakePages& make_pages);
+               OperatorRequests& operators, const MakePages& make_pages);
   ~StatusThread();
   StatusThread(const StatusThread&) = delete;
   StatusThread& operator=(const StatusThread&) = delete;
@@ -56,10 +60,14 @@ class StatusThread {
   }
 
   HttpResponse answer(const HttpRequest& request);
+  std::optional<HttpResponse> refuse_stranger(const HttpRequest& request, Access needed);
+  HttpResponse answer_operator(OperatorRequest asked, const std::string& peer);
   void work();
 
   const std::unique_ptr<SecureTransport> transport_;
   const HandshakeOptions handshakes_;
+  const bool encrypted_;
+  OperatorRequests& operators_;
   std::vector<Token> tokens_;
   const StatusPages pages_;
   HttpServer server_;

@@ -55,6 +55,7 @@ class Port:
     REQUESTS = wire.REQUESTS  # all that may be said there
     LET_IN = ("read", "train", "admin")  # tokens
     PATHS = {"/": 200, "/metrics": 200, "/livez": 200, "/readyz": 200, "/status.json": 200, "/elsewhere": 404}
+    OPERATOR_PATHS = {"/checkpoint": 409, "/shrink": 409, "/end": 202}
     host = "127.0.0.1"
 
     def __init__(self, folder, certificates, secrets):
@@ -94,8 +95,24 @@ class Port:
     def lets_in_token(self, token):
         return token in self.LET_IN if self.secrets else token == "none"
 
-    def lets_in_bearer(self, bearer):
-        return bearer == "status" or not self.secrets
+    def status_of_page(self, bearer, basic, method, path):
+        """What a peer gets whose certificate is right."""
+        operates = path in self.OPERATOR_PATHS
+        if self.secrets and (bearer != ("admin" if operates else "status") or (operates and basic)):
+            return 401
+        if method != ("POST" if operates else "GET"):
+            return 405
+        if operates:
+            return self.OPERATOR_PATHS[path] if self.secrets else 403
+        return self.PATHS[path]
+
+    def ask_to_end(self):
+        """As an operator, where there are tokens; by a signal else."""
+        if not self.secrets:
+            return self.process.terminate()
+        certificate = "plain" if self.certificates == "none" else "right"
+        status, answer, _ = ask_page(self, certificate, "admin", False, "POST", "/end")
+        expect((status, answer) == (202, b'{"asked":"end"}\n'), "the end", status, answer)
 
 
 class Server(Port):
@@ -118,7 +135,7 @@ class Server(Port):
                 time.sleep(0.01)
 
     def end(self):
-        self.process.terminate()
+        self.ask_to_end()
         status = self.process.wait(60)
         assert status == 0, f"the server ended with {status}"
 
@@ -222,6 +239,7 @@ class Trainer(Port):
     """A trainer without servers, which reads a FIFO and shows its pages meanwhile."""
 
     PATHS = {"/": 200, "/livez": 200, "/readyz": 200, "/status.json": 200, "/metrics": 404, "/elsewhere": 404}
+    OPERATOR_PATHS = {"/checkpoint": 409, "/shrink": 202, "/end": 202}
 
     def __init__(self, folder, certificates, secrets):
         super().__init__(folder, certificates, secrets)
@@ -237,6 +255,11 @@ class Trainer(Port):
 
     def end(self):
         assert self.process.poll() is None, self.said()
+        if self.secrets:
+            self.ask_to_end()
+            status = self.process.wait(60)
+            assert status == 128 + signal.SIGTERM, f"the trainer ended with {status}: {self.said()}"
+            return
         with open(os.path.join(self.folder, "data"), "w") as data, open(os.path.join(self.folder, "train.txt")) as examples:
             data.write(examples.read())
         self.process.stdout.read()
@@ -347,7 +370,8 @@ def authorization(server, bearer, basic):
     return "Basic " + base64.b64encode(b"me:" + digits.encode()).decode() if basic else "Bearer " + digits
 
 
-def check_page(server, certificate, bearer, path, basic):
+def ask_page(server, certificate, bearer, basic, method, path):
+    """Returns status, page and headers; None for the status where no answer comes."""
     if certificate == "plain":
         connection = http.client.HTTPConnection("127.0.0.1", server.pages, timeout=30)
     else:
@@ -355,21 +379,33 @@ def check_page(server, certificate, bearer, path, basic):
         connection = http.client.HTTPSConnection("127.0.0.1", server.pages, timeout=30, context=context)
     headers = {} if bearer == "none" else {"Authorization": authorization(server, bearer, basic)}
     try:
-        connection.request("GET", path, headers=headers)
+        connection.request(method, path, headers=headers)
         answer = connection.getresponse()
-        status, page = answer.status, answer.read()
+        return answer.status, answer.read(), answer.headers
     except (OSError, http.client.HTTPException) as error:
         expect(not isinstance(error, TimeoutError), "nobody ends it")
-        status, page = None, b""
+        return None, b"", {}
     finally:
         connection.close()
-    admitted = server.lets_in_certificate(certificate)
-    served = admitted and server.lets_in_bearer(bearer)
-    expect(status == (server.PATHS[path] if served else 401 if admitted else None), "status", status)
+
+
+def check_page(server, certificate, bearer, basic, method, path):
+    expected = server.status_of_page(bearer, basic, method, path) if server.lets_in_certificate(certificate) else None
+    if (method, path, expected) == ("POST", "/end", 202):
+        return True  # ask_to_end does it when all others have asked
+    status, page, headers = ask_page(server, certificate, bearer, basic, method, path)
+    expect(status == expected, "status", status, "expected", expected)
+    served = expected not in (None, 401, 403, 405)
     if not served:
         expect(not any(secret in page for secret in SECRETS), "a stranger is told", page)
+    operates = path in server.OPERATOR_PATHS
     if status == 401:
-        expect("Bearer" in answer.headers.get_all("WWW-Authenticate")[0], answer.headers)
+        ways = [way.split()[0] for way in headers.get_all("WWW-Authenticate")]
+        expect(ways == (["Bearer"] if operates else ["Bearer", "Basic"]), ways)
+    if status == 403:
+        expect(b"--token-file" in page, page)
+    if status == 405:
+        expect(headers["Allow"] == ("POST" if operates else "GET, HEAD"), headers)
     return served
 
 
@@ -393,8 +429,12 @@ def connections(server, hello):
 
 
 def page_requests(port):
-    return [(functools.partial(check_page, port), certificate, bearer, path, number % 2 == 1)
-            for certificate in CERTIFICATES for bearer in BEARERS for number, path in enumerate(port.PATHS)]
+    requests = [(number % 2 == 1, "GET", path) for number, path in enumerate(port.PATHS)]
+    requests += [(False, "POST", path) for path in ("/", "/elsewhere")]
+    requests += [(False, method, path) for method in ("GET", "POST") for path in port.OPERATOR_PATHS]
+    requests += [(True, "POST", "/end")]  # as a browser sends a password for another site
+    return [(functools.partial(check_page, port), certificate, bearer, *request)
+            for certificate in CERTIFICATES for bearer in BEARERS for request in requests]
 
 
 def check_server(server, hello):

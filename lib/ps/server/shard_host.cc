@@ -363,6 +363,7 @@ void ShardHost::refuse_waiting(const Error& reason) {
 
 void ShardHost::describe(ShardStatus& status) const {
   if (shard_) shard_->describe(status);
+  status.begins_checkpoints = checkpoints_.decides();
   if (checkpoints_.counters() != nullptr) status.checkpoints = *checkpoints_.counters();
   if (log_.counters() != nullptr) status.log = *log_.counters();
 }

@@ -89,6 +89,7 @@ struct ShardStatus {
   uint64_t clock = 0;
   ShardCounters counters;
   CheckpointCounters checkpoints;
+  bool begins_checkpoints = false;  // it is the job's first shard, and a trainer has come
   LogCounters log;
   std::vector<TableStatus> tables;  // like `trainers`, empty until a trainer has come
   std::vector<TrainerStatus> trainers;

@@ -1,5 +1,7 @@
 #include "ps/status/status_service.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -32,6 +34,11 @@ ServerStatus StatusService::status() const {
   server.status_refused = num_refused_;
   for (const StatusBoard* board : boards_) server.shards.push_back(board->latest());
   return server;
+}
+
+bool StatusService::begins_checkpoints() const {
+  return std::ranges::any_of(boards_,
+                             [](const StatusBoard* board) { return board->latest().begins_checkpoints; });
 }
 
 // A shard that has published nothing yet counts as silent since the service began.

@@ -55,6 +55,9 @@ class StatusService {
   // Counts a request that was refused before answer() for its wrong token.
   void count_refusal() { ++num_refused_; }
 
+  // Returns true if this server makes all servers begin a checkpoint when it is asked for one.
+  bool begins_checkpoints() const;
+
   // From now on the server is not ready.  Any thread may call it.
   void end() { ending_ = true; }
 
