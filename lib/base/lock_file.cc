@@ -58,10 +58,18 @@ std::unique_ptr<LockFile> LockFile::create(const std::string& path, std::string_
   return made;
 }
 
-// A file system without locks lets everybody have it.
 std::unique_ptr<LockFile> LockFile::claim(const std::string& path, double seconds) {
+  return claim(path, O_RDWR | O_CREAT, seconds);
+}
+
+std::unique_ptr<LockFile> LockFile::claim_folder(const std::string& path, double seconds) {
+  return claim(path, O_RDONLY | O_DIRECTORY, seconds);
+}
+
+// A file system without locks lets everybody have it.
+std::unique_ptr<LockFile> LockFile::claim(const std::string& path, int open_flags, double seconds) {
   constexpr auto kInterval = std::chrono::milliseconds(20);
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int file = open(path.c_str(), open_flags | O_CLOEXEC, 0666);
   if (file < 0) fail_errno(Code::kUnavailable, "cannot open", path, errno);
   std::unique_ptr<LockFile> claimed(new LockFile(path, file));
   const double end = monotonic_seconds() + seconds;

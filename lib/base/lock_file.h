@@ -1,6 +1,6 @@
 // LockFile: a file that tells others if its owner is alive.  The lock on the file shows that the owner's
 // process exists; the file's time of change shows that the process still makes progress.  Used by FileFence,
-// TemporaryFolder and RunCheckpoints.
+// TemporaryFolder, RunCheckpoints and RunSaves.
 #ifndef PS_BASE_LOCK_FILE_H_
 #define PS_BASE_LOCK_FILE_H_
 
@@ -25,6 +25,9 @@ class LockFile {
   // Throws as create does.
   static std::unique_ptr<LockFile> claim(const std::string& path, double seconds);
 
+  // Locks a folder in the same way, which must exist.  No file is made in it.
+  static std::unique_ptr<LockFile> claim_folder(const std::string& path, double seconds);
+
   ~LockFile();
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;
@@ -33,6 +36,8 @@ class LockFile {
   void touch() const;
 
  private:
+  static std::unique_ptr<LockFile> claim(const std::string& path, int open_flags, double seconds);
+
   LockFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
 
   const std::string path_;

@@ -47,6 +47,7 @@ RunSaves::RunSaves(const Job& job, const RunOptions& options, Strategy& strategy
       log_(log),
       trainer_id_(trainer_id(job, options)),
       generation_(options.generation),
+      begins_(!options.resume && options.lost_run == 0),
       models_(models) {
   if (etcd != nullptr) in_etcd_.emplace(*etcd);
 }
@@ -65,8 +66,19 @@ void check_no_models(const std::string& save_dir) {
   }
 }
 
-void RunSaves::prepare() const {
-  if (can_save()) make_directories(job_.train.save_dir);
+// Trainers of servers share the folder, as each has a folder of its own in it.
+void RunSaves::prepare() {
+  constexpr double kSecondsToEnd = 5;  // a killed process may need a moment to end
+  if (!can_save()) return;
+  make_directories(job_.train.save_dir);
+  if (!trainer_id_.empty()) return;
+  claim_ = LockFile::claim_folder(job_.train.save_dir, kSecondsToEnd);
+  if (!claim_) {
+    fail(Code::kFenced, "train.save_dir: another process that runs saves its models in ",
+         quote(job_.train.save_dir), ": name another folder with --save-dir");
+  }
+  if (begins_)
+    check_no_models(job_.train.save_dir);  // the process that had the folder until now may have saved
 }
 
 bool RunSaves::save(const std::string& name) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lock_file.h"
 #include "base/log.h"
 #include "data/vocabulary.h"
 #include "job/checkpoint_save.h"
@@ -42,8 +43,10 @@ class RunSaves {
            const std::vector<ParameterSpec>& parameters, std::shared_ptr<const Vocabulary> vocabulary,
            PassModels& models, Log& log);
 
-  // Makes the folder of all models, so that errors with it are known before the work and not after it.
-  void prepare() const;
+  // Makes the folder of all models, so that errors with it are known before the work and not after it.  Without servers
+  // it is claimed, since two runs that save to one folder would replace each other's models: throws kFenced if another
+  // process has it, and has not ended within a few seconds, and kUsage as check_no_models does.
+  void prepare();
 
   // Saves row by row as `name`.  Returns false if no folder is given, or if another trainer saves the model.
   // Throws if it cannot be written, or read from the servers.
@@ -111,8 +114,10 @@ class RunSaves {
   Log& log_;
   const std::string trainer_id_;  // empty without servers
   const uint64_t generation_;     // generation of this process
+  const bool begins_;             // this run goes on with no other
   std::optional<EtcdSaveRecords> in_etcd_;
-  double renewed_ = 0;  // time of the last renewal, of monotonic_seconds
+  std::unique_ptr<LockFile> claim_;  // of the folder of all models; null with servers
+  double renewed_ = 0;               // time of the last renewal, of monotonic_seconds
 
   PassModels& models_;  // models of this run and those before it
 

@@ -33,6 +33,24 @@ expect_status 0 ps-train quickstart --data train.txt --passes 2 --save-dir saved
 expect_text err 'All 2 passes are done: there is nothing left to train'
 cmp kept/model.safetensors saved/pass-00001/model.safetensors
 
+echo "two runs at a time do not save to one folder"
+mkfifo first.data first.err
+ps-train quickstart --data first.data --save-dir shared --set job.name=first 2>first.err &
+first=$!
+exec 4<first.err
+timeout 60 grep -m 1 -q 'Training with' <&4 || fail "the first run does not begin"
+exec 3>first.data
+cat train.txt >&3 &
+expect_status 8 ps-train quickstart --data train.txt --save-dir shared
+expect_text err "train.save_dir: another process that runs saves its models in 'shared': name another folder with --save-dir"
+exec 3>&-
+cat <&4 >/dev/null
+wait $first || fail "the first run ended with $?"
+exec 4<&-
+expect_text shared/pass-00000/job.json '"name": "first"'
+expect_status 2 ps-train quickstart --data train.txt --save-dir shared
+expect_text err "holds models of an earlier run"
+
 echo "every part of a model has its checksum"
 damage() { # damage FILE OFFSET: flips a bit there
   local byte

@@ -273,6 +273,16 @@ TEST_F(FileTest, OneAtATimeHasAClaim) {
   EXPECT_TRUE(exists(name));
 }
 
+TEST_F(FileTest, OneAtATimeHasAFolder) {
+  auto first = LockFile::claim_folder(folder_, 0);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(LockFile::claim_folder(folder_, 0.01), nullptr);
+  first.reset();
+  EXPECT_NE(LockFile::claim_folder(folder_, 0), nullptr);
+  EXPECT_THAT(list_directory(folder_), IsEmpty());
+  EXPECT_EQ(refusal([&] { LockFile::claim_folder(path("none"), 0); }), Code::kUnavailable);
+}
+
 TEST_F(FileTest, ATemporaryFolderGoesWithWhatIsInIt) {
   std::string left;
   {
