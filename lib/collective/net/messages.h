@@ -21,7 +21,7 @@
 
 namespace ps {
 
-inline constexpr uint32_t kCollectiveProtocol = 5;
+inline constexpr uint32_t kCollectiveProtocol = 6;
 
 // Types of frames.  On the wire: never renumber.
 enum class RankFrame : uint16_t {

@@ -104,7 +104,7 @@ TEST_F(WrongHello, AnotherProtocolVersion) {
   hello[0] = 2;
   const auto error = error_of([&] { decode_rank_hello(hello); });
   ASSERT_TRUE(error);
-  EXPECT_EQ(error->message(), "version 2 of the collectives' protocol, expected 5");
+  EXPECT_EQ(error->message(), "version 2 of the collectives' protocol, expected 6");
 }
 
 TEST_F(WrongHello, ARankThatIsTaken) {
