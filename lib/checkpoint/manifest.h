@@ -66,6 +66,10 @@ uint64_t manifest_checksum(std::string_view text);
 // messages.  Throws kCorrupt "name: offset 12: …".
 Manifest decode_manifest(std::string_view text, const std::string& name);
 
+// Returns the job as it compares with `earlier`, that of a checkpoint or a log: without the keys that decide on the features
+// of examples, if `earlier` has none of them, as those of former versions have not.
+Json comparable_job(Json job, const Json& earlier);
+
 // Joins the manifests of all shards of a checkpoint into one.  Throws kUnavailable when they have different
 // bases.
 Manifest join_manifests(std::span<const Manifest> parts);

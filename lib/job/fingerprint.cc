@@ -97,13 +97,17 @@ Json job_fingerprint(const Job& job) {
 // only if it is set, so that checkpoints from before it still have the same identity.
 Json job_identity(const Job& job) {
   Json out = job_fingerprint(job);
+  const Json whole_data = effective_job(job)["data"];
   out["train"].erase("pull_ahead");
   leave_out_devices(out["model"], nullptr);
   out["data"] = {{"batch_size", job.data.batch_size},
                  {"shuffle", job.data.shuffle},
                  {"shuffle_window", job.data.shuffle_window}};
-  // The training examples depend on the following keys, which are added only if they are set.
+  // The features of an example depend on these, which checkpoints of former versions do not have (comparable_job).
+  for (const char* key : {"cross", "dense", "hash_bits", "index_base", "log_counts", "unit_length"})
+    out["data"][key] = whole_data.at(key);
   const DataOptions& data = job.data;
+  // The training examples depend on the following keys, which are added only if they are set.
   if (job.train.accumulate > 1) out["train"]["accumulate"] = job.train.accumulate;
   if (data.validation > 0) out["data"]["validation"] = data.validation;
   if (!data.validation_by.empty()) out["data"]["validation_by"] = data.validation_by;

@@ -52,7 +52,8 @@ std::unique_ptr<CheckpointReader> Checkpointer::restore_newest(LocalStore& store
 // Compares both jobs key by key as flat lists of JSON pointers, so that the message names the first key
 // that differs.  The second loop finds keys that only the checkpoint has.
 void Checkpointer::check_job(const CheckpointReader& reader) const {
-  const Json flat = job_.flatten(), theirs = reader.manifest().job.flatten();
+  const Json flat = comparable_job(job_, reader.manifest().job).flatten();
+  const Json theirs = reader.manifest().job.flatten();
   auto differ = [&](const std::string& key) {
     auto here = flat.find(key), there = theirs.find(key);
     std::string path = key.substr(1);

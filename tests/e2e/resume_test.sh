@@ -70,6 +70,12 @@ expect_status 2 train --passes 1 --save-dir '' "${checkpoints[@]}"
 expect_text err 'holds checkpoints of an earlier run: --resume goes on from them'
 expect_status 2 train --passes 1 --save-dir '' --resume "${checkpoints[@]}" --set optimizer.learning_rate=0.5
 expect_text err 'is of another job: optimizer.learning_rate is'
+for key in unit_length log_counts; do
+  expect_status 2 train --passes 1 --save-dir '' --resume "${checkpoints[@]}" --set data.$key=true
+  expect_text err "is of another job: data.$key is false there and true here"
+done
+expect_status 2 train --passes 1 --save-dir '' --resume "${checkpoints[@]}" --set data.hash_bits=20
+expect_text err 'is of another job: data.hash_bits is 0 there and 20 here'
 for manifest in checkpoints/*/MANIFEST.json; do echo damage >"$manifest"; done
 expect_status 5 train --passes 1 --save-dir '' --resume "${checkpoints[@]}"
 expect_text err 'MANIFEST.json: offset '

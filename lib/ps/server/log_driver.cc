@@ -68,7 +68,7 @@ std::optional<PushLogReader> LogDriver::open(const Json& place, const Checkpoint
   if (!why.empty() && settings_.log != nullptr) settings_.log->warning(why);
   if (!log) return std::nullopt;
   const LogOwner& owner = log->base().owner;
-  if (auto difference = first_difference(settings_.job, owner.job)) {
+  if (auto difference = first_difference(comparable_job(settings_.job, owner.job), owner.job)) {
     fail(Code::kUsage, quote(name), " is of another job: ", *difference, " there");
   }
   const auto difference = first_difference(place, owner.place, "servers");

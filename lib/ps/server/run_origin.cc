@@ -71,8 +71,9 @@ std::unique_ptr<CheckpointReader> open_origin(const Hello& hello, const Checkpoi
 }
 
 void check_is_of_job(const CheckpointReader& checkpoint, const CheckpointSettings& settings) {
+  const Json& earlier = checkpoint.manifest().job;
   auto difference =
-      first_difference(without_cluster(settings.job), without_cluster(checkpoint.manifest().job));
+      first_difference(without_cluster(comparable_job(settings.job, earlier)), without_cluster(earlier));
   if (!difference) return;
   fail(Code::kUsage, quote(checkpoint.folder()), " is of another job: ", *difference, " there");
 }

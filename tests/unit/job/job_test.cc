@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "checkpoint/manifest.h"
 #include "config/json.h"
 #include "job/fingerprint.h"
 #include "job/former_keys.h"
@@ -284,6 +285,18 @@ TEST_F(JobTest, GlobalBatchIsDividedByTrainersAndTheBatchesOfAStep) {
   EXPECT_EQ(effective_job(job)["data"]["batch_size"], 8);
   EXPECT_EQ(job_identity(job)["train"]["accumulate"], 3);
   EXPECT_FALSE(job_identity(load(kJob))["train"].contains("accumulate")) << "as checkpoints have it";
+}
+
+// A job that is resumed with other features would train its weights on what they were not made for.
+TEST_F(JobTest, IdentityHasTheKeysOfFeaturesUnlessAnEarlierVersionWroteTheOtherOne) {
+  const Json job = job_identity(load(kJob)),
+             other = job_identity(load(kJob, settings({{"data.hash_bits", "9"}})));
+  EXPECT_NE(comparable_job(job, other), comparable_job(other, job));
+  Json earlier = job;
+  for (const char* key : {"cross", "dense", "hash_bits", "index_base", "log_counts", "unit_length"})
+    EXPECT_EQ(earlier["data"].erase(key), 1u) << key;
+  EXPECT_EQ(comparable_job(job, earlier), earlier);
+  EXPECT_EQ(comparable_job(other, earlier), earlier);
 }
 
 TEST_F(JobTest, GlobalBatchDecidesWhereTheOtherIsLeftToTheData) {
