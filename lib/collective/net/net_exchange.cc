@@ -112,8 +112,8 @@ std::optional<int> NetExchange::first_heard(std::span<const int> from) const {
   return std::nullopt;
 }
 
-// Two ranks send at about the same time, so that a message has often come by the time at which it is wanted.  To try to
-// read it costs less than to ask the loop, which makes two system calls before it says so.  With more connections than
+// Two ranks send at about the same time, so that a message has often come by the time at which it is wanted, or comes
+// soon after.  To try to read it costs less than to ask the loop and to sleep (RankLink::receive_now).  With more connections than
 // one, the loop watches the others too, and would report later what was read without it.
 int NetExchange::await(std::span<const int> from) {
   if (std::optional<int> heard = first_heard(from)) return *heard;

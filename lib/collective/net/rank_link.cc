@@ -1,5 +1,6 @@
 #include "collective/net/rank_link.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "collective/parts.h"
@@ -159,11 +160,20 @@ void RankLink::receive_in_turn(Frame frame) {
   connection_->pause_reading();
 }
 
-// A peer that works at the same pace sends at this moment.  To ask for its frame so many times takes about as long as to
-// sleep and to be woken, so that it never doubles the time of a wait; a peer that is later than this is slept for.
+// Two ranks that have a processor each work at the same pace: the frame of one is then on its way when the other asks for it,
+// and to ask a few times more takes less time than to sleep and be woken.  Where a rank waits for a slower one, or for the
+// processor on which the other runs, no later try finds anything, and the tries become few.
 void RankLink::receive_now() {
-  constexpr int kMostTries = 16;
-  for (int tries = 0; tries < kMostTries && inbox_.empty() && open(); ++tries) connection_->read_now();
+  constexpr int kFewestTries = 2, kMostTries = 16;  // some microseconds
+  for (int tries = 1; open(); ++tries) {
+    connection_->read_now();
+    if (!inbox_.empty()) {
+      if (tries > 1) tries_ = kMostTries;
+      return;
+    }
+    if (tries >= tries_) break;
+  }
+  tries_ = std::max(kFewestTries, tries_ / 2);
 }
 
 Frame RankLink::take_frame() {

@@ -100,6 +100,7 @@ class RankLink final : private Connection::Handler {
   std::deque<Frame> inbox_;
   uint64_t inbox_bytes_ = 0, max_inbox_bytes_;
   bool paused_ = false;  // reading is paused because the inbox is full
+  int tries_ = 2;        // how often receive_now asks at most
   std::deque<Outgoing> outbox_;
   uint64_t bytes_sent_ = 0;
   bool blocked_ = false;  // the connection takes no more until on_drained
