@@ -1,8 +1,6 @@
 #include "model/network.h"
 
 #include <algorithm>
-#include <set>
-#include <string>
 
 #include "base/error.h"
 #include "base/reals.h"
@@ -26,22 +24,12 @@ Network<T>::Network(const ModelOptions& options, const DataSchema& schema, uint6
 template <class T>
 Network<T>::~Network() = default;
 
-// Throws kUsage if a value of the evaluator has a name that is among `names`, to which its names are added: of two
-// values of one name, reports in JSON would have one.
-static void add_names(const Evaluator& evaluator, std::set<std::string>& names) {
-  for (const auto& [name, value] : evaluator.values()) {
-    if (names.insert(name).second) continue;
-    fail(Code::kUsage, "another evaluator gives ", quote(name), " too: leave out one of the two");
-  }
-}
-
 // An evaluator is a name, or an object with a "type".  Each is made here once and thrown away: its
 // constructor checks its keys against the predictions of the model, so that an error comes before training,
 // and it says if it wants log losses.
 template <class T>
 void Network<T>::read_evaluators(const Json& evaluators) {
   spec_internal::expect_array(evaluators, "model.evaluators");
-  std::set<std::string> names;
   for (const Json& given : evaluators) {
     std::string path = cat("model.evaluators.", evaluators_.size());
     Json object = given.is_string() ? Json{{"type", given}} : given;
@@ -49,7 +37,6 @@ void Network<T>::read_evaluators(const Json& evaluators) {
     evaluators_.emplace_back(&entry, entry.spec().complete(without_type(object), path));
     try {
       const std::unique_ptr<Evaluator> made = make_evaluator(evaluators_.size() - 1);  // may throw
-      add_names(*made, names);
       if (made->wants_log_losses()) execution_->want_log_losses();
       all_run_there_ = all_run_there_ && made->runs_there();
     } catch (const Error& error) {

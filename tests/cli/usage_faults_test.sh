@@ -32,12 +32,6 @@ done
 expect_status 2 "${train[@]}" --set 'model.layers=["fc"]'
 expect_status 2 "${train[@]}" --set 'model.evaluators=[3]'
 
-expect_status 2 "${train[@]}" --set 'model.evaluators=["auc", "log_loss", {"type": "auc"}]'
-expect_text err "model.evaluators.2: another evaluator gives 'auc' too: leave out one of the two"
-expect_status 2 "${train[@]}" --set 'model.evaluators=["accuracy", {"type": "accuracy", "threshold": 0.1}]'
-expect_text err "another evaluator gives 'accuracy' too"
-expect_status 0 "${train[@]}" --set 'model.evaluators=["precision_recall", "f1", {"type": "ndcg", "k": 3}, {"type": "ndcg", "k": 4}]'
-
 echo "variables that mean nothing are named, those of other programs are not"
 expect_status 0 env PS_BATCH_SIZE=3 PS_PASES=2 ps-datagen --list-kinds
 expect_text err 'warning: PS_BATCH_SIZE in the environment is no variable of ps-datagen, and ignored'
