@@ -58,18 +58,6 @@ void say_columns(const CsvOptions& csv, Log& log) {
       categories.empty() ? "" : cat("; categories ", join(categories, ", ")));
 }
 
-// Warns of values as large as counts and prices are, from which models learn next to nothing as they stand.  The
-// values of tables are scaled by themselves.
-void warn_of_large_values(const Json& data, const DataLook& look, Log& log) {
-  constexpr float kLarge = 100;
-  const bool scaled = look.csv || data.value("log_counts", false) || data.value("unit_length", false);
-  if (scaled || look.seen.empty()) return;
-  const SlotLook& seen = *std::ranges::max_element(look.seen, {}, &SlotLook::largest_value);
-  if (seen.largest_value <= kLarge) return;
-  log.warning("values of slot ", quote(seen.schema.name), " are as large as ", seen.largest_value,
-              ", and models learn little from such numbers: scale them, or try --set data.log_counts=true");
-}
-
 // Throws kUsage if names and words of the data cannot be in a job file, which is UTF-8.
 void check_utf8(const Json& value, const std::string& path) {
   if (value.is_string() && !is_utf8(value.get_ref<const std::string&>())) {
@@ -124,8 +112,6 @@ InputHead fill_from_data(Json& document, int threads, Log& log) {
   log.info("Looked at ", look.whole ? "" : "the first of ",
            look.stream && !look.whole ? "" : cat(examples, " "), "examples of ", look.format, ": ",
            values_text(document, open));
-  const bool asks = std::find(open.begin(), open.end(), "data.log_counts") != open.end();
-  if (asks) warn_of_large_values(document["data"], look, log);
   return settings.head;
 }
 

@@ -108,15 +108,6 @@ for recipe in logistic dcn; do
   expect_text err 'data.log_counts=true'
 done
 
-echo "values that are too large to learn from are told"
-awk 'BEGIN { srand(2); for (i = 0; i < 500; ++i) { x = rand() * 5000; print "1", x + 0.25, "1", i % 10, "1", (x > 2000) } }' >prices.txt
-expect_status 0 ps-train --recipe logistic --data prices.txt --save-dir '' --log-level warning
-expect_text err "warning: values of slot 'slot1' are as large as "
-expect_status 0 ps-train --recipe logistic --data prices.txt --save-dir '' --log-level warning --set data.log_counts=true
-[[ ! -s err ]] || fail "scaled values are talked about: $(cat err)"
-expect_status 0 ps-train --recipe logistic --data train.txt --save-dir '' --passes 1 --log-level warning
-[[ ! -s err ]] || fail "values of 1 are talked about: $(cat err)"
-
 echo "two_tower and graph rank what they have not seen, and text learns what pairs of words tell"
 ps-train --recipe two_tower --data likes.csv --save-dir towers --log-level warning
 ps-train --model towers/pass-00009 --job test --data likes_candidates.csv --set data.csv.group=query --json >result
