@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "base/error.h"
@@ -215,6 +217,17 @@ void write_truth(const std::string& path, const Json& truth) {
   path == "-" ? print(text) : write_named_file(path, text);
 }
 
+// Returns true if both paths name one file, which each would write over what the other wrote.
+bool names_same_file(const std::string& a, const std::string& b) {
+  std::error_code ignored;
+  if (std::filesystem::exists(a, ignored) && std::filesystem::exists(b, ignored))
+    return std::filesystem::is_regular_file(a, ignored) && std::filesystem::equivalent(a, b, ignored);
+  auto whole = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+  };
+  return whole(a) == whole(b);
+}
+
 // Generates a stream.  The parameters are those of the kind with the flags applied.  The truth begins with
 // the facts that are known before a single example is made, which is all that --dry-run prints; the scores
 // of the best model follow after the last example, and cover the examples that were written before an
@@ -230,7 +243,8 @@ int run(const Flags& flags, Log&) {
   std::string path = *flags.text("output");
   std::optional<std::string> truth_path = flags.text("truth");
   if (truth_path == "-" && path == "-") flags.refuse("truth", "standard output holds the data; name a file");
-  if (truth_path == path) flags.refuse("truth", cat(quote(path), " holds the data; name another file"));
+  if (truth_path && names_same_file(*truth_path, path))
+    flags.refuse("truth", cat(quote(path), " holds the data; name another file"));
 
   std::unique_ptr<Generator> generator = kind.make(options, seed);
   std::unique_ptr<Writer> writer = make_writer(format, generator->traits());

@@ -345,12 +345,12 @@ bool answer_alone(const ps::Flags& flags) {
   return true;
 }
 
-// Refuses flags whose text is empty, as that of a variable of a script that was not set: a trainer would train alone, or
-// from the first weights.
-void refuse_empty(const ps::Flags& flags) {
+// Warns of flags whose text is empty, as that of a variable of a script that was not set: a trainer then trains alone, or
+// from the first weights.  They may be meant to take back what the job file or the environment says.
+void warn_of_empty(const ps::Flags& flags, ps::Log& log) {
   for (const char* name : {"servers", "peers", "compute", "discovery", "init-model", "metrics"}) {
     if (!flags.given(name) || !flags.typed(name).starts_with("-")) continue;
-    if (flags.list(name).empty()) flags.refuse(name, "names nothing: leave the flag out, or give it a value");
+    if (flags.list(name).empty()) log.warning("--", name, " names nothing");
   }
 }
 
@@ -417,7 +417,7 @@ bool run_role(const ps::Flags& flags, const ps::Job& job, const ps::RunOptions& 
 // one for each training; otherwise the job is made here, before the process handles signals.
 int run(const ps::Flags& flags, ps::Log& log) {
   if (answer_alone(flags)) return 0;
-  refuse_empty(flags);
+  warn_of_empty(flags, log);
   warn_of_unused(flags, log);
   const bool repeats = ps::repeating_flag(flags) != nullptr;
   const std::optional<ps::LaunchedTrainer> launched =

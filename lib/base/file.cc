@@ -94,10 +94,19 @@ void write_file(const std::string& path, std::string_view bytes, FileSystem& fil
   file.commit();
 }
 
-// Writes all bytes to a device or a pipe.
-static void write_through(const std::string& path, std::string_view bytes) {
-  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) fail_errno(Code::kUsage, "cannot write", path, errno);
+// Opens a device or a pipe.  Standard output and error are used as they are open, since others write there too.
+static int open_to_write(const std::string& path, const struct stat& status) {
+  for (const int number : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat open_status;
+    const bool same = fstat(number, &open_status) == 0 && open_status.st_dev == status.st_dev &&
+                      open_status.st_ino == status.st_ino;
+    if (same) return fcntl(number, F_DUPFD_CLOEXEC, 0);
+  }
+  return S_ISREG(status.st_mode) ? -1 : open(path.c_str(), O_WRONLY | O_CLOEXEC);
+}
+
+// Writes all bytes to the open file, and closes it.
+static void write_through(int file, const std::string& path, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = write(file, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
@@ -115,7 +124,9 @@ void write_named_file(const std::string& path, std::string_view bytes) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return write_file(path, bytes);
   if (S_ISDIR(status.st_mode)) fail_errno(Code::kUsage, "cannot write", path, EISDIR);
-  if (!S_ISREG(status.st_mode)) return write_through(path, bytes);
+  const int file = open_to_write(path, status);
+  if (file >= 0) return write_through(file, path, bytes);
+  if (!S_ISREG(status.st_mode)) fail_errno(Code::kUsage, "cannot write", path, errno);
   std::error_code error;
   const std::filesystem::path behind_links = std::filesystem::canonical(path, error);
   write_file(error ? path : behind_links.string(), bytes);

@@ -46,8 +46,8 @@ class AtomicFile {
 
 void write_file(const std::string& path, std::string_view bytes, FileSystem& files = system_files());
 
-// Writes a file that a user has named.  Where a link leads to a file, that file is replaced.  A device or a pipe, such as
-// /dev/stderr, is never replaced: it gets the bytes.  Throws kUsage for a folder, else as AtomicFile does.
+// Writes a file that a user has named.  Where a link leads to a file, that file is replaced.  A device or a pipe, and the
+// file of standard output or error, is never replaced: it gets the bytes.  Throws kUsage for a folder, else as AtomicFile does.
 void write_named_file(const std::string& path, std::string_view bytes);
 
 void make_directories(const std::string& path);

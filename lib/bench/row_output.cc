@@ -1,7 +1,9 @@
 #include "bench/row_output.h"
 
 #include <cstdio>
+#include <filesystem>
 
+#include "base/error.h"
 #include "base/file.h"
 #include "config/json.h"
 
@@ -38,6 +40,9 @@ RowOutput::RowOutput(const Flags& flags, SavedRows known)
       rows_(std::move(known.rows)) {
   if (document_ && stream_) flags.refuse("json-stream", "give this or --json");
   if (markdown_ && (document_ || stream_)) flags.refuse("markdown", "give this, --json or --json-stream");
+  if (file_ && exists(*file_) && !std::filesystem::is_regular_file(*file_))
+    flags.refuse("save",
+                 cat(quote(*file_), " is no file, which is written anew with each row: give --json-stream"));
   add_line({{"machine", machine_.json()}});
   for (const Json& row : rows_) add_line(row);
   save();
@@ -64,7 +69,7 @@ void RowOutput::add_line(const Json& object) {
 }
 
 void RowOutput::save() const {
-  if (file_) write_named_file(*file_, lines_);
+  if (file_) write_file(*file_, lines_);
 }
 
 }  // namespace ps

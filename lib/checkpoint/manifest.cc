@@ -273,8 +273,7 @@ Manifest decode_manifest(std::string_view text, const std::string& name) {
 }
 
 Json comparable_job(Json job, const Json& earlier) {
-  constexpr const char* kFeatureKeys[] = {"cross",      "dense",      "hash_bits",
-                                          "index_base", "log_counts", "unit_length"};
+  constexpr const char* kFeatureKeys[] = {"cross", "dense", "hash_bits", "log_counts", "unit_length"};
   const bool known = earlier.contains("data") && earlier["data"].contains("unit_length");
   if (known || !job.contains("data")) return job;
   for (const char* key : kFeatureKeys) job["data"].erase(key);

@@ -47,8 +47,11 @@ class SlotsOfIds {
   // Both arguments outlive this.
   SlotsOfIds(const WriterEntry& entry, const DataSchema& schema) : entry_(entry), schema_(schema) {}
 
-  // Throws kUsage if an id of the batch has occurred in another slot too.
+  // Throws kUsage if an id of the batch has occurred in another slot too.  Looks at so many ids only as need little
+  // memory: slots that have ids in common show it among the first.
   void check(const Batch& batch) {
+    constexpr size_t kMostIds = size_t{1} << 20;
+    if (slots_.size() >= kMostIds) return;
     for (size_t s = 0; s < schema_.slots.size(); ++s) {
       for (const Key key : batch.slots[s].keys) {
         const size_t first = slots_.try_emplace(key, s).first->second;

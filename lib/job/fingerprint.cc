@@ -104,7 +104,7 @@ Json job_identity(const Job& job) {
                  {"shuffle", job.data.shuffle},
                  {"shuffle_window", job.data.shuffle_window}};
   // The features of an example depend on these, which checkpoints of former versions do not have (comparable_job).
-  for (const char* key : {"cross", "dense", "hash_bits", "index_base", "log_counts", "unit_length"})
+  for (const char* key : {"cross", "dense", "hash_bits", "log_counts", "unit_length"})
     out["data"][key] = whole_data.at(key);
   const DataOptions& data = job.data;
   // The training examples depend on the following keys, which are added only if they are set.

@@ -1,4 +1,4 @@
-// OperatorRequests: what operators have asked a program for over HTTP, until it is done.  StatusThread adds to them;
+// OperatorRequests: what operators have asked a program for over HTTP, until it is taken.  StatusThread adds to them;
 // ps-train and ps-serve take them where they also look for signals, and do the same as for those.
 #ifndef PS_JOB_OPERATOR_REQUESTS_H_
 #define PS_JOB_OPERATOR_REQUESTS_H_
@@ -26,7 +26,7 @@ class OperatorRequests {
  public:
   explicit OperatorRequests(Log& log) : log_(log) {}
 
-  // Takes a request down, and logs who made it, unless it is still to be done.
+  // Takes a request down, and logs who made it, unless one that was made before was not taken yet.
   void add(OperatorRequest request, const std::string& peer);
 
   // Returns true if there was such a request since the last call.

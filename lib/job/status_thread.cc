@@ -63,6 +63,7 @@ HttpResponse StatusThread::answer_operator(OperatorRequest asked, const std::str
                 "a token for 'admin' is not taken from other machines in the clear, and others may have it "
                 "now: replace it, and give --tls-cert: ps-security(7)\n"};
   }
+  if (asked != OperatorRequest::kEnd && operators_.ends()) return {.status = 409, .body = "it is ending\n"};
   if (const std::string why = pages_.why_not(asked); !why.empty()) return {.status = 409, .body = why + "\n"};
   operators_.add(asked, peer);
   return {.status = 202,

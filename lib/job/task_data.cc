@@ -21,27 +21,39 @@ static void use_saved_vocabulary(const std::string& model, DataOptions& data) {
   if (data.text.vocabulary.empty() && is_directory(model) && exists(path)) data.text.vocabulary = path;
 }
 
-// Throws kUsage if `output`, which the flag names, is one of the files of the data: to write it empties it, before it is
-// read.
-static void check_output(const Job& job, const char* flag, const std::string& output) {
+// Returns the files that the task reads: lists of files and the files that they name, and the model.
+static std::vector<std::string> read_files(const Job& job, const RunOptions& options) {
+  std::vector<std::string> files = {options.init_model};
+  auto add = [&](const std::vector<std::string>& inputs) {
+    files.insert(files.end(), inputs.begin(), inputs.end());
+    for (const InputFile& file : expand_inputs(inputs)) files.push_back(file.path);
+  };
+  add(job.data.files.empty() ? kStandardInput : job.data.files);
+  if (options.task == "train" || options.task == "test") add(job.data.test_files);
+  for (std::string& file : files) {
+    if (file == "-") file = "/dev/stdin";
+  }
+  return files;
+}
+
+// Throws kUsage if `output`, which the flag names, is one of the files that are read: to write it empties it, before it
+// is read.
+static void check_output(const Job& job, const RunOptions& options, const char* flag,
+                         const std::string& output) {
   if (output.empty() || output == "-" || !exists(output)) return;
-  for (const std::vector<std::string>* paths : {&job.data.files, &job.data.test_files}) {
-    const bool reads_standard_input = paths->empty() && paths == &job.data.files;
-    for (const InputFile& file : expand_inputs(reads_standard_input ? kStandardInput : *paths)) {
-      std::error_code ignored;
-      const std::string path = file.path == "-" ? "/dev/stdin" : file.path;
-      const bool is_file = std::filesystem::is_regular_file(path, ignored);
-      if (!is_file || !std::filesystem::equivalent(path, output, ignored)) continue;
-      fail(Code::kUsage, flag, ": ", quote(output), " is among the data that are read: name another file");
-    }
+  for (const std::string& path : read_files(job, options)) {
+    std::error_code ignored;
+    const bool is_file = std::filesystem::is_regular_file(path, ignored);
+    if (!is_file || !std::filesystem::equivalent(path, output, ignored)) continue;
+    fail(Code::kUsage, flag, ": ", quote(output), " is among the data that are read: name another file");
   }
 }
 
 TaskData::TaskData(const Job& job, const RunOptions& options, Log& log)
     : job_(job), options_(options), log_(log), data_(job.data) {
   const bool has_output = options.task == "predict" || options.task == "convert";
-  if (has_output) check_output(job, "--output", options.output);
-  check_output(job, "--metrics", options.metrics);
+  check_output(job, options, has_output ? "--output" : "--metrics",
+               has_output ? options.output : options.metrics);
   if (!options.init_model.empty()) use_saved_vocabulary(options.init_model, data_);
   if (options.task == "train" || options.task == "test") data_.label_use = LabelUse::kNeeded;
   if (options.task == "predict") data_.label_use = LabelUse::kIgnored;

@@ -39,7 +39,18 @@ check_wrong_flags_are_refused() {
   check_refused "cannot hold the dense slot" dense --format paddle_sparse_binary
   check_refused "standard output holds the data" ctr --truth -
   check_refused "'$scratch/both' holds the data; name another file" ctr --output "$scratch/both" --truth "$scratch/both"
+  check_refused "holds the data; name another file" ctr --output "$scratch/both" --truth "$scratch/./both"
   check_refused "no such file" ctr --output "$scratch/none/data"
+}
+
+check_the_truth_joins_what_standard_error_has() {
+  (
+    echo before
+    "$datagen" ctr --samples 10 --output "$scratch/data" --truth /dev/stderr 2>&1
+    echo after
+  ) >"$scratch/all"
+  [[ $(head -n 1 "$scratch/all") == before && $(tail -n 1 "$scratch/all") == after ]] || fail "$(cat "$scratch/all")"
+  grep -q '"kind": "ctr"' "$scratch/all" || fail "no truth: $(cat "$scratch/all")"
 }
 
 check_a_closed_pipe_ends_it_quietly() {
@@ -107,6 +118,7 @@ check_the_rate_is_kept() {
 
 check_kinds_are_listed
 check_wrong_flags_are_refused
+check_the_truth_joins_what_standard_error_has
 check_a_closed_pipe_ends_it_quietly
 check_truth_goes_to_its_file
 check_an_interrupt_leaves_the_truth

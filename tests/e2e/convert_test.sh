@@ -75,6 +75,18 @@ for task in "convert --output data.libsvm --data data.libsvm" "predict --output 
   cmp data.libsvm before.libsvm
 done
 expect_status 2 ps-train job.json --init-model model/pass-00000 --job predict --output data.libsvm <data.libsvm
+# A list is read too, and so is the model; test files are not.
+echo data.libsvm >data.list
+cp data.list before.list
+expect_status 2 ps-train job.json --job convert --data data.list --output data.list
+cmp data.list before.list
+cp model/pass-00000/model.safetensors alone.safetensors
+expect_status 2 ps-train job.json --init-model alone.safetensors --job predict --data data.libsvm --output alone.safetensors
+cmp alone.safetensors model/pass-00000/model.safetensors
+for turn in 1 2; do
+  ps-train job.json --job convert --data data.libsvm --set 'data.test_files=["copy.libsvm"]' --output copy.libsvm --output-format libsvm
+done
+cmp copy.libsvm data.libsvm
 cmp data.libsvm before.libsvm
 expect_status 0 ps-train job.json --init-model model/pass-00000 --job predict --output /dev/null --data data.libsvm
 

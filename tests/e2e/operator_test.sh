@@ -16,7 +16,7 @@ bearer() { echo "Authorization: Bearer $(sed -n "s/^$1 //p" tokens)"; }
 # post STATUS PAGE REQUEST [TEXT]: an operator asks, and gets this status, and an answer with the text.
 post() {
   local status
-  status=$(curl -s -o answer -w '%{http_code}' --max-time 60 -X POST -H "$(bearer admin)" "$2/$3") || fail "no answer of $2"
+  status=$(curl --noproxy '*' -s -o answer -w '%{http_code}' --max-time 60 -X POST -H "$(bearer admin)" "$2/$3") || fail "no answer of $2"
   [[ $status == "$1" ]] || fail "$3: status $status, expected $1: $(cat answer)"
   expect_text answer "${4:-\"asked\":\"$3\"}"
 }
@@ -120,7 +120,9 @@ print(f"{grown} KiB for 2000 requests and 20 bodies of 4 MiB, of which {refused}
 assert grown < 8192, grown
 PY
 python3 flood.py "$page" "$trainer" "$(bearer admin)" || fail "$(cat alone.err)"
-[[ $(grep -c 'An operator at .* asks for a checkpoint$' alone.err) == 2 ]] || fail "$(cat alone.err)"
+# The first of them may come before the batch of the line that was waited for has ended.
+asked=$(grep -c 'An operator at .* asks for a checkpoint$' alone.err)
+((asked == 2 || asked == 3)) || fail "$(cat alone.err)"
 
 echo "it ends as by SIGTERM, and goes on with the same bits"
 post 202 "$page" end
@@ -170,7 +172,7 @@ begin trained --servers "$addresses" --checkpoint-dir served
 post 409 "${pages[second]}" checkpoint "the job's first server"
 post 409 "${pages[second]}" shrink 'ask the page of a trainer'
 # Shards tell the pages four times a second that a trainer has come.
-timeout 60 bash -c 'until curl -sf -o answer -X POST -H "$0" "$1/checkpoint"; do sleep 0.05; done' \
+timeout 60 bash -c 'until curl --noproxy "*" -sf -o answer -X POST -H "$0" "$1/checkpoint"; do sleep 0.05; done' \
   "$(bearer admin)" "${pages[first]}" || fail "$(cat answer)"
 feed_until first.err 'Checkpoint at step'
 
@@ -236,7 +238,7 @@ if [[ -n $own ]]; then
   post 403 "$own:${pages[exposed]#*:}" end 'in the clear'
   self_signed own "IP:$own"
   serve encrypted --token-file tokens --host 0.0.0.0 --tls-cert own.crt --tls-key own.key
-  curl -sf -o answer --max-time 60 --cacert own.crt -X POST -H "$(bearer admin)" "https://$own:${pages[encrypted]#*:}/end" ||
+  curl --noproxy '*' -sf -o answer --max-time 60 --cacert own.crt -X POST -H "$(bearer admin)" "https://$own:${pages[encrypted]#*:}/end" ||
     fail "no answer over TLS: $(cat encrypted.err)"
   ends 0 encrypted "${servers[encrypted]}"
   kill -0 "${servers[exposed]}" || fail "$(cat exposed.err)"
