@@ -180,7 +180,8 @@ done
 python3 - <<'PY'
 import json
 alone, geo = ([p["rows"]["features.weight"] for p in json.load(open(path))["passes"]] for path in ("rows_alone.json", "geo_rows.0"))
-assert alone == geo and alone[0]["waiting"] > 0 and alone[1]["created"] > alone[0]["created"], (alone, geo)
+# When trainer 0 asks for the counts of the first pass, others may be in the second one already.
+assert alone[1] == geo[1] and alone[0]["waiting"] > 0 and alone[1]["created"] > alone[0]["created"], (alone, geo)
 one, three = (json.load(open(path + ".test"))["test"]["evaluators"]["auc"] for path in ("rows_alone", "geo_rows"))
 print(f"AUC of held-out data: alone {one:.4f}, three trainers with copies {three:.4f}; {alone[1]['rows']} rows")
 assert three > one - 0.03, (one, three)
